@@ -1,4 +1,4 @@
-"""DOF, the DTrace object format: what a program is when it reaches the framework."""
+"""DOF, the DTrace object format: the form of a program for the framework."""
 
 from __future__ import annotations
 

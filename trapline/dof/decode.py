@@ -1,4 +1,4 @@
-"""DOF to programs, with every check that the kernel makes before it believes a word of it.
+"""DOF to programs, with every check of the kernel.
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/dtrace/dtrace.c (dtrace_dof_ecbdesc,
 dtrace_dof_actdesc, dtrace_dof_difo, dtrace_dof_options).
@@ -53,7 +53,7 @@ class _Decoder:
         self._difos: dict[int, Difo] = {}
 
     def decode(self) -> Decoded:
-        # There is nothing that user relocations could be for in this machine.
+        # User relocations have no use in this machine.
         self._sections.relocations()
         ecbs = tuple(map(self._ecb, self._sections.of_type(SectionType.ECBDESC)))
         tables = self._sections.of_type(SectionType.OPTDESC)
@@ -65,7 +65,7 @@ class _Decoder:
     def _string(self, table: DofSection, offset: int, user: DofSection) -> str:
         return self._sections.string(table, offset, user)
 
-    # -- what sections hold
+    # -- contents of sections
 
     def _options(self, section: DofSection) -> Iterator[tuple[str, int]]:
         if section.entry < OPTION.size or section.alignment != FORMS[SectionType.OPTDESC].alignment:
@@ -133,7 +133,7 @@ class _Decoder:
                 section.bad(f"it names section {index}, of {len(self._sections.all)}")
             part = self._sections.all[index]
             if part.type not in _PARTS:
-                continue  # types and relocations are for others
+                continue  # types and relocations have other readers
             type_ = SectionType(part.type)
             self._section(index, type_, section)
             if type_ in parts:

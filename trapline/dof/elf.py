@@ -1,4 +1,4 @@
-"""DOF as an object file, for a linker: what `dtrace -G` writes.
+"""DOF as an object file for a linker: the output of `dtrace -G`.
 
 Source: FreeBSD libdtrace dt_link.c (dump_elf32, dump_elf64): a section .SUNW_dof, and the symbol
 that drti.o finds it by.
@@ -25,7 +25,7 @@ class _Class(NamedTuple):
     symbol_size: int
 
 
-# By the bytes of a word.
+# By the number of bytes of a word.
 _CLASSES: Final = {
     8: _Class(2, struct.Struct("<16sHHIQQQIHHHHHH"), struct.Struct("<IIQQQQIIQQ"), partial(struct.pack, "<IBBHQQ"), 24),
     4: _Class(

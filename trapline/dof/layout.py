@@ -1,6 +1,6 @@
 """The layout of the sections of a program for the framework.
 
-`providers.dof.layout` has what all DOF has.
+`providers.dof.layout` has the structures that all DOF has.
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h (dof_hdr_t and what follows
 it).

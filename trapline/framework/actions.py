@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trapline.framework.layout import Placed
     from trapline.framework.operations import Operations
 
-# First number that is no signal (FreeBSD sys/signal.h).
+# First number that is not a signal (FreeBSD sys/signal.h).
 NSIG: Final = 32
 CHILL_MAX: Final = 500_000_000
 # chill() may spend half a second of every second.
@@ -33,7 +33,7 @@ ToBytes = Callable[[Context, int], bytes]
 
 
 def recorder(placed: Placed, operations: Operations) -> ToBytes | None:
-    """Return how an action's value becomes bytes; None: it is a number, recorded as it is."""
+    """Return the function that turns an action's value into bytes; None: it stays a number."""
     make = _RECORDERS.get(placed.action.kind)
     if make is not None:
         return make(placed, operations)
@@ -46,7 +46,7 @@ def recorder(placed: Placed, operations: Operations) -> ToBytes | None:
 
 
 def _by_reference(placed: Placed, operations: Operations) -> ToBytes:
-    """Copy what a value points at (dtrace_store_by_ref)."""
+    """Copy the data that a value points to (dtrace_store_by_ref)."""
     assert placed.action.difo is not None
     returns, size, memory = placed.action.difo.returns, placed.size, operations.memory
     user = bool(returns.flags & BY_USER_REFERENCE)
@@ -116,7 +116,7 @@ def _words(values: Sequence[int]) -> bytes:
     return struct.pack(f"<{len(values)}Q", *(value & WORD_MASK for value in values))
 
 
-# (context, value of the expression) -> what the action does to the guest.
+# (context, value of the expression); changes the guest.
 Effect = Callable[[Context, int], None]
 
 
@@ -151,7 +151,7 @@ class Effects:
         self._do(signal and (lambda: signal(value)) if value < NSIG else None)
 
     def _chill(self, ctx: Context, value: int) -> None:
-        """Let time go by, unless this CPU has done so for too long in the last second."""
+        """Let time pass, unless this CPU has done so for too long in the last second."""
         now = self._operations.world.guest.now()
         start, spent = self._chilled.get(ctx.cpu, (now, 0))
         if now - start > CHILL_INTERVAL:
@@ -170,7 +170,7 @@ Aggregate = Callable[["AggregationBuffer", bytes, int, int], None]
 
 
 def aggregator(placed: Placed, aggregation_id: int, operations: Operations) -> Aggregate:
-    """Return how an aggregating action takes in one more value (dtrace_aggregate)."""
+    """Return the function that adds one more value to an aggregation (dtrace_aggregate)."""
     assert placed.aggregating is not None
     kind, function, core = placed.action.kind, placed.aggregating.function, operations.core
     apply, other = function.apply, -Outcome.OTHER

@@ -1,9 +1,10 @@
 """Aggregation buffers: one per CPU, keys and values as bytes.
 
-The layout is the kernel's in what can be noticed, which is how much fits: entries grow upward from
-the start, 8-aligned, and each takes a key header from the end, where the hash table is.  The hash
-itself is a dictionary here: its order cannot be seen, since the consumer reads the entries in the
-order they were made.  `trapline.framework.native.aggregate` has the same in machine code.
+The layout is the kernel's as far as a consumer can notice it, that is, in the number of entries
+that fit: entries grow upward from the start, 8-aligned, and each takes a key header from the end,
+where the hash table is.  The hash itself is a dictionary here: its order is not visible, because
+the consumer reads the entries in the order of their creation.
+`trapline.framework.native.aggregate` has the same in machine code.
 
 Source: FreeBSD dtrace.c dtrace_aggregate().
 """
@@ -72,7 +73,7 @@ class AggregationBuffer:
         """By key, in the order they were made: offset, function and size of the value."""
 
     def locate(self, key: bytes, kind: ActionKind, number: int, function: AggregatingFunction) -> int:
-        """Return the offset of a key's value, made if there was none; else minus an `Outcome`.
+        """Return the offset of a key's value, which it creates if missing; else minus an `Outcome`.
 
         `key` is the tuple without the aggregation's id, `number`.
         """
@@ -95,7 +96,7 @@ class AggregationBuffer:
         return value
 
     def take(self) -> tuple[tuple[bytes, ...], int]:
-        """Return the entries and the number of drops, and be empty."""
+        """Return the entries and the number of drops, and empty the buffer."""
         drops, self.drops = self.drops, 0
         return self._take_entries(), drops
 

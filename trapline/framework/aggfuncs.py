@@ -1,4 +1,4 @@
-"""The nine aggregating functions: a value's size, its start, and what one more number does.
+"""The nine aggregating functions: a value's size, its start, and the effect of one more number.
 
 Source: FreeBSD dtrace.c dtrace_aggregate_count() and the like, dtrace_ecb_aggregation_create();
 dtrace.h for the encoding of lquantize's and llquantize's parameters and for quantize's buckets.
@@ -46,7 +46,7 @@ class LinearParameters:
 
     @classmethod
     def decode(cls, argument: int) -> LinearParameters:
-        """Take the encoded word apart.  Raises ParameterError."""
+        """Decode the word.  Raises ParameterError."""
         base = argument & 0xFFFF_FFFF
         parameters = cls(argument >> 48 & 0xFFFF, argument >> 32 & 0xFFFF, base - (base >> 31 << 32))
         if not parameters.step or not parameters.levels:
@@ -72,7 +72,7 @@ class LogLinearParameters:
 
     @classmethod
     def decode(cls, argument: int) -> LogLinearParameters:
-        """Take the encoded word apart.  Raises ParameterError."""
+        """Decode the word.  Raises ParameterError."""
         p = cls(argument >> 48 & 0xFFFF, argument >> 32 & 0xFFFF, argument >> 16 & 0xFFFF, argument & 0xFFFF)
         if p.factor < 2 or p.low >= p.high or p.steps < p.factor:
             raise ParameterError("llquantize() needs factor >= 2, low < high magnitude and steps >= factor")
@@ -96,12 +96,12 @@ class LogLinearParameters:
 
     @property
     def magnitudes(self) -> tuple[Magnitude, ...]:
-        """The magnitudes that a number can be in, from the least."""
+        """The magnitudes that a number can have, from the smallest."""
         return _magnitudes(self)
 
     @property
     def overflow(self) -> int:
-        """The bucket of what is out of all magnitudes, and the last that a number can have."""
+        """The bucket of numbers beyond all magnitudes, which is the last one."""
         return 0 if not self.magnitudes else self.magnitudes[-1].beyond
 
 
@@ -111,7 +111,7 @@ class Magnitude:
 
     start: int
     end: int
-    """The first number that is out of it."""
+    """The first number beyond it."""
     width: int
     first: int
     """The bucket of `start`."""
@@ -131,7 +131,7 @@ def _magnitudes(parameters: LogLinearParameters) -> tuple[Magnitude, ...]:
         width = end // buckets
         following = first + buckets - buckets // parameters.factor
         if end * parameters.factor > INT64_MAX:
-            # No number is out of the next magnitude: this one is the last that has any, and what is beyond is in its
+            # No number is beyond the next magnitude: this one is the last that has any, and larger numbers are in its
             # last bucket.
             found.append(Magnitude(start, end, width, first, first + (end - 1 - start) // width))
             break

@@ -1,4 +1,4 @@
-"""Division as C does it, which is not as Python does."""
+"""C's division, which differs from Python's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def divide(a: int, b: int) -> int:
 
 
 def remainder(a: int, b: int) -> int:
-    """Return what `divide` leaves; it has the sign of a."""
+    """Return the remainder of `divide`; it has the sign of a."""
     return a - b * divide(a, b)
 
 

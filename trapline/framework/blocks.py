@@ -43,9 +43,9 @@ class AggregationWord(IntEnum):
     DATA = 0
     SIZE = 1
     ROOM = 2
-    """Where the key headers start, with none made yet; all ones: nothing fits."""
+    """Start of the key headers while there are none; all ones: nothing fits."""
     FREE = 3
-    """Where the last key header starts."""
+    """Start of the last key header."""
     OFFSET = 4
     """End of the entries."""
     DROPS = 5
@@ -54,7 +54,8 @@ class AggregationWord(IntEnum):
     TABLE = 7
     """Address of their heads."""
     EPOCH = 8
-    """How often the entries were forgotten, from 1 on: addresses of values are of one epoch."""
+    """The number of times that the entries were cleared, from 1 on: addresses of values are valid
+    in one epoch."""
 
 
 class DynamicWord(IntEnum):
@@ -69,7 +70,7 @@ class DynamicWord(IntEnum):
     CHAINS = 3
     """Number of hash chains, `CHAIN` bytes each."""
     STATE = 4
-    """Why the last allocation found nothing: a number of `trapline.framework.dynvars.State`."""
+    """The reason why the last allocation failed: a number of `trapline.framework.dynvars.State`."""
     CPUS = 5
     POOLS = 6
     """Address of the pools, by CPU."""
@@ -83,7 +84,7 @@ class PoolWord(IntEnum):
     FRESH = 0
     """The first chunk that was never used; the others follow it."""
     LEFT = 1
-    """How many of those there are."""
+    """The number of those chunks."""
     FREE = 2
     DIRTY = 3
     LAST = 4
@@ -99,7 +100,7 @@ class ConsumerWord(IntEnum):
     ACTIVE = 0
     """1 while its enablings run."""
     NEXT_CLEAN = 1
-    """When the cleaner comes by next, in nanoseconds of the guest's clock."""
+    """The time of the cleaner's next run, in nanoseconds of the guest's clock."""
     REGIONS = 2
     """Address of the table of regions."""
     GLOBALS = 3
@@ -120,7 +121,7 @@ class EcbWord(IntEnum):
     EPID = 0
     PROBE = 1
     PROVIDER = 2
-    """Addresses of the probe's names, as DIF sees them."""
+    """Addresses of the probe's names, for DIF."""
     MODULE = 3
     FUNCTION = 4
     NAME = 5
@@ -129,6 +130,6 @@ class EcbWord(IntEnum):
     AGGREGATIONS = 7
     """The ids of its aggregating actions, from here on.
 
-    Behind them, two words for each: the `AggregationWord.EPOCH` in which its value was found last,
-    and where, if its key is always the same.
+    They are followed by two words for each: the `AggregationWord.EPOCH` in which its value was
+    found last, and the value's address, if its key is always the same.
     """

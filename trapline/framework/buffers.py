@@ -1,12 +1,12 @@
-"""Principal buffers: where the records of one CPU go, one class per policy.
+"""Principal buffers, which hold the records of one CPU; one class per policy.
 
 A probe reserves room for an enabling's record (`reserve`), fills it in, and only then moves
-`offset` past it: what is dropped or faulted leaves no trace.  The room for DIF's scratch space
-comes with it.
+`offset` past it: a dropped or faulted record leaves no trace.  The buffer also has the room for
+DIF's scratch space.
 
     switch   two halves; the consumer swaps them and reads the one, while the other fills
-    fill     one pass; full means stop.  END's records have room kept for them
-    ring     the oldest records make way; read when all is over
+    fill     one pass; a full buffer ends tracing.  Room for END's records is kept
+    ring     new records replace the oldest ones; it is read after the end
 
 Source: FreeBSD dtrace.c dtrace_buffer_reserve(), dtrace_buffer_polish(), dtrace_buffer_switch().
 """
@@ -46,14 +46,14 @@ class LinearBuffer:
         self._write_to(self._active)
 
     def _write_to(self, half: Region) -> None:
-        """Go on in a half, from its start."""
+        """Continue in a half, from its start."""
         self.data = half.data
         """Where the record is written; `reserve` says at which offset."""
         self.words[BufferWord.DATA] = half.host
         self.offset = 0
 
     def reserve(self, needed: int, alignment: int) -> int:
-        """Find room for a record of `needed` bytes behind the last one.
+        """Find room for a record of `needed` bytes after the last one.
 
         Return its offset, or `NO_ROOM`.
         """
@@ -66,7 +66,7 @@ class LinearBuffer:
         return offset
 
     def release(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self._memory.release(self._active)
 
 
@@ -98,7 +98,7 @@ class PrincipalBuffer(LinearBuffer, ABC):
 
     @abstractmethod
     def take(self) -> bytes:
-        """Return the records in the order written, once."""
+        """Return the records in the order of writing, once."""
 
     def release(self) -> None:
         """Give both halves back."""
@@ -115,12 +115,12 @@ class SwitchBuffer(PrincipalBuffer):
         self.words[BufferWord.FOLLOWS] = 1
 
     def activate(self) -> None:
-        """Begin tracing; a half has no rules but its size."""
+        """Begin tracing; the only limit of a half is its size."""
         super().activate()
         self.limit = self.size
 
     def reserve(self, needed: int, alignment: int) -> int:
-        """Find room behind the last record; what is left of the half is scratch space."""
+        """Find room after the last record; the rest of the half is scratch space."""
         return NO_ROOM if self.inactive else super().reserve(needed, alignment)
 
     def scratch_start(self, end: int) -> int:
@@ -176,7 +176,7 @@ class FillBuffer(_ReadOnceBuffer):
         self._on_full = on_full
 
     def reserve(self, needed: int, alignment: int) -> int:
-        """Find room behind the last record; when there is none the buffer is full for good."""
+        """Find room after the last record; if there is none, the buffer is full permanently."""
         if self.inactive or (self.full and not self.cooling_down):
             return NO_ROOM
         offset = pad(self.data, self.offset, alignment)
@@ -199,9 +199,9 @@ class RingBuffer(_ReadOnceBuffer):
         """EPID -> size of its records."""
 
     def reserve(self, needed: int, alignment: int) -> int:
-        """Find room behind the last record or at the start.
+        """Find room after the last record or at the start.
 
-        Move `oldest` past what is overwritten.
+        Move `oldest` past the overwritten records.
         """
         if self.inactive:
             return NO_ROOM
@@ -231,7 +231,8 @@ class RingBuffer(_ReadOnceBuffer):
             size = self._record_size(epid) if epid else _EPID
             if self.oldest + size == self.size:
                 if offset == 0:
-                    # All of the old data goes; should this reservation be given up, nothing may seem to be at 0.
+                    # All of the old data is overwritten; if this reservation is given up, there must not seem to be a
+                    # record at 0.
                     self.wrapped = False
                     self.offset = 0
                     self.data[end:] = bytes(self.size - end)
@@ -245,7 +246,8 @@ class RingBuffer(_ReadOnceBuffer):
             return super()._records()
         if self.offset <= self.oldest:
             return bytes(self.data[self.oldest :]) + bytes(self.data[: self.offset])
-        # The last reservation wrapped and was given up: what is behind the newest record or before the oldest is stale.
+        # The last reservation wrapped and was given up: the data after the newest record and before the oldest are
+        # stale.
         return bytes(self.data[self.oldest : self.offset])
 
 

@@ -18,7 +18,7 @@ from trapline.framework.faults import BADADDR, ILLOP
 from trapline.framework.operations import Operations
 from trapline.framework.stacks import caller, kernel_frames, user_caller, user_depth
 
-# Name of the jail that everything outside jails is in (FreeBSD kern_jail.c prison0); its number is 0.
+# Name of the jail of all processes outside jails (FreeBSD kern_jail.c prison0); its number is 0.
 HOST_JAIL: Final = "0"
 _INT_MAX: Final = 0x7FFF_FFFF
 
@@ -96,7 +96,7 @@ class Builtins:
         return self.unknown(ctx) if array is None else array(ctx, index)
 
     def argument(self, ctx: Context, index: int) -> int:
-        """Read a probe argument; its provider or the trap frame has those that were not passed."""
+        """Read a probe argument; its provider or the trap frame supplies those not passed."""
         if index < len(ctx.args):
             return ctx.args[index]
         index &= _INT_MAX
@@ -137,7 +137,7 @@ class Builtins:
     def _execargs(self, ctx: Context) -> int:
         """Copy the arguments to scratch space, with blanks between them.
 
-        A process without any has NULL.
+        It is NULL for a process without any.
         """
         text = self._operations.thread(ctx).execargs.removesuffix("\0").replace("\0", " ")
         if not text:
@@ -154,7 +154,7 @@ class Builtins:
         return self._register(user_frame() if user_frame is not None else None, index)
 
     def _register(self, frame: NamedRegisters | None, index: int) -> int:
-        """Read regs[index]; a register the frame does not hold reads 0."""
+        """Read regs[index]; a register that the frame does not have is 0."""
         if frame is None:
             self._world.memory.fault(BADADDR, 0)
             return 0

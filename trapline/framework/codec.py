@@ -1,6 +1,6 @@
-"""The interface of DOF, the format in which programs and options reach the framework.
+"""The interface of DOF, the format of programs and options for the framework.
 
-`trapline.dof` answers.
+`trapline.dof` implements it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Decoded(Protocol):
 
     @property
     def ecbs(self) -> tuple[EcbDescription, ...]:
-        """What to enable."""
+        """The enablings."""
         ...
 
     @property
@@ -30,7 +30,7 @@ class ProgramFormat(Protocol):
 
     @property
     def OPTIONS(self) -> tuple[str, ...]:  # noqa: N802  a constant of the module
-        """The options that have a number, by it."""
+        """The options that have a number, by their number."""
         ...
 
     def decode(self, data: bytes, max_size: int) -> Decoded:

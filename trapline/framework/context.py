@@ -12,7 +12,7 @@ UNREAD = -1
 class Context:
     """The state that the DIF of one enabling reads and changes.
 
-    Used again for every firing, so that nothing is allocated.
+    The object is used again for every firing, so that nothing is allocated.
     """
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""/dev/dtrace/dtrace as the consumer sees it: what the requests ask for and give.
+"""/dev/dtrace/dtrace for the consumer: the requests, and their arguments and results.
 
 `structures.py` has the bytes of it, `ioctl.py` answers the requests.  Source: FreeBSD dtrace.h
 (dtrace_recdesc_t, dtrace_eprobedesc_t, dtrace_aggdesc_t, dtrace_bufdesc_t, dtrace_status_t).
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DeviceError(Exception):
-    """A request the framework refuses; `errno_name` is what the ioctl would have returned."""
+    """A request that the framework refuses; `errno_name` is the error of the ioctl."""
 
     def __init__(self, errno_name: str, message: str) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class Answer(NamedTuple):
     """0, or the number of an error; the data are empty then."""
     data: bytes = b""
     complaint: str = ""
-    """What a kernel with kern.dtrace.err_verbose says on its console about the error."""
+    """The message about the error on the console of a kernel with kern.dtrace.err_verbose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Status:
 
 
 class Device(Protocol):
-    """One consumer's state as the consumer sees it (`trapline.consumer.client.Client`)."""
+    """One consumer's state, for the consumer (`trapline.consumer.client.Client`)."""
 
     def probes(self, pattern: ProbeDescription | None = None) -> Sequence[ProbeInfo]:
         """Return the probes that match, by id; None: all (PROBES, PROBEMATCH)."""

@@ -18,7 +18,7 @@ class DTrace(Registry):
     def __init__(
         self, guest: Guest, core: CpuCore, dof: ProgramFormat, cpus: int = 1, engine: ProgramEngine | None = None
     ) -> None:
-        """Put a framework over a guest; `dof` reads the programs that consumers hand over.
+        """Put a framework over a guest; `dof` reads the programs of consumers.
 
         `engine` runs their clauses; None: the one that is chosen by the environment.  Raises
         `EngineError`.

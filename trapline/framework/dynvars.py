@@ -1,8 +1,8 @@
 """Dynamic variables: thread-locals and elements of associative arrays, in chunks of one fixed size.
 
 A variable takes a chunk of the CPU that stores it first; freed, its chunk waits on that CPU's dirty
-list until the cleaner has made sure that no CPU uses it any more.  When a CPU has none left it
-takes another's; when no CPU has one, the store is dropped, and counted by its cause.
+list until the cleaner has made sure that no CPU uses it any more.  If a CPU has none left it takes
+another's; if no CPU has one, the store is dropped, and counted by its cause.
 
 Here the cleaner has no other CPU to wait for, so a chunk is rinsed and clean in one step, and
 DYNRINSE drops cannot happen.
@@ -23,7 +23,7 @@ from trapline.framework.memory import Memory
 from trapline.framework.program import Difo, DifVariable, Scope, TypeKind
 
 CHUNK_SIZE: Final = 256
-# Size of a string that says none (dtrace_strsize_default), whatever the option strsize.
+# Size of a string without a size of its own (dtrace_strsize_default), whatever the option strsize is.
 STRING_SIZE: Final = 256
 # sizeof (dtrace_dynhash_t)
 HASH_ENTRY: Final = 64
@@ -43,7 +43,7 @@ def align(size: int, alignment: int = _WORD) -> int:
 
 
 def key_space(key: Key) -> int:
-    """Return how much of a chunk the header and the key take: the data comes behind."""
+    """Return the size of the header and the key in a chunk: the data follow them."""
     return _HEADER + _KEY * (len(key) - 1) + sum(align(len(part)) for part in key if isinstance(part, bytes))
 
 
@@ -68,7 +68,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A variable: its chunk, and where its data is in the space."""
+    """A variable: its chunk, and the offset of its data in the space."""
 
     chunk: int
     data: int
@@ -91,7 +91,7 @@ class DynamicVariables:
         self._share_out(size)
 
     def _share_out(self, size: int) -> None:
-        """Give each CPU its chunks; with too few for all, the first gets them all."""
+        """Give each CPU its chunks; if there are too few for all, the first CPU gets them all."""
         entries = size // (self.chunk_size + HASH_ENTRY)
         if entries != 1 and entries & 1:
             entries -= 1
@@ -183,7 +183,7 @@ class DynamicVariables:
                 self.state = State.CLEAN
 
     def release(self) -> None:
-        """Give the space back."""
+        """Release the space."""
         self.memory.release(self.region)
 
 
@@ -242,7 +242,7 @@ def find_variable(difo: Difo, number: int, scope: Scope) -> DifVariable | None:
 
 
 def variable_size(variable: DifVariable) -> int:
-    """Return the size of a variable; a string that says none has 256 bytes."""
+    """Return the size of a variable; a string without a size of its own has 256 bytes."""
     if variable.type.size == 0 and variable.type.kind == TypeKind.STRING:
         return STRING_SIZE
     return variable.type.size

@@ -41,7 +41,7 @@ class Enabled:
         self._aggregations.clear()
 
     def record_size(self, epid: int) -> int:
-        """Return how long the records of an EPID are."""
+        """Return the size of an EPID's records."""
         return self.ecbs[epid - 1].clause.layout.size or HEADER_SIZE
 
     def enabled_probe(self, epid: int) -> EnabledProbe:

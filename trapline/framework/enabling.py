@@ -45,7 +45,7 @@ class Enabling:
 
     @property
     def is_destructive(self) -> bool:
-        """Whether something that is enabled changes the system."""
+        """Whether an enabled clause changes the system."""
         return any(map(_is_destructive, self._enabled.ecbs))
 
     def add(self, descriptions: Sequence[EcbDescription], options: Mapping[str, int]) -> Sequence[int]:
@@ -127,7 +127,7 @@ class Enabling:
         self._forms.clear()
 
     def clear(self) -> None:
-        """Take all that is enabled out of the probes, and forget it."""
+        """Remove all enablings from their probes, and forget them."""
         self._registry.unlink(self._enabled.ecbs)
         self._clauses.clear()
         self._forms.clear()

@@ -1,14 +1,14 @@
 """The choice among the three engines for clauses of D, which give the same results.
 
-| engine | what runs when a probe fires |
+| engine | code that runs when a probe fires |
 | --- | --- |
-| `native` | machine code, made from DIF by LLVM; what has no native form runs in Python |
+| `native` | machine code, made from DIF by LLVM; operations without a native form run in Python |
 | `python` | Python functions, made from DIF (`trapline.framework.translate`) |
 | `reference` | the DIF machine itself (`trapline.framework.machine`), an instruction at a time |
 
 The environment variable TRAPLINE_ENGINE chooses; without it the first one that can run here does.
-Then a clause starts as a Python function, which is there at once, and becomes machine code when it
-has fired often enough to be worth compiling.
+In that case a clause starts as a Python function, which needs no compilation, and becomes machine
+code when it has fired often enough to be worth compiling.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final
 from emu.native import available
 
 VARIABLE: Final = "TRAPLINE_ENGINE"
-# A clause is worth its machine code after so many firings: compiling takes as long as they did.
+# A clause is compiled to machine code after this number of firings, which took as long as the compilation takes.
 _WORTH: Final = 1000
 
 
@@ -33,7 +33,7 @@ class ProgramEngine(StrEnum):
 
 
 class EngineError(ValueError):
-    """TRAPLINE_ENGINE names what is not an engine, or one that cannot run here."""
+    """TRAPLINE_ENGINE names an unknown engine, or one that cannot run here."""
 
 
 def chosen() -> ProgramEngine:
@@ -51,9 +51,9 @@ def chosen() -> ProgramEngine:
 
 
 def worth_compiling(engine: ProgramEngine, *, asked: bool) -> int:
-    """Return after how many firings a clause becomes machine code; 0: never.
+    """Return the number of firings after which a clause becomes machine code; 0: never.
 
-    It is at once if the engine was `asked` for, here or in the environment.
+    It is the first one if the engine was `asked` for, here or in the environment.
     """
     if engine is not ProgramEngine.NATIVE:
         return 0
@@ -61,7 +61,7 @@ def worth_compiling(engine: ProgramEngine, *, asked: bool) -> int:
 
 
 def described(engine: ProgramEngine) -> str:
-    """Return what an engine is, in a few words."""
+    """Describe an engine in a few words."""
     return {
         ProgramEngine.NATIVE: "native (machine code by LLVM)",
         ProgramEngine.PYTHON: "python (Python functions)"

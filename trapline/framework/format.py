@@ -66,7 +66,7 @@ class Accepts(Enum):
     LONG_DOUBLE = "long double"
 
 
-# Every conversion name, size prefix included, and what it takes (`%%` takes nothing and is literal text).
+# Every conversion name, size prefix included, and its arguments (`%%` has none and is literal text).
 CONVERSIONS: Final[dict[str, Accepts]] = {
     "a": Accepts.KERNEL_ADDRESS,
     "A": Accepts.USER_ADDRESS,
@@ -131,12 +131,12 @@ class Conversion:
 
     @property
     def accepts(self) -> Accepts:
-        """What its argument must be."""
+        """The kind of its argument."""
         return CONVERSIONS[self.name]
 
     @property
     def arguments(self) -> int:
-        """How many arguments it takes: its own (unless `@`), a dynamic width and precision."""
+        """The number of its arguments: its own (unless `@`), a dynamic width and precision."""
         return (not self.aggregation) + self.dynamic_width + self.dynamic_precision
 
     def __str__(self) -> str:
@@ -161,7 +161,7 @@ _SIZES: Final = "hlLw"
 
 
 def parse_format(text: str, pointer_width: int = POINTER_WIDTH) -> tuple[Piece, ...]:
-    """Take a format apart into literal texts (`%%` is the literal `%`) and conversions.
+    """Parse a format into literal texts (`%%` is the literal `%`) and conversions.
 
     Raises `FormatError` for an unknown conversion, `%n$`, a second precision, `*` twice, flags on
     `%%`, or a format that ends within a conversion.
@@ -193,13 +193,13 @@ def conversions(pieces: Iterable[Piece]) -> Iterator[Conversion]:
 
 
 def write_format(pieces: Iterable[Piece]) -> str:
-    """Put the pieces of a format together again."""
+    """Return the text of a format's pieces."""
     return "".join(piece.replace("%", "%%") if isinstance(piece, str) else str(piece) for piece in pieces)
 
 
-# Digits of a width or precision: more than a line of output can have a use for.
+# The largest number of digits of a width or precision: more than any line of output needs.
 _DIGITS_MAX: Final = 6
-# The largest of them: what a `*` says is cut to it.
+# The largest width or precision, which also limits that of a `*`.
 WIDEST: Final = 10**_DIGITS_MAX - 1
 
 

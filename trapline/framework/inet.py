@@ -41,11 +41,11 @@ def ipv6(address: bytes) -> str:
 
 
 def zero_run(address: bytes) -> tuple[int, int]:
-    """Return start and length, in 16-bit words, of the zeros to leave out.
+    """Return start and length, in 16-bit words, of the zeros to be omitted.
 
-    FreeBSD measures in bytes, up to the next byte that is not zero: so a run counts as longer when
-    the word behind it starts with a zero byte, and as shorter by one at the end of the address.  A
-    single word may be left out too.
+    FreeBSD counts bytes, up to the next byte that is not zero: so a run is longer if the word after
+    it starts with a zero byte, and shorter by one at the end of the address.  A single word may be
+    omitted, too.
     """
     best = (0, 0)
     best_bytes = 1

@@ -1,8 +1,8 @@
 """/dev/dtrace/dtrace: requests as commands and bytes, answered by one consumer's state.
 
-A request's argument is the structure in full, as it lies in the caller's memory: where the real
-request carries a pointer, what that points at.  Data of no fixed size follow the structure: DOF, a
-buffer's content, a format's text.
+A request's argument is the complete structure, as it is in the caller's memory: if the real request
+has a pointer, it is the data there.  Data of variable size follow the structure: DOF, a buffer's
+content, a format's text.
 
 Source: FreeBSD sys/cddl/dev/dtrace/dtrace_ioctl.c.
 """
@@ -20,7 +20,7 @@ from trapline.framework.program import DataModel
 from trapline.framework.state import ConsumerState
 from trapline.framework.structures import REQUESTS, Request
 
-# Of the entries in a snapshot of an aggregation buffer.
+# Alignment of the entries in a snapshot of an aggregation buffer.
 _ALIGNMENT: Final = 8
 
 
@@ -30,7 +30,7 @@ class OpenDevice(ConsumerState):
     def ioctl(self, command: int, buffer: bytes) -> Answer:
         """Answer a request.
 
-        ENOTTY: there is none of the command; EFAULT: the buffer is too short for its structure.
+        ENOTTY: the command is unknown; EFAULT: the buffer is too short for its structure.
         """
         request = REQUESTS.get(command)
         if request is None:
@@ -93,7 +93,7 @@ def _bufsnap(state: ConsumerState, buffer: bytes) -> bytes:
 
 
 def _aggsnap(state: ConsumerState, buffer: bytes) -> bytes:
-    """Give the entries of an aggregation buffer as they lie in it, at multiples of 8 bytes."""
+    """Return the entries of an aggregation buffer in its layout, at multiples of 8 bytes."""
     _size, cpu, *_ = structures.BUFFER.unpack_from(buffer)
     found = state.aggregation_snapshot(cpu)
     data = b"".join(entry + bytes(-len(entry) % _ALIGNMENT) for entry in found.entries)

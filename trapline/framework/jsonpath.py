@@ -1,7 +1,7 @@
 """json(): one value out of a JSON text, by its path.
 
-The text is read from left to right and only as far as needed; what lies behind the value need not
-be JSON.  Strings come without their quotes and with their escapes as they are; objects and arrays
+The text is read from left to right and only as far as needed; the text after the value need not be
+JSON. Strings are returned without their quotes and with their escapes unchanged; objects and arrays
 as their source text.
 
 Source: FreeBSD dtrace.c dtrace_json().
@@ -51,7 +51,7 @@ class _Scanner:
         return match[1] if pattern is _STRING else match[0]
 
     def find(self, parts: list[bytes]) -> bytes | None:
-        """Enter the value at hand, as the parts say, and return what the last one names."""
+        """Follow the parts from the current value, and return the value that the last one names."""
         for part in parts:
             opening = self._skip_space()
             if opening not in (b"{", b"["):
@@ -86,7 +86,7 @@ class _Scanner:
         return True
 
     def _value(self) -> bytes | None:
-        """Take the value at hand."""
+        """Read the current value."""
         character = self._skip_space()
         if character == b'"':
             return self._take(_STRING)
@@ -97,7 +97,7 @@ class _Scanner:
         return self._number() if character == b"-" or character.isdigit() else None
 
     def _number(self) -> bytes | None:
-        """Take a number; it may not end the text, have a sign behind it, or be hexadecimal."""
+        """Read a number; it may not end the text, be followed by a sign, or be hexadecimal."""
         match = _NUMBER.match(self._text, self._at)
         assert match is not None
         self._at = match.end()
@@ -107,7 +107,7 @@ class _Scanner:
         return match[0]
 
     def _nested(self) -> bytes | None:
-        """Take a whole object or array, strings in it respected."""
+        """Read a whole object or array; brackets in its strings are ignored."""
         start = self._at
         depth = {b"{": 0, b"[": 0}
         while match := _STRUCTURE.search(self._text, self._at):

@@ -2,9 +2,9 @@
 
     0    EPID, time stamp (three words)           written when anything is recorded
     12   the records of the actions, each aligned
-    -    size: the end of what is kept
-         a tuple and its value, for the time it takes to aggregate them
-    -    needed: what is reserved
+    -    size: the end of the kept part
+         a tuple and its value, while they are aggregated
+    -    needed: the reserved size
 
 Source: FreeBSD dtrace.c dtrace_ecb_action_add(), dtrace_ecb_aggregation_create(),
 dtrace_ecb_resize().
@@ -77,7 +77,7 @@ class RecordLayout:
 
 
 Options = Mapping[str, int]
-# (action, options) -> size of its record, and its argument made complete.  Raises LayoutError.
+# (action, options) -> size of its record, and its complete argument.  Raises LayoutError.
 _Sizer = Callable[[ActionDescription, Options], tuple[int, int]]
 
 

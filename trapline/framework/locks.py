@@ -1,9 +1,9 @@
-"""The subroutines that ask about locks of the traced kernel.
+"""The subroutines about locks of the traced kernel.
 
-As on FreeBSD each takes any lock and asks its class (dtrace.c dtrace_dif_subr(), by lc_owner and
-lc_flags), so a mutex's questions may be put to a shared/exclusive lock too, and mutex_owned()
+As on FreeBSD each accepts any lock and uses its class (dtrace.c dtrace_dif_subr(), by lc_owner and
+lc_flags), so the subroutines for mutexes also accept a shared/exclusive lock, and mutex_owned()
 returns whether it has any owner. FreeBSD's bug in `*_exclusive_held`, `*_write_held` and
-`*_iswriter` is not reproduced: FreeBSD takes their argument for the address of a pointer to the
+`*_iswriter` is not reproduced: FreeBSD treats their argument as the address of a pointer to the
 lock.
 """
 
@@ -50,10 +50,10 @@ _SMALLEST: Final = 16
 
 
 def asks(question: Question, operations: Operations) -> Callable[[Context, Stack], int]:
-    """Make a subroutine of a question.
+    """Make a subroutine from a function of a lock.
 
-    It is an illegal operation where the guest has no kernel, and an invalid address if there is no
-    lock at it.
+    It is an illegal operation if the guest has no kernel, and an invalid address if there is no
+    lock at the address.
     """
     read = operations.world.abilities.lock
 

@@ -1,9 +1,9 @@
 """The DIF machine: an interpreter that can be read beside the instruction table of dtrace.h.
 
-This is the reference.  What runs when a probe fires is the same code translated once into a Python
-function (`translate`), some ten times as fast; both do arithmetic and branches themselves, and
-everything else through `Operations`, `Builtins` and `Subroutines`.  Tests hold the two equal on
-random programs: result, faults, fault offset, variables and scratch space.
+This is the reference.  When a probe fires, the same code runs as a Python function into which it
+was translated once (`translate`), some ten times as fast; both do arithmetic and branches
+themselves, and everything else through `Operations`, `Builtins` and `Subroutines`.  Tests compare
+the two on random programs: result, faults, fault offset, variables and scratch space.
 
 Source: FreeBSD dtrace.c dtrace_dif_emulate().
 """
@@ -29,7 +29,7 @@ from trapline.framework.variables import Statics
 from trapline.framework.world import signed
 
 INSTRUCTION_SIZE: Final = 4
-# C leaves larger counts open; amd64, AArch64 and RISC-V all take them modulo 64.
+# In C larger counts are undefined; amd64, AArch64 and RISC-V all take them modulo 64.
 _SHIFT_MASK: Final = 63
 
 
@@ -45,7 +45,7 @@ class Loaded:
 class Flags:
     """The condition codes.
 
-    Overflow is never set, so comparisons of far-apart numbers come out wrapped.
+    Overflow is never set, so comparisons of numbers that are far apart wrap around.
     """
 
     n: bool = False
@@ -253,7 +253,7 @@ _VARIABLE_LOADS: Final[dict[Op, Scope | None]] = {
     Op.LDGAA: Scope.GLOBAL,
     Op.LDTAA: Scope.THREAD,
 }
-# What an instruction loads or stores: dynamic variables of a scope, or (None) static ones.
+# The variables that an instruction loads or stores: dynamic ones of a scope, or (None) static ones.
 _VARIABLE_STORES: Final[dict[Op, Scope | None]] = {
     Op.STGS: None,
     Op.STLS: None,

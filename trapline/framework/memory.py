@@ -1,11 +1,11 @@
-"""The one 64-bit address space that DIF sees: DTrace's own memory and the guest's.
+"""DIF's 64-bit address space: DTrace's own memory and the guest's.
 
 Strings, variables, buffers and scratch space live in `Region`s, each with an address, so that a
 value passed by reference is a plain number wherever it points.  Their addresses are canonical on
 none of the ISAs (the sign extension of x86-64 and of sv39 fails, and AArch64 has no 60-bit
 addresses): no guest can have memory there.
 
-A load that cannot be done sets flags and gives 0, as `dtrace_load*()` under NOFAULT does (FreeBSD
+A load that fails sets flags and returns 0, as `dtrace_load*()` under NOFAULT does (FreeBSD
 dtrace.c, "Safe memory access"); nothing here raises.
 """
 
@@ -24,14 +24,14 @@ from trapline.framework.faults import BADADDR, BADALIGN
 DTRACE_BASE: Final = 0x0D7A_CE00_0000_0000
 REGION_SHIFT: Final = 32
 OFFSET_MASK: Final = (1 << REGION_SHIFT) - 1
-# Zeroes behind strings: a translation copies them into arrays by the array's size, whatever theirs is.
+# Zeroes after strings: a translation copies strings into arrays by the array's size, which may be larger.
 SLACK: Final = 256
-# Regions that machine code finds by itself; those beyond are Python's alone.
+# The number of regions that machine code finds by itself; only Python finds the others.
 REGIONS_MAX: Final = 4096
-# Room for strings that stay, in each region made for them.
+# Size of the regions for permanent strings.
 _STRINGS: Final = 1 << 18
 _ADDRESS_MAX: Final = (1 << 64) - 1
-# Strings are read so many bytes at a time; a power of two, so that no read crosses a page.
+# Strings are read in pieces of this size; it is a power of two, so that no piece crosses a page.
 _CHUNK: Final = 64
 
 # (offset, size) -> whether DIF may store there.
@@ -85,7 +85,7 @@ class Memory:
         return region
 
     def release(self, region: Region) -> None:
-        """Take a region's address away; another may get it."""
+        """Release a region's address; another region may get it."""
         index = (region.base - DTRACE_BASE) >> REGION_SHIFT
         self._regions[index] = None
         heappush(self._free, index)
@@ -93,7 +93,7 @@ class Memory:
             self.table[2 * index] = self.table[2 * index + 1] = 0
 
     def intern(self, text: str) -> int:
-        """Return the address of a string that stays for good, such as a probe's name."""
+        """Return the address of a permanent string, such as a probe's name."""
         address = self._interned.get(text)
         if address is None:
             data = text.encode("utf-8", "surrogateescape") + b"\0"
@@ -111,7 +111,7 @@ class Memory:
         return self._regions[index] if 0 <= index < len(self._regions) else None
 
     def fault(self, flag: int, value: int) -> None:
-        """Set a fault flag, and the value to blame."""
+        """Set a fault flag, and the value that caused it."""
         self.core.flags |= flag
         self.core.illval = value
 
@@ -143,14 +143,14 @@ class Memory:
             return b""
 
     def string(self, address: int, limit: int) -> bytes:
-        """Read up to the NUL, which is left out, but at most `limit` bytes."""
+        """Read up to the NUL, which is omitted, but at most `limit` bytes."""
         region = self._region(address)
         if region is None:
             return self._string(self._fetch, address, limit)
         offset = address & OFFSET_MASK
         end = region.data.find(0, offset, offset + limit)
         if end < 0:
-            # What lies behind a variable in the kernel is no fault: a text that fills one ends with it.
+            # In the kernel the bytes after a variable can be read: a text that fills a variable ends with it.
             end = min(offset + limit, len(region.data))
             if offset > end:
                 self.fault(BADADDR, address)
@@ -180,7 +180,7 @@ class Memory:
             raise BadAddressError(address)
 
     def _string(self, fetch: Callable[[int, int], bytes], address: int, limit: int) -> bytes:
-        """Read a string piece by piece: what lies behind its end need not be there."""
+        """Read a string piece by piece: the memory after its end need not be mapped."""
         found = b""
         while len(found) < limit:
             size = min(_CHUNK - address % _CHUNK, limit - len(found))
@@ -196,7 +196,7 @@ class Memory:
         return found
 
     def _bytewise(self, fetch: Callable[[int, int], bytes], address: int, size: int) -> bytes:
-        """Read a piece that is partly there, as the kernel does: up to its NUL or the fault."""
+        """Read a piece that is partly mapped, as the kernel does: up to its NUL or the fault."""
         piece = b""
         try:
             for place in range(address, address + size):

@@ -1,7 +1,7 @@
 """DIF's operations beyond arithmetic: memory, scratch space, strings, variables.
 
 The interpreter (`machine`) and the translator (`translate`) both call these, so they cannot differ
-in them.  Faults are flags in the CPU's core; the value returned with one does not matter.
+in them.  Faults are flags in the CPU's core; after a fault the returned value is not used.
 
 Source: FreeBSD dtrace.c dtrace_dif_emulate(), dtrace_canload(), dtrace_canstore(), dtrace_vcopy().
 """
@@ -26,7 +26,7 @@ Stack = list[tuple[int, int]]
 _FLAGS: Final = int(CoreWord.FLAGS)
 # Largest reference that can be pushed.
 SIZE_MAX = (1 << 63) - 1
-# The key of a thread: its number plus the one, of so many bits.
+# The key of a thread is its number plus the offset, cut by the mask.
 THREAD_KEY_OFFSET = 0xFFFF
 THREAD_KEY_BITS = (1 << 61) - 1
 
@@ -48,7 +48,7 @@ class Operations:
     # The current thread
 
     def thread(self, ctx: Context) -> Thread:
-        """Return the current thread, asking the guest at most once per enabling."""
+        """Return the current thread; the guest is called at most once per enabling."""
         thread = ctx.thread
         if thread is None:
             thread = ctx.thread = self.world.guest.thread()
@@ -123,7 +123,7 @@ class Operations:
     def compare(self, first: int, second: int) -> int:
         """Compare strings by their bytes: negative, 0 or positive.
 
-        NULL is as good as empty (SCMP).
+        NULL is equal to the empty string (SCMP).
         """
         one = self.string(first) if first else b""
         two = self.string(second) if second else b""
@@ -191,7 +191,7 @@ class Operations:
         return tuple(parts)
 
     def _thread_key(self, ctx: Context) -> int:
-        """Return what tells threads apart (DTRACE_TLS_THRKEY, at interrupt level 0)."""
+        """Return the key that distinguishes threads (DTRACE_TLS_THRKEY, at interrupt level 0)."""
         return (self.thread(ctx).tid + THREAD_KEY_OFFSET) & THREAD_KEY_BITS
 
     def load_dynamic(self, ctx: Context, stack: Stack, number: int, scope: Scope) -> int:

@@ -58,7 +58,7 @@ class ProbeTable:
         return probe
 
     def remove(self, probe: Probe) -> None:
-        """Take a probe out; its id is not used again."""
+        """Remove a probe; its id is not used again."""
         self._probes[probe.id] = None
         for table, key in self._tables(probe):
             del table[key][probe.id]
@@ -89,9 +89,9 @@ class ProbeTable:
     def match(self, wanted: ProbeDescription) -> Sequence[Probe]:
         """Return the probes a description matches, by id.
 
-        An id given goes before the names, which must match too.
+        A given id is looked up first, and the names must match, too.
 
-        One that says nothing matches the probes that have a function: not BEGIN, not profile's
+        An empty description matches the probes that have a function: not BEGIN, not profile's
         (dtrace_match).
         """
         if wanted == ProbeDescription():

@@ -1,4 +1,4 @@
-"""A compiled D program as data: what the compiler hands to the framework.
+"""A compiled D program as data: the compiler's output for the framework.
 
 These are the pieces of an enabling as DOF describes them (FreeBSD dtrace.h dtrace_ecbdesc_t,
 dtrace_actdesc_t, dtrace_difo_t): nothing here refers to syntax, and nothing to a running consumer.
@@ -12,7 +12,7 @@ from typing import Final
 
 from providers.base import Attribute, DependencyClass, Stability
 
-# The stability of what names nothing less stable.
+# The stability of programs that use no less stable name.
 STABLE: Final = Attribute(Stability.STABLE, Stability.STABLE, DependencyClass.COMMON)
 
 PROVIDER_NAME_MAX = 64
@@ -242,7 +242,7 @@ class ActionDescription:
 
 @dataclass(frozen=True, slots=True)
 class EcbDescription:
-    """One enabling to be (dtrace_ecbdesc_t): a clause and one of its probe descriptions."""
+    """The description of an enabling (dtrace_ecbdesc_t): a clause and a probe description."""
 
     probe: ProbeDescription
     predicate: Difo | None = None
@@ -259,5 +259,5 @@ class Program:
     """Names of the aggregations; the aggregation with variable id i (from 1) is `aggregations[i -
     1]`."""
     stability: Attribute = STABLE
-    """The least of what its statements name."""
+    """The least stability of the names in its statements."""
     model: DataModel = DataModel.LP64

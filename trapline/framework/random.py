@@ -34,7 +34,7 @@ class Xoroshiro:
         return (s0 + s1) & WORD_MASK
 
     def _jump(self) -> None:
-        """Move 2**64 numbers on."""
+        """Skip 2**64 numbers."""
         s0 = s1 = 0
         for word in _JUMP:
             for bit in range(64):

@@ -18,7 +18,7 @@ from trapline.framework.program import PROVIDER_NAME_MAX, ProbeDescription
 from trapline.framework.runs import NativeRuns
 from trapline.framework.world import World
 
-# From this number of enablings on, one function runs all that a probe has.
+# From this number of enablings on, one function runs all enablings of a probe.
 _FEW: Final = 2
 
 
@@ -40,7 +40,7 @@ class Registry:
         self.meta = MetaProvider(self)
         self.error = self.table.match(ProbeDescription("dtrace", name="ERROR"))[0]
 
-    # What providers call
+    # The interface for providers
 
     def register(self, provider: Provider) -> None:
         """Add a provider, and let it provide.  Raises ValueError for an illegal or used name."""
@@ -84,7 +84,7 @@ class Registry:
     def native_runs(self, probe_id: int) -> int:
         """Return the address of the code that fires a probe (`trapline.framework.runs`).
 
-        The address is the same for the life of the probe; what stands there may change.
+        The address is the same for the life of the probe; the content there may change.
         """
         return self._native.address(probe_id)
 
@@ -94,13 +94,13 @@ class Registry:
         if run is not None:
             run((arg0, arg1, arg2, arg3, arg4))
 
-    # What consumers and the machine call
+    # The interface for consumers and for the machine
 
     def enablings(self, probe: Probe) -> Sequence[Ecb]:
         """Return the enablings of a probe, of all consumers, in the order of enabling."""
         return self._enablings.get(probe.id, ())
 
-    # What consumers and the machine call
+    # The interface for consumers and for the machine
 
     def watch(self, told: Callable[[], None]) -> None:
         """Let a function be called when probes were created."""
@@ -112,14 +112,14 @@ class Registry:
             self._told.remove(told)
 
     def probes_created(self) -> None:
-        """Link what is enabled to the probes that were created since (dtrace_enabling_matchall)."""
+        """Link enabled clauses to the probes that were created since (dtrace_enabling_matchall)."""
         for told in self._told:
             told()
 
     def load_module(self, module: Module) -> None:
         """Offer a kernel module to every provider, also to later ones (dtrace_module_loaded).
 
-        What is enabled already is enabled in the module too.
+        Clauses that are enabled already are enabled in the module, too.
         """
         self._modules.append(module)
         for provider in self._providers.values():
@@ -147,7 +147,7 @@ class Registry:
         return self._providers.get(name)
 
     def match(self, wanted: ProbeDescription) -> Sequence[Probe]:
-        """Let the providers create what a description may mean; return the probes that match."""
+        """Let the providers create the probes of a description; return the probes that match."""
         names = (wanted.provider, wanted.module, wanted.function, wanted.name)
         for provider in self._providers.values():
             provider.provide(names)
@@ -165,7 +165,7 @@ class Registry:
             probe.provider.enable(probe.id, probe.arg)
 
     def unlink(self, ecbs: Iterable[Ecb]) -> None:
-        """Take enablings out; the last of a probe disarms it."""
+        """Remove enablings; the last one of a probe disarms it."""
         gone: dict[Probe, set[Ecb]] = {}
         for ecb in ecbs:
             gone.setdefault(ecb.probe, set()).add(ecb)
@@ -178,7 +178,7 @@ class Registry:
                 probe.provider.disable(probe.id, probe.arg)
 
     def relink(self, probe: Probe) -> None:
-        """Let a probe run the enablings that it has now, as they are now."""
+        """Update the function that runs a probe's enablings."""
         ecbs = self.enablings(probe)
         self._runs[probe.id] = _in_order(ecbs)
         self._native.set(probe.id, _native_pairs(ecbs))
@@ -204,9 +204,9 @@ def _native_pairs(ecbs: Sequence[Ecb]) -> Sequence[int]:
 
 
 def _in_order(ecbs: Sequence[Ecb]) -> Run | None:
-    """Return what runs enablings, those to come included if there are two.
+    """Return the function that runs enablings; for two or more it also includes later ones.
 
-    One alone runs itself: it is the usual.
+    A single enabling, which is the usual case, runs itself.
     """
     if len(ecbs) < _FEW:
         return ecbs[0].run if ecbs else None

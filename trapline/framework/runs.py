@@ -1,8 +1,8 @@
-"""By probe: the machine code that runs its enablings, for the callbacks that fire without Python.
+"""The machine code that runs a probe's enablings, for the callbacks that fire without Python.
 
-A probe has words at an address that stays as long as the framework.  The first is how many
-enablings there are, the second where their pairs of addresses are, (run, ecb).  0: Python runs
-them.  Behind the two is room for one pair: most probes have one enabling.
+A probe has words at an address that is valid as long as the framework exists.  The first is the
+number of enablings, the second the address of their pairs of addresses, (run, ecb). 0: Python runs
+them.  After the two there is room for one pair, because most probes have one enabling.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ class NativeRuns:
     def __init__(self) -> None:
         self._tables: list[tuple[memoryview[int], int]] = []
         self._pairs: dict[int, memoryview[int]] = {}
-        # An operation of a firing may change what runs at the probe: machine code goes on with the old pairs.
+        # An operation of a firing may change the enablings of the probe: machine code then continues with the old
+        # pairs.
         self._replaced: deque[memoryview[int]] = deque(maxlen=_KEPT)
 
     def address(self, probe_id: int) -> int:
-        """Return where the words of a probe are."""
+        """Return the address of a probe's words."""
         table, place = self._place(probe_id)
         return self._tables[table][1] + WORD * place
 
@@ -50,7 +51,7 @@ class NativeRuns:
         view[place] = len(pairs) // 2
 
     def _several(self, probe_id: int, pairs: Sequence[int]) -> int:
-        """Return where the pairs of several enablings are."""
+        """Return the address of the pairs of several enablings."""
         if probe_id in self._pairs:
             self._replaced.append(self._pairs[probe_id])
         made = self._pairs[probe_id] = words(len(pairs))

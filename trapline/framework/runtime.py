@@ -115,7 +115,7 @@ class Runtime:
         return args[0] == self._address and (probe.name != "BEGIN" or self.activity is Activity.WARMUP)
 
     def exit(self) -> None:
-        """End tracing: what the action of that name does (DTRACEACT_EXIT)."""
+        """End tracing: the action of that name (DTRACEACT_EXIT)."""
         if self.activity in {Activity.WARMUP, Activity.ACTIVE}:
             self.set(Activity.DRAINING)
             self.world.guest.interrupt()
@@ -123,7 +123,7 @@ class Runtime:
             self.world.core.flags |= DROP
 
     def failed(self, ecb: Ecb, buffer: PrincipalBuffer, action: int) -> None:
-        """Deal with an error flag: a drop is silent, a fault fires ERROR.
+        """Handle an error flag: a drop is silent, a fault fires ERROR.
 
         Action 0 is the predicate.
         """
@@ -135,7 +135,7 @@ class Runtime:
             self.double_errors += 1
             return
         offset = self.context.fault_offset & WORD_MASK
-        # FreeBSD passes the sixth argument on amd64 alone; its other ports lose it.
+        # FreeBSD passes the sixth argument only on amd64; its other ports lose it.
         self.fire_meta("ERROR", ecb.epid, action, offset, fault_code(core.flags), core.illval & WORD_MASK)
 
     def clean_if_due(self) -> None:

@@ -33,7 +33,7 @@ class Search:
     def next_probe(self, pattern: ProbeDescription | None, number: int) -> ProbeInfo:
         """Return the first probe that matches (None: any) with a number of at least `number`.
 
-        A search that begins, with number 0, has the providers make what the pattern may mean.
+        At the beginning of a search, with number 0, the providers create the probes of the pattern.
         Raises `DeviceError` ESRCH when there are no more.
         """
         found = self._from(number) if pattern is None else self._matching_from(pattern, number)

@@ -33,11 +33,11 @@ DEFAULTS: Final = {
 # Shortest and longest time of a rate.
 _RATES: Final = {"cleanrate": (200_000, 60 * _SECOND), "statusrate": (0, 10 * _SECOND)}
 _SMALLEST: Final = 8
-# Sizes of buffers are multiples of it; what is above the last multiple is not used.
+# Sizes of buffers are multiples of it; the rest above the last multiple is not used.
 _UNIT: Final = 8
 # Size of a buffer beyond which there is no memory for it.
 _LARGEST: Final = 256 << 20
-# What a speculation takes at least: a buffer is whole pages.
+# The smallest size of a speculation: a buffer is whole pages.
 _SPECULATION: Final = 4096
 # Values of bufpolicy (DTRACEOPT_BUFPOLICY_*); 2, switch, is the default.
 _RING, _FILL = 0, 1
@@ -52,7 +52,7 @@ class Settings:
         self.values = dict(DEFAULTS)
 
     def decide(self, clauses: Sequence[Clause], ecbs: Iterable[Ecb]) -> None:
-        """Give no memory to what is not needed; make room for the largest record."""
+        """Allocate no memory that is not needed; make room for the largest record."""
         values = self.values
         if not any(True for clause in clauses for _ in clause.aggregating):
             values["aggsize"] = 0
@@ -63,11 +63,11 @@ class Settings:
             values["specsize"] = 0
 
     def reserve(self, meta: Iterable[Ecb]) -> int:
-        """Return how much room END may need; `meta` are the enablings of BEGIN, END and ERROR."""
+        """Return the size that END's records may need; `meta`: enablings of BEGIN, END, ERROR."""
         return sum(ecb.clause.layout.needed + ecb.clause.layout.alignment for ecb in meta if ecb.probe.name == "END")
 
     def fit(self, reserve: int) -> None:
-        """Make the sizes ones there is memory for.  Raises `DeviceError`."""
+        """Reduce the sizes until there is memory for them.  Raises `DeviceError`."""
         self._fit("bufsize", reserve if self.values.get("bufpolicy") == _FILL else 0)
         for name in ("specsize", "aggsize"):
             if self.values[name]:
@@ -76,7 +76,7 @@ class Settings:
         self._fit_speculations()
 
     def _fit_speculations(self) -> None:
-        """Make the buffers of all speculations ones there is memory for.
+        """Reduce the buffers of all speculations until there is memory for them.
 
         Raises `DeviceError` ENOMEM, as dtrace_state_go() where the array of them is too large.
         """
@@ -89,7 +89,7 @@ class Settings:
             self.values["specsize"] >>= 1
 
     def _fit(self, name: str, reserve: int) -> None:
-        """Make a size one there is memory for; with manual resizing that is an error instead."""
+        """Reduce a size until there is memory for it; with manual resizing raise an error instead."""
         size = self.values[name]
         if name != "dynvarsize":
             if size < _SMALLEST:

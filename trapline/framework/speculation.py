@@ -1,8 +1,8 @@
 """Speculations: buffers that are kept or thrown away later, and their life.
 
 speculation() makes one active, speculate() sends a clause's record to it, commit() copies its
-records into the principal buffer, discard() forgets them.  What another CPU has speculated is left
-to the cleaner, which comes by at the option cleanrate; until then the speculation is busy.
+records into the principal buffer, discard() forgets them.  The records of other CPUs are left to
+the cleaner, which runs at the rate of option cleanrate; until then the speculation is busy.
 
 Source: FreeBSD dtrace.c dtrace_speculation(), _buffer(), _commit(), _discard(), _clean(); states:
 dtrace_impl.h.
@@ -55,7 +55,7 @@ class Speculation:
 
     @property
     def state(self) -> SpeculationState:
-        """What becomes of its records at the moment."""
+        """The current treatment of its records."""
         return _STATES[self._block[SpeculationWord.STATE]]
 
     @state.setter
@@ -88,7 +88,7 @@ class Speculations:
         self.all = [Speculation(self._memory, size, len(principal), block) for block in blocks]
 
     def release(self) -> None:
-        """Give the buffers back."""
+        """Release the buffers."""
         for speculation in self.all:
             for buffer in speculation.buffers:
                 buffer.release()
@@ -114,7 +114,7 @@ class Speculations:
     def _find(self, number: int) -> Speculation | None:
         """Return a speculation.
 
-        None for id 0, and for one that cannot be, which is an illegal operation.
+        None for id 0, and for an impossible id, which is an illegal operation.
         """
         if number > len(self.all):
             self._memory.core.flags |= ILLOP
@@ -137,7 +137,7 @@ class Speculations:
         return buffer
 
     def commit(self, number: int, cpu: int) -> None:
-        """Copy what this CPU has speculated into its principal buffer.
+        """Copy the speculative records of this CPU into its principal buffer.
 
         The other CPUs' part waits for the cleaner.
         """
@@ -155,7 +155,7 @@ class Speculations:
             speculation.state = _S.COMMITTINGMANY
 
     def _copy(self, speculation: Speculation, cpu: int) -> None:
-        """Move the records of a CPU, with the time of now.
+        """Move the records of a CPU, with the current time.
 
         Without room for all of them they are lost.  That counts as a drop, besides the one that a
         switch or ring buffer counts itself.
@@ -198,7 +198,7 @@ class Speculations:
         buffer.drops = 0
 
     def clean(self) -> None:
-        """Finish on all CPUs what was committed or discarded (dtrace_speculation_clean)."""
+        """Finish commits and discards on all CPUs (dtrace_speculation_clean)."""
         for speculation in self.all:
             if speculation.state not in (_S.DISCARDING, _S.COMMITTINGMANY):
                 continue

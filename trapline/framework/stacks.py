@@ -1,12 +1,12 @@
-"""Kernel and user stacks as actions and variables see them.
+"""Kernel and user stacks for actions and variables.
 
 On a machine the walk starts inside DTrace, and a probe's `aframes` artificial frames are skipped.
-The emulator has no such frames: the guest tells the stack of the interrupted context itself.  What
-stack() shows is the same on every ISA:
+The emulator has no such frames: the guest returns the stack of the interrupted context itself.  The
+result of stack() is the same on every ISA:
 
 * in an anchored probe, the caller of the function that was hit, then its callers: the pc of the
-  probe's site is what `probefunc` says already;
-* in any other, such as profile's, first arg0, which is the pc there, then the callers of the
+  probe's site is omitted, because `probefunc` names its function;
+* in any other, such as profile's, first arg0, which is the interrupted pc, then the callers of the
   interrupted context.
 
 `stackdepth` is the number of these frames.
@@ -34,7 +34,7 @@ def kernel_frames(world: World, ctx: Context) -> Sequence[int]:
 
 
 def caller(world: World, ctx: Context) -> int:
-    """Return `caller`: of the function that was hit, or of the one an unanchored probe is in.
+    """Return `caller`: of the function that was hit, or of the interrupted function.
 
     0: unknown.
     """

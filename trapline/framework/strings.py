@@ -1,6 +1,6 @@
-"""The string subroutines of D as functions from bytes to bytes; strings come without their NUL.
+"""The string subroutines of D as functions from bytes to bytes; strings have no NUL.
 
-Source: FreeBSD dtrace.c dtrace_dif_subr(), dtrace_strtoll(), whose corners these keep.
+Source: FreeBSD dtrace.c dtrace_dif_subr(), dtrace_strtoll(), whose special cases are reproduced.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SLASH: Final = b"/"
 
 
 def basename(path: bytes) -> bytes:
-    """Return the last component; slashes at the end do not count."""
+    """Return the last component; slashes at the end are ignored."""
     if not path:
         return b"."
     return path.rstrip(_SLASH).rpartition(_SLASH)[2] or _SLASH
@@ -123,7 +123,7 @@ def rindex(text: bytes, part: bytes, start: int | None) -> int:
 
 
 def strtoll(text: bytes, base: int) -> int:
-    """Read a number: blanks and tabs, a sign, 0x for base 16, digits up to the first that is none.
+    """Read a number: blanks and tabs, a sign, 0x for base 16, digits up to any other character.
 
     0 without digits.
     """

@@ -42,7 +42,7 @@ PROVIDER: Final = struct.Struct(f"<{PROVIDER_NAME_MAX}s15BxIIq")
 PROBE: Final = struct.Struct(f"<I{_NAMES}")
 ARGUMENT: Final = struct.Struct("<Iii128s128s")
 RECORD: Final = struct.Struct("<HxxIIHHQQ")
-# Before its records; so is the next.
+# The part before its records; so is the next one.
 ENABLED: Final = struct.Struct("<IIQIi")
 AGGREGATION: Final = struct.Struct("<Qq iIIIi4x")
 BUFFER: Final = struct.Struct("<QIIQQQQ")
@@ -89,7 +89,7 @@ class Request(Enum):
 
     @property
     def is_indirect(self) -> bool:
-        """Whether what the request itself carries is a pointer to the structure."""
+        """Whether the request itself has a pointer to the structure."""
         return self.code >> 16 & 0x1FFF == _POINTER != self.size
 
 
@@ -106,14 +106,14 @@ def _name(text: str) -> bytes:
 
 
 def pack_provider(name: str, attributes: ProviderAttributes, privilege: Privilege) -> bytes:
-    """Pack what PROVIDER gives."""
+    """Pack the result of PROVIDER."""
     triples = (attributes.provider, attributes.module, attributes.function, attributes.probe, attributes.args)
     levels = [level for one in triples for level in (one.name, one.data, one.klass)]
     return PROVIDER.pack(_name(name), *levels, privilege, 0, 0)
 
 
 def unpack_provider(data: bytes) -> ProviderAttributes:
-    """Read the attributes that PROVIDER gave."""
+    """Read the attributes in the result of PROVIDER."""
     levels = iter(PROVIDER.unpack_from(data)[1:16])
     return ProviderAttributes(
         *(Attribute(Stability(name), Stability(next(levels)), DependencyClass(next(levels))) for name in levels)
@@ -121,18 +121,18 @@ def unpack_provider(data: bytes) -> ProviderAttributes:
 
 
 def provider_name(data: bytes) -> str:
-    """Read the name that PROVIDER asks for."""
+    """Read the name in the request PROVIDER."""
     return _text(PROVIDER.unpack_from(data)[0])
 
 
 def pack_probe(description: ProbeDescription, number: int) -> bytes:
-    """Pack the description of a probe, or a pattern and where to go on looking."""
+    """Pack the description of a probe, or a pattern and the start of a search."""
     one = description
     return PROBE.pack(number, *map(_name, (one.provider, one.module, one.function, one.name)))
 
 
 def unpack_probe(data: bytes) -> tuple[int, ProbeDescription]:
-    """Read a probe's number, or where to look from, and the description without it."""
+    """Read a probe's number, or the start of a search, and the description without it."""
     number, *names = PROBE.unpack_from(data)
     provider, module, function, name = map(_text, names)
     return number, ProbeDescription(provider, module, function, name)
@@ -171,7 +171,7 @@ def _unpack_records(data: bytes) -> Iterator[RecordDescription]:
 
 
 def records_wanted(data: bytes, head: struct.Struct) -> int:
-    """Return how many records there is room for behind a head that ends with their number."""
+    """Return the number of records that fit after a head that ends with their number."""
     return max(min(head.unpack_from(data)[-1], (len(data) - head.size) // RECORD.size), 0)
 
 

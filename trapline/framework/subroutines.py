@@ -1,8 +1,8 @@
 """The subroutines of D: a table from number to function (dtrace_dif_subr).
 
-A subroutine gets the tuple stack; a result of None leaves the destination register as it is.  What
-needs a kernel's structures is an illegal operation where the guest has none; the STREAMS and device
-subroutines of illumos are accepted on FreeBSD and do nothing.
+A subroutine gets the tuple stack; a result of None leaves the destination register unchanged.  A
+subroutine that needs a kernel's structures is an illegal operation if the guest has none; the
+STREAMS and device subroutines of illumos are accepted on FreeBSD and do nothing.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class Subroutines:
         return address
 
     def _memstr(self, ctx: Context, stack: Stack) -> int:
-        """Make a string of memory, its NULs replaced."""
+        """Make a string from memory, with its NULs replaced."""
         source, replacement, size = arg(stack, 0), arg(stack, 1) & 0xFF, arg(stack, 2)
         if size == 0 or not self._operations.can_load(source, size - 1):
             return 0
@@ -225,7 +225,7 @@ class Subroutines:
         return strings.strtoll(self._operations.string(arg(stack, 0)), base) & WORD_MASK
 
     def _base(self, stack: Stack) -> int | None:
-        """Return the base, the second argument; None, a fault, for one that cannot be."""
+        """Return the base, the second argument; None, a fault, for an invalid one."""
         if len(stack) < 2:
             return 10
         base = arg(stack, 1)
@@ -260,7 +260,7 @@ class Subroutines:
         return self._put(ctx, part, size)
 
     def _strtok(self, ctx: Context, stack: Stack) -> int:
-        """Return the next token; where it ended is known until the firing is over."""
+        """Return the next token; its end is stored until the firing ends."""
         size = self._operations.string_size
         delimiters = self._operations.string(arg(stack, 1))
         if ctx.scratch_ptr + size > ctx.scratch_end:
@@ -324,7 +324,7 @@ class Subroutines:
     # Processes
 
     def _progenyof(self, ctx: Context, stack: Stack) -> int:
-        """Return whether the current process is the one named, or comes from it."""
+        """Return whether the current process is the given one, or a descendant of it."""
         wanted = arg(stack, 0) & 0xFFFF_FFFF
         thread = self._operations.thread(ctx)
         parent = self._operations.world.abilities.parent
@@ -346,7 +346,7 @@ class Subroutines:
 
 
 def swapper(size: int) -> Subroutine:
-    """Make a subroutine that swaps the bytes of a number: all our ISAs are little-endian."""
+    """Make a subroutine that swaps the bytes of a number: all supported ISAs are little-endian."""
     mask = (1 << 8 * size) - 1
 
     def subroutine(_ctx: Context, stack: Stack) -> int:

@@ -1,9 +1,9 @@
-"""A DIF object as one Python function: what runs when a probe fires.
+"""A DIF object as one Python function, which runs when a probe fires.
 
-`machine.DifMachine.run` says what DIF means; this says the same ahead of time.  Registers become
-local variables, the program's constants literals, and whatever is more than arithmetic a call of
-the same operations.  DIF only branches forward, so a basic block is an `if` over the number of the
-block that is to run next, and code without a branch has none.
+`machine.DifMachine.run` defines the meaning of DIF; this translates it in advance.  Registers
+become local variables, constants of the program become literals, and everything except arithmetic
+becomes a call of the same operations.  DIF only branches forward, so a basic block is an `if` on
+the number of the block that runs next, and code without a branch has none.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _CONDITIONS: Final = {
 }
 _DYNAMIC_LOADS: Final = {Op.LDTS: Scope.THREAD, Op.LDGAA: Scope.GLOBAL, Op.LDTAA: Scope.THREAD}
 _DYNAMIC_STORES: Final = {Op.STTS: Scope.THREAD, Op.STGAA: Scope.GLOBAL, Op.STTAA: Scope.THREAD}
-# The arguments every probe passes.
+# The arguments that every probe passes.
 _ARGUMENTS: Final = {Var(Var.ARG0 + index): index for index in range(5)}
 _NEVER_FAULT: Final = frozenset({
     Var.TIMESTAMP, Var.WALLTIMESTAMP, Var.EPID, Var.ID, Var.PROBEPROV, Var.PROBEMOD, Var.PROBEFUNC, Var.PROBENAME,
@@ -74,7 +74,7 @@ def translate(machine: DifMachine, loaded: Loaded) -> Translated:
 
 
 def constant(difo: Difo) -> int | None:
-    """Return what a DIF object returns, if it does no more than load a constant; else None."""
+    """Return the constant that a DIF object returns, if it only loads a constant; else None."""
     if [dif.opcode(code) for code in difo.code] != [Op.SETX, Op.RET] or dif.rd(difo.code[0]) != dif.rd(difo.code[1]):
         return None
     return difo.integers[dif.index(difo.code[0])] & WORD_MASK
@@ -103,7 +103,7 @@ class _Translator:
         }
 
     def _targets(self) -> Iterator[int]:
-        """Yield where blocks start: at the targets of branches, and behind branches."""
+        """Yield the starts of blocks: the targets of branches, and the instructions after branches."""
         for place, code in enumerate(self._code):
             if Op(dif.opcode(code)) in BRANCHES:
                 yield dif.label(code)
@@ -201,7 +201,7 @@ class _Translator:
             yield self._check(place)
 
     def _operation(self, op: Op, code: int, a: str, b: str, d: str) -> Iterator[str]:
-        """Do what may fault."""
+        """Write an operation that may fault."""
         number = dif.index(code)
         if op in _DIVISION:
             overflow = f" or overflows({a}, {b})" if op is Op.SREM else ""

@@ -1,8 +1,8 @@
-"""Is a DIF object safe to run?  The one gate between a compiler and the DIF machine.
+"""Check whether a DIF object is safe to run: the only gate between a compiler and the DIF machine.
 
 Source: FreeBSD dtrace.c dtrace_difo_validate(), dtrace_difo_validate_helper() is not needed here;
-the messages are its own. One rule is ours: a user variable has to be declared, where the kernel has
-an assertion.
+the messages are its own. One rule is Trapline's: a user variable must be declared, for which the
+kernel has an assertion.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Declared = MutableMapping[tuple[Scope, int], DifVariable]
 
 
 class InvalidDifError(ValueError):
-    """A DIF object that may not run; the message is dtrace.c's."""
+    """A DIF object that is refused; the message is dtrace.c's."""
 
     def __init__(self, place: int, message: str) -> None:
         super().__init__(f"DIF object error: [{place}]: {message}")
@@ -165,7 +165,7 @@ _CHECKS: Final[Mapping[Format, Callable[[int, int, Difo], None]]] = {
     Format.P: _push,
 }
 
-# Which variables an instruction means.
+# The variables of an instruction.
 _SCOPES: Final[Mapping[int, Scope]] = {
     Op.LDGS: Scope.GLOBAL,
     Op.STGS: Scope.GLOBAL,
@@ -178,7 +178,7 @@ _SCOPES: Final[Mapping[int, Scope]] = {
     Op.LDLS: Scope.LOCAL,
     Op.STLS: Scope.LOCAL,
 }
-# By opcode; what is not here is not an instruction.
+# By opcode; other opcodes are not instructions.
 _FORMS: Final[dict[int, Format]] = {int(op): form for op, form in FORMATS.items()}
 _ALL_SCOPES: Final = frozenset(Scope)
 _KINDS: Final = frozenset(VariableKind)
@@ -210,9 +210,9 @@ def validate(difo: Difo, declared: Declared) -> None:
 
 
 def _check_variables(difo: Difo, declared: Declared) -> Declared:
-    """Check the variable table against itself and against what is declared.
+    """Check the variable table for contradictions, also with the declared variables.
 
-    Return all that is known now.
+    Return all variables that are known now.
     """
     known = ChainMap[tuple[Scope, int], DifVariable]({}, declared)
     for place, variable in enumerate(difo.variables):

@@ -19,13 +19,13 @@ from trapline.framework.program import BY_REFERENCE, Difo, DifVariable, Scope, V
 
 HEADER: Final = 8
 NULL: Final = 0xFF
-# One word for each variable there can be: where no variable is, they take no memory.
+# One word for each possible variable: pages without variables take no memory.
 _CAPACITY: Final = USER_VARIABLE_MAX + 1 - USER_VARIABLE_BASE
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Storage of a scalar by reference: `stride` bytes a copy, of which `HEADER` are not data."""
+    """Storage of a scalar by reference: `stride` bytes per copy, of which `HEADER` are not data."""
 
     region: Region
     stride: int
@@ -72,7 +72,7 @@ class Statics:
             self.references[index] = Reference(region, stride, variable)
 
     def release(self) -> None:
-        """Give the storage back."""
+        """Release the storage."""
         for reference in self.references.values():
             self._memory.release(reference.region)
 
@@ -109,7 +109,7 @@ class Variables:
         self.dynamic = DynamicVariables(self._memory, size, self._chunk_size, self._cpus)
 
     def release(self) -> None:
-        """Give all storage back."""
+        """Release all storage."""
         self.globals.release()
         self.locals.release()
         self.dynamic.release()

@@ -1,1 +1,1 @@
-"""lockstat(1): which locks are taken, by whom, how long they are held, and how long others wait."""
+"""lockstat(1): the locks that are taken, their callers, and the times of holding and waiting."""

@@ -15,7 +15,7 @@ NUMBERS: Final = 64
 
 
 class Kind(Enum):
-    """Kinds of events, by the flag that asks for all of a kind."""
+    """Kinds of events, by the flag that selects all of a kind."""
 
     CONTENTION = "C"
     HOLD = "H"
@@ -40,9 +40,9 @@ class Event:
     description: str
     probe: str
     predicate: str = ""
-    """What else has to hold; of a hold event, when the lock is taken."""
+    """An additional condition; for a hold event it is tested when the lock is taken."""
     acquire: str = ""
-    """The probe where it begins, if there is one."""
+    """The probe at its start, if there is one."""
     units: str = "nsec"
     header: str = "Lock"
 
@@ -58,7 +58,7 @@ def _hold(number: int, description: str, lock: str, predicate: str = "") -> Even
 
 # Number of the profiling interrupt.
 PROFILE: Final = 56
-# By number.  The last three have no probe: they never happen, and are there to be listed.
+# By number.  The last three have no probe: they never happen, and are only listed.
 EVENTS: Final = {
     event.number: event
     for event in (

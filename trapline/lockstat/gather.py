@@ -1,4 +1,4 @@
-"""Running lockstat's program over a guest, and reading what it gathered."""
+"""Running lockstat's program over a guest, and reading the gathered data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _SMALLEST: Final = 16 << 10
 _LARGEST: Final = 32 << 20
-# Bytes that a record without histogram and stack is reckoned at.
+# The assumed size in bytes of a record without histogram and stack.
 _RECORD: Final = 64
 
 
@@ -30,9 +30,9 @@ class Gathered(NamedTuple):
 
     records: list[LockRecord]
     elapsed: int
-    """Nanoseconds of the guest's."""
+    """The guest's time in nanoseconds."""
     dropped: bool
-    """Whether there were more records than there was room for."""
+    """Whether records were lost because there was no room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def gather(
     with dtrace_open(
         machine.guest, machine.dtrace, foreign=machine.names, consume=consume if trace else None
     ) as handle:
-        # The teaching kernel has no reader/writer locks and nobody spins: those probes are not there.
+        # The teaching kernel has no reader/writer locks and no spinning: these probes do not exist.
         handle.setopt("zdefs")
         handle.setopt("bufsize" if trace else "aggsize", str(room.size))
         if not trace:
@@ -122,7 +122,7 @@ def _aggregated(handle: Handle, mask: int) -> list[LockRecord]:
 
 
 def _powers(entry: Entry) -> Counter[int]:
-    """Return a distribution by the power of two that is above each bucket."""
+    """Return a distribution by the power of two above each bucket."""
     value = plain_value(entry.action, entry.words)
     assert isinstance(value, dict)
     return Counter({int(low).bit_length(): number for low, number in value.items() if low >= 0})

@@ -12,11 +12,11 @@ from typing import Final
 from trapline.lockstat.events import EVENTS, Event, Kind
 
 AVERAGE: Final = 1
-# Numbers of the aggregation variables, in the order the program names them.
+# Numbers of the aggregation variables, in the order of their names in the program.
 HISTOGRAM: Final = 2
 # The idle thread, and all others (testbins/kernel/sys/proc.h, TDF_IDLETD): the teaching kernel has no classes.
 _PRIORITY_CLASS: Final = "(curthread->td_flags & 0x40 ? 4 : 3)"
-# What stands for the lock of an interrupt: the CPU's number in the upper bits, this, and a class.
+# The pseudo address of an interrupt's lock: the CPU's number in the upper bits, this, and a class.
 CPU_BASE: Final = 0x0100_0000
 
 
@@ -30,7 +30,7 @@ class Gathering:
     trace: bool = False
     """Whether each event is recorded by itself, rather than all of them together."""
     duration: int = 0
-    """Shorter ones are left out; nanoseconds."""
+    """Events that are shorter are omitted; nanoseconds."""
     rate: int = 97
     """Profiling interrupts a second."""
     lock_filter: str = ""
@@ -66,13 +66,13 @@ def _clauses(event: Event, gathering: Gathering) -> str:
 
 
 def _beginning(event: Event, begun: str, gathering: Gathering) -> str:
-    """Return the clauses that note where an event begins."""
+    """Return the clauses that record the start of an event."""
     if not event.acquire:
         return ""
     conditions = [event.predicate, gathering.lock_filter]
     if event.kind is Kind.HOLD:
         return _clause(event.acquire, conditions, f"\t{begun} = timestamp;\n")
-    # The lock is entered once more than it is left.
+    # The variable counts the entries of the lock that were not left yet.
     entered = _clause(event.acquire, conditions, f"\t{begun}++;\n")
     return entered + _clause(event.probe, [begun], f"\t{begun}--;\n")
 

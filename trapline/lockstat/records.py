@@ -22,7 +22,7 @@ class LockRecord:
     time: int = 0
     """Sum of all."""
     histogram: Counter[int] = field(default_factory=Counter)
-    """By power of two, how many lasted that long and less than twice that."""
+    """The number of events by duration: at least a power of two, and less than twice that."""
     stack: tuple[int, ...] = ()
 
     def merged(self, other: LockRecord) -> LockRecord:
@@ -37,7 +37,7 @@ class LockRecord:
 
 @dataclass(frozen=True, slots=True)
 class Coalescing:
-    """The differences between records to ignore; each field is the flag of that name."""
+    """The differences between records that are ignored; each field is the flag of that name."""
 
     locks: bool = False
     """-c: locks of one symbol are one."""
@@ -52,10 +52,10 @@ class Coalescing:
 
 
 def coalesce(records: Iterable[LockRecord], how: Coalescing, start: Callable[[int], int]) -> list[LockRecord]:
-    """Make records one where only differences between them do not count.
+    """Merge records that differ only in ignored fields.
 
-    `start` gives the address of the symbol an address is in.  Of callers or locks that do not
-    count, that of the record with the highest count is kept: the hottest.
+    `start` gives the address of the symbol an address is in.  For an ignored caller or lock, that
+    of the record with the highest count is kept.
     """
     found = list(records)
     if how.generated:
@@ -91,7 +91,7 @@ def _merge(records: Iterable[LockRecord], key: Callable[[LockRecord], Any]) -> l
 
 
 def _generated(record: LockRecord) -> Iterable[LockRecord]:
-    """Give the record to its caller and to each function that led there."""
+    """Add the record to its caller and to each function on the stack."""
     callers = record.stack if record.caller in record.stack else (*record.stack, record.caller)
     return (replace(record, caller=caller, stack=(), histogram=Counter()) for caller in callers)
 

@@ -20,10 +20,10 @@ _BAR: Final = 30
 _BUCKETS: Final = 64
 _CPU_END: Final = CPU_BASE << 8
 _CLASSES: Final = ("", "Intr", "RealT", "TShar", "Idle")
-# How many frames below the caller a stack may begin; they are not shown.
+# The largest number of frames below the caller in a stack; they are not shown.
 _BELOW: Final = 3
 
-# Address -> the symbol it is in, how far, and the symbol's size; None: in no symbol.
+# Address -> its symbol, the offset in it, and the symbol's size; None: it is not in a symbol.
 Locate = Callable[[int], tuple[str, int, int] | None]
 
 
@@ -32,7 +32,7 @@ class ReportLayout:
     """The layout of the report."""
 
     elapsed: int
-    """Nanoseconds that were watched."""
+    """Traced time in nanoseconds."""
     timing: bool = True
     histogram: bool = False
     stack: bool = False
@@ -45,7 +45,7 @@ class ReportLayout:
     any_caller: bool = False
     any_lock: bool = False
     top: int | None = None
-    """How many of each event; None: all."""
+    """The number of rows for each event; None: all."""
 
 
 class Report:

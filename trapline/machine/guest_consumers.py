@@ -1,17 +1,17 @@
 """/dev/dtrace/dtrace inside the kernel guest: each open of a guest's program is a consumer.
 
-The guest's dtrace.ko passes each request on with the kernel's copy of its argument, as much as the
-command says; the framework answers requests as commands and bytes (`trapline.framework.ioctl`).
-Here is what lies between: where a request carries a pointer, what that points at is read from the
-calling process, and the answer is written there.
+The guest's dtrace.ko passes each request on with the kernel's copy of its argument, whose size is
+part of the command; the framework answers requests as commands and bytes
+(`trapline.framework.ioctl`).  This module is between them: if a request has a pointer, the data
+there are read from the calling process, and the answer is written there.
 
-Source: FreeBSD sys/cddl/dev/dtrace/dtrace_ioctl.c.  Its EPROBE says that it carries the structure,
-and is given a pointer to it all the same.  Memory that the process has
-never touched is not there yet (EFAULT).
+Source: FreeBSD sys/cddl/dev/dtrace/dtrace_ioctl.c.  The command of EPROBE says that the argument is
+the structure, but it is a pointer to the structure.  Memory that the process has never accessed is
+not present yet (EFAULT).
 
-The structures are the same in 32-bit programs as in 64-bit ones, for a pointer in them takes eight
-bytes (DTRACE_PTR in sys/dtrace.h).  Commands are not, which tell the size of what they carry: most
-carry a bare pointer.
+The structures are equal in 32-bit and 64-bit programs, because a pointer in them takes eight bytes
+(DTRACE_PTR in sys/dtrace.h).  The commands differ, because they contain the size of the argument,
+which is usually a pointer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trapline.framework.ioctl import OpenDevice
 from trapline.framework.structures import REQUESTS, Request
 
 _IOCPARM_MASK: Final = 0x1FFF
-# FreeBSD's, as are all that a request can fail with: the numbers below 35 are the same everywhere.
+# FreeBSD's number, like all errors of requests; the numbers below 35 are the same on all systems.
 _ENOTTY: Final = 25
 _DOF_HEADER: Final = 64
 # dofh_loadsz in the DOF's header.
@@ -36,9 +36,9 @@ _DOF_SIZE: Final = struct.Struct("<40xQ")
 # Offset of the pointer in the structure to what follows the structure in the framework's form.
 _DATA_POINTER: Final = {Request.BUFSNAP: 24, Request.AGGSNAP: 24, Request.FORMAT: 0}
 _POINTER_ROOM: Final = 8
-# Structures that end in as many records as their heads say.
+# Structures that end with records; their number is in the head.
 _RECORDS: Final = {Request.EPROBE: structures.ENABLED, Request.AGGDESC: structures.AGGREGATION}
-# Requests that are given a pointer to their structure.
+# Requests whose argument is a pointer to their structure.
 _INDIRECT: Final = frozenset({Request.BUFSNAP, Request.AGGSNAP, Request.EPROBE, Request.AGGDESC, Request.DOFGET})
 
 
@@ -51,7 +51,7 @@ class _Model(NamedTuple):
     matched."""
 
     def carried(self, request: Request) -> int:
-        """Return how many bytes a request carries."""
+        """Return the size in bytes of a request's argument."""
         if request is Request.ENABLE:
             return self.enable.size
         return self.pointer.size if request.is_indirect else request.code >> 16 & _IOCPARM_MASK
@@ -64,7 +64,7 @@ class _Model(NamedTuple):
         }
 
 
-# By the bytes of a word.
+# By the number of bytes of a word.
 _MODELS: Final = {
     8: _Model(struct.Struct("<Q"), struct.Struct("<Qi4x")),
     4: _Model(struct.Struct("<I"), struct.Struct("<Ii")),
@@ -90,7 +90,7 @@ class GuestConsumers:
         return self._last
 
     def close(self, consumer: int) -> None:
-        """Let a consumer go: what it enabled is disabled."""
+        """Close a consumer: its enablings are disabled."""
         self._states.pop(consumer).close()
 
     def ioctl(self, consumer: int, command: int, data: int) -> int:
@@ -135,7 +135,7 @@ class GuestConsumers:
         return answer.errno
 
     def _structure(self, request: Request, user: int) -> bytes:
-        """Read the structure a request points at."""
+        """Read the structure that a request points to."""
         head = _RECORDS.get(request)
         if head is None:
             return self._guest.user_load(user, request.size) if request.size else b""

@@ -27,7 +27,7 @@ from trapline.machine.process_probes import ProcessProbes
 from trapline.types import KernelNames, KernelSignatures, ModuleTypes, Types, types_of
 
 START_UP_SCRIPT = "etc/rc"
-# The generation of SDT that the kernel has unless asked for another.
+# The default generation of the kernel's SDT.
 SDT_GENERATION = 2024
 ILLUMOS_SDT = 2005
 
@@ -63,7 +63,7 @@ class KernelOptions:
     content)."""
 
     def files(self) -> Mapping[str, bytes]:
-        """Return what is added to the guest's initial file system, or replaces a part of it."""
+        """Return the files that are added to the guest's initial file system, or replaced in it."""
         script = {} if self.command is None else {START_UP_SCRIPT: os.fsencode(self._script(self.command))}
         asked = "".join(f'{name}_load="YES"\n' for name in self.load).encode()
         return {LOADER_CONF: PRELOADED + asked, **self.added, **script}
@@ -83,7 +83,7 @@ class KernelMachine:
     guest: KernelGuest
     dtrace: DTrace
     probes: ProcessProbes
-    """Those of the guest's user programs."""
+    """The probes of the guest's user programs."""
     names: KernelNames
     """The kernel's types and symbols, for D programs."""
 
@@ -129,7 +129,7 @@ def _image(options: KernelOptions) -> Path | None:
 def _types(image: Image) -> Types:
     """Return a kernel's types.
 
-    Kernels of other generations are built without types, and have those of the usual one.
+    Kernels of other generations are built without types, and use those of the usual one.
     """
     path = image.path if image.elf.has_dwarf_info(strict=True) else images.built(image.isa) / "kernel"
     return _types_of_file(path, image.isa, path.stat().st_mtime_ns)
@@ -137,7 +137,7 @@ def _types(image: Image) -> Types:
 
 @lru_cache(maxsize=8)
 def _types_of_file(path: Path, isa: Isa, _changed: int) -> Types:
-    """Return a file's types; machines of one kernel share them, since reading takes long."""
+    """Return a file's types; machines of one kernel share them, because reading takes long."""
     return types_of(Image(path, isa=isa))
 
 
@@ -149,7 +149,7 @@ def boot(
 ) -> KernelMachine:
     """Boot a guest and put the framework and the providers over it.
 
-    `watch` may wrap the framework as providers see it; `report` is called for tracepoints of user
+    `watch` may wrap the framework for the providers; `report` is called for tracepoints of user
     programs that were refused.  Raises `emu.guest.base.GuestError`.
     """
     guest.boot()

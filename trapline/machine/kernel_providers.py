@@ -1,8 +1,8 @@
-"""The providers of a kernel guest: each is there while its file is loaded in the guest.
+"""The providers of a kernel guest: each exists while its file is loaded in the guest.
 
-A traced guest's boot loader loads dtraceall.ko, which needs all of them; what the guest loads and
-unloads later is followed.  A provider with an enabled probe keeps its file, as a module with one
-does.
+A traced guest's boot loader loads dtraceall.ko, which needs all of them; later loads and unloads of
+the guest are followed.  A provider with an enabled probe prevents the unloading of its file, as a
+module with an enabled probe does.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PRELOADED: Final = b'dtraceall_load="YES"\n'
 
 
 class KernelProviders:
-    """Makes providers as their files come, and lets them go."""
+    """Creates providers when their files are loaded, and removes them."""
 
     def __init__(
         self,
@@ -42,9 +42,9 @@ class KernelProviders:
         fidelity: Fidelity,
         watch: Callable[[Framework], Framework],
     ) -> None:
-        """Provide for what is loaded, and follow what will be.
+        """Create the providers of the loaded files, and follow later loads.
 
-        `watch` wraps the framework as providers see it.
+        `watch` wraps the framework for the providers.
         """
         watched = watch(dtrace)
         trampolines = Trampolines(guest.engine, guest.image, guest.text_end)
@@ -82,7 +82,7 @@ class KernelProviders:
         self._dtrace.load_module(module)
 
     def _unloading(self, module: Module) -> bool:
-        """Let a file go with its probes and its providers; False while one of them is in use."""
+        """Remove a file's probes and providers; False while one of them is in use."""
         providers = self._present.get(module.name, ())
         if any(self._dtrace.enablings(probe) for probe in self._dtrace.table if probe.provider in providers):
             return False

@@ -1,7 +1,7 @@
 """$target on the kernel guest: the first process of -p, or the first that the commands of -c start.
 
-The guest runs to where that process begins when its number is asked for, not before: a trace
-that does not ask sees all of the guest from process 1 on.
+The guest runs to the start of that process when its number is requested, not before: a trace that
+does not use it sees all of the guest from process 1 on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class KernelTarget(KernelGuestObserver):
 
     guest: KernelGuest
     command: str = ""
-    """What -c has the guest's shell run; "": nothing."""
+    """The command of -c for the guest's shell; "": none."""
     pid: int | None = None
     """The process of -p."""
     evaltime: str = "main"

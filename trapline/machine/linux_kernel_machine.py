@@ -37,7 +37,7 @@ from trapline.framework.glob import is_glob, matcher
 from trapline.types.btf import BtfTypes
 from trapline.types.linux_kernel import LinuxKernelNames
 
-# A line of a terminal holds no more (N_TTY_BUF_SIZE).
+# The longest line of a terminal (N_TTY_BUF_SIZE).
 _LONGEST_COMMAND: Final = 4000
 
 
@@ -52,9 +52,9 @@ class LinuxKernelOptions:
     """The directory that it starts with; None: busybox alone."""
     console: Callable[[bytes], object] = lambda _data: None
     quiet: bool = True
-    """Whether the kernel keeps its messages to itself."""
+    """Whether the kernel prints no messages on the console."""
     append: str = ""
-    """More for its command line."""
+    """Additional words of its command line."""
     ram: int | None = None
     rate: int = DEFAULT_RATE
     accelerated: bool | None = None
@@ -154,7 +154,7 @@ def machine_of(options: LinuxKernelOptions) -> LinuxKernelMachine:
 
 
 def command_line(commands: Sequence[str]) -> bytes:
-    """Return what is typed to have commands run, one after the other.  Raises `KernelFileError`."""
+    """Return the typed line that runs commands, one after the other.  Raises `KernelFileError`."""
     line = "; ".join(commands) or ":"
     data = line.replace("\n", "; ").encode("utf-8", "surrogateescape")
     if len(data) > _LONGEST_COMMAND:
@@ -163,7 +163,7 @@ def command_line(commands: Sequence[str]) -> bytes:
 
 
 class Watch(NamedTuple):
-    """What can be watched of a machine before its providers are made."""
+    """The parts of a machine that can be watched before its providers are created."""
 
     guest: LinuxKernelGuest
     dtrace: DTrace
@@ -174,10 +174,10 @@ def start(
     traps: TrapHandler | None = None,
     watched: Callable[[Watch], Framework] = lambda watch: watch.dtrace,
 ) -> TracedLinuxKernel:
-    """Boot a kernel, or take it as it was when it had booted, and type the command.
+    """Boot a kernel, or restore it from a snapshot, and type the command.
 
-    `traps` is the chain of handlers, if not a new one; `watched` returns the framework that the
-    providers are to have.
+    `traps` is the chain of handlers, if not a new one; `watched` returns the framework for the
+    providers.
 
     Raises `KernelFileError`, and `emu.guest.base.GuestError`.
     """

@@ -29,13 +29,12 @@ class EvalTime(Enum):
     """The point in a program's start at which its probes are created (option evaltime)."""
 
     EXEC = "exec"
-    """Not an instruction was executed; of a dynamic program only its interpreter is there beside
-    it."""
+    """No instruction was executed; of a dynamic program's libraries only the interpreter is mapped."""
     PREINIT = "preinit"
     """At the program's own entry: its libraries are loaded."""
     POSTINIT = "postinit"
     MAIN = "main"
-    """At main, where the program has such a symbol; else at its entry."""
+    """At main, if the program has such a symbol; else at its entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class LinuxOptions:
     report: Callable[[str], object] = lambda _text: None
     accelerated: bool | None = None
     ram: int | None = None
-    """Bytes of the guest's memory; None: as many as it has by itself."""
+    """Size in bytes of the guest's memory; None: its default."""
 
 
 @dataclass(slots=True)
@@ -73,7 +72,7 @@ class LinuxMachine:
         return self.guest.target
 
     def ended(self) -> Sequence[str]:
-        """Return, once, how the program ended, and how many refusals were not told one by one."""
+        """Return, once, how the program ended, and the number of refusals that were not reported."""
         ending = self.guest.ending()
         if ending is None or self.told:
             return ()
@@ -82,7 +81,7 @@ class LinuxMachine:
 
 
 def start_guest(options: LinuxOptions) -> LinuxGuest:
-    """Start a program and let it run to where probes are created.
+    """Start a program and let it run to the point at which probes are created.
 
     Raises `emu.guest.base.GuestError`.
     """
@@ -110,7 +109,7 @@ def start_guest(options: LinuxOptions) -> LinuxGuest:
 
 
 def start(options: LinuxOptions) -> LinuxMachine:
-    """Run a program to where probes are created; put framework and providers over it.
+    """Run a program to the point at which probes are created; add framework and providers.
 
     Raises `emu.guest.base.GuestError`.
     """

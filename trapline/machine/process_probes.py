@@ -29,7 +29,7 @@ class Refusals:
     texts: list[str] = field(default_factory=list)
 
     def add(self, text: str) -> None:
-        """Take one."""
+        """Add a refusal."""
         self.texts.append(text)
         if len(self.texts) <= _REFUSALS_TOLD:
             self.report(text)
@@ -59,15 +59,15 @@ class ProcessProbes:
         self.usdt = UsdtProbes(self.fasttrap, dtrace, objects, dtrace.probes_created)
 
     def objects(self, pid: int) -> Sequence[LoadedObject]:
-        """Return what a process has loaded, the program first.
+        """Return the objects that a process has loaded, the program first.
 
-        Nothing if there is no such process.
+        It is empty if there is no such process.
         """
         process = self._processes.process(pid)
         return self._objects.of(process) if process is not None else ()
 
     def provide(self, wanted: ProbeDescription) -> ProbeDescription:
-        """Make the probes of processes that a description asks for; return it as they are named.
+        """Make the probes of processes that a description names; return it with the probes' names.
 
         Raises `ProcessProbeError`.
         """

@@ -1,6 +1,6 @@
-"""Programs of this host that a command names: their words, and the ISA they are for.
+"""Programs of this host that a command names: their words, and their ISA.
 
-Light, so that a run that traces the kernel alone does not load the Linux guest to find that out.
+It imports little, so that a run that traces only the kernel does not load the Linux guest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from emu.isa import Isa
 from emu.spelling import nearest
 
 _PROGRAMS: Final = ("bin/", "sbin/", "usr/bin/")
-# What the guest's shell does itself.
+# The commands that the guest's shell implements itself.
 _BUILTINS: Final = frozenset({"cd", "exit", "export", "test", "unset", "wait"})
 
 
@@ -39,7 +39,7 @@ def program_isa(words: Sequence[str], root: Path | None) -> Isa | None:
 
 
 def _places(name: str, root: Path | None) -> list[Path]:
-    """Return where on the host a program may be: in the root first."""
+    """Return the possible paths of a program on the host: in the root first."""
     if root is None:
         return [Path(name)]
     names = [name] if "/" in name else [f"{place}/{name}" for place in ENVIRONMENT["PATH"].split(":")]
@@ -55,9 +55,9 @@ def _image(path: Path) -> Image | None:
 
 
 def _interpreter(path: Path) -> str | None:
-    """Return what a script says it is to be run by, None if it is not a script."""
+    """Return the interpreter that a script names, None if it is not a script."""
     try:
-        if not path.is_file():  # to read a pipe is to wait
+        if not path.is_file():  # reading a pipe would wait
             return None
         with path.open("rb") as file:
             head = file.read(256)
@@ -74,9 +74,9 @@ def is_missing(command: str, isa: Isa) -> bool:
 
 
 def missing_program(command: str, isa: Isa) -> str | None:
-    """Say that a line for the kernel guest's shell begins with no program of the guest.
+    """Return a message if a line for the kernel guest's shell does not begin with a program.
 
-    None: it does.
+    None: it begins with one.
     """
     first = _first_word(command)
     known = {posixpath.basename(path) for path in images.programs(isa) if path.startswith(_PROGRAMS)}

@@ -1,7 +1,7 @@
 """C types from the BTF of a Linux kernel, as D's types.
 
-A kernel's structures refer to thousands of others.  So the members of a struct are made when they
-are asked for, and not before.
+A kernel's structures refer to thousands of others.  So the members of a struct are created when
+they are requested, and not before.
 
 Source: Linux Documentation/bpf/btf.rst.
 """
@@ -37,10 +37,10 @@ _KEYWORDS: Final = {
 }
 # Encodings of an integer: bits 24 to 27 of the word that follows it.
 _SIGNED, _CHARACTER = 1, 2
-# Types inside types; C asks for 12 declarators and 63 levels of structs.
+# The largest depth of types inside types; C requires 12 declarators and 63 levels of structs.
 _DEEPEST: Final = 128
 _CHARS: Final = frozenset({"char", "signed char", "unsigned char"})
-# The kernel's variables have no types in BTF, but for those of a CPU; these are in many scripts.
+# The kernel's variables have no types in BTF, except per-CPU ones; these variables are used by many scripts.
 _VARIABLES: Final = {
     "jiffies": "unsigned long",
     "jiffies_64": "u64",
@@ -59,11 +59,12 @@ _VARIABLES: Final = {
 
 
 class _Lazy(Composite):
-    """A struct or union whose members are made when they are asked for."""
+    """A struct or union whose members are created when they are requested."""
 
     __slots__ = ("_made", "_make")
     _depth = 0
-    """How many alignments are being computed, each for the sake of the one before."""
+    """The depth of the alignments that are being computed, each of which is needed for the previous
+    one."""
 
     def __init__(self, kind: Kind, tag: str, size: int, make: Callable[[], tuple[Member, ...]]) -> None:
         self._made: tuple[Member, ...] | None = None
@@ -79,11 +80,11 @@ class _Lazy(Composite):
 
     @members.setter
     def members(self, value: tuple[Member, ...] | None) -> None:
-        """Take note of nothing: they are the kernel's."""
+        """Ignore the members: they come from the kernel."""
 
     @property
     def alignment(self) -> int:
-        """The alignment in bytes; 1 for one that holds itself."""
+        """The alignment in bytes; 1 for a type that contains itself."""
         if _Lazy._depth > _DEEPEST:
             return 1
         _Lazy._depth += 1
@@ -94,7 +95,7 @@ class _Lazy(Composite):
 
     @alignment.setter
     def alignment(self, value: int) -> None:
-        """Take note of nothing: it follows from the members."""
+        """Ignore the alignment: it follows from the members."""
 
 
 class BtfTypes:
@@ -150,7 +151,7 @@ class BtfTypes:
                 return VOID
             if entry.number not in self._made:
                 if entry.number in self._making or len(self._making) > _DEEPEST:
-                    return VOID  # a pointer to itself, say: no compiler makes one
+                    return VOID  # for example a pointer to itself: no compiler generates one
                 self._making.add(entry.number)
                 try:
                     self._made[entry.number] = self._make(entry)
@@ -209,7 +210,7 @@ class BtfTypes:
 
 
 def _integer(entry: Entry, data: int) -> Integer:
-    """Return an integer: D's own where it is the same."""
+    """Return an integer: D's own if it is the same."""
     encoding = data >> 24 & 0xF
     known = base_type(entry.name.split())
     signed = bool(encoding & _SIGNED)

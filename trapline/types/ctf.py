@@ -1,6 +1,6 @@
 """C types from CTF, as D's types.
 
-`trapline.types.ctf_section` reads what is written; here types are made of it.
+`trapline.types.ctf_section` reads the section; here types are made from it.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class CtfTypes:
         return self._made[number]
 
     def _make(self, number: int, entry: Entry) -> None:
-        """Make a type; keep it before those it refers to are made, if they may refer to it."""
+        """Make a type; store it before the types that it refers to, if they may refer to it."""
         match entry.kind:
             case 6 | 7:
                 made = self._made[number] = Composite(Kind[_KEYWORDS[entry.kind].upper()], entry.name)
@@ -121,7 +121,7 @@ class CtfTypes:
                 self._made[number] = self._simple(entry)
 
     def _forward(self, entry: Entry) -> Type:
-        """Return what a forward declaration stands for; the size of GNU's is its kind."""
+        """Return the type of a forward declaration; the size of GNU's is its kind."""
         keyword = _KEYWORDS.get(entry.size, "struct")
         defined = self._index.get((keyword, entry.name))
         if defined is not None:
@@ -180,7 +180,7 @@ class CtfTypes:
 
     @cached_property
     def _objects(self) -> Mapping[str, int]:
-        """Type numbers of variables by name; of GNU's those of the section of variables too."""
+        """Type numbers of variables by name; in GNU's format also those of their own section."""
         section = self._section
         end = section.offsets.functions
         if not section.dialect.flat_functions:
@@ -228,7 +228,7 @@ class CtfTypes:
 
 
 def _number(entry: Entry, data: int) -> Type:
-    """Return an integer or float: D's own where it is the same."""
+    """Return an integer or float: D's own if it is the same."""
     known = base_type(entry.name.split())
     if entry.kind == FLOAT:
         return known if isinstance(known, Float) else Float(entry.name, entry.size)

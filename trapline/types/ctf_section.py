@@ -1,7 +1,7 @@
-"""CTF as it is written: `.SUNW_ctf` (versions 2 and 3) and the GNU linker's `.ctf`.
+"""CTF in files: `.SUNW_ctf` (versions 2 and 3) and the GNU linker's `.ctf`.
 
-The three say the same in fields of different widths; `Dialect` has the widths.  Of a GNU archive of
-several dictionaries only the first is read, which the others share.
+The three have the same content in fields of different widths; `Dialect` has the widths.  In a GNU
+archive of several dictionaries only the first is read, which the others share.
 
 Source: FreeBSD sys/sys/ctf.h; binutils include/ctf.h; illumos ctf(5).
 """
@@ -42,14 +42,14 @@ class Dialect(NamedTuple):
     kind_shift: int
     vlen_mask: int
     long_size: int
-    """Size that says: the size follows in two words."""
+    """The value of the size field that means: the size follows in two words."""
     array: str
     argument: str
     member: str
     """In the order name, type, offset; `offset_first` if the offset comes second."""
     long_member: str
     long_from: int
-    """Structs of so many bytes have long members."""
+    """Structs of at least this many bytes have long members."""
     offset_first: bool = False
     flat_functions: bool = False
     """Functions of symbols are type numbers, like objects."""
@@ -69,15 +69,15 @@ _SECTIONS: Final = (".SUNW_ctf", ".ctf")
 
 
 class Entry(NamedTuple):
-    """A type as it is written."""
+    """A type in the file."""
 
     name: str
     kind: int
     vlen: int
     size: int
-    """Or the type it refers to."""
+    """Its size, or the type that it refers to."""
     at: int
-    """Where what follows it begins."""
+    """The offset of the data after it."""
 
 
 class Offsets(NamedTuple):
@@ -90,9 +90,9 @@ class Offsets(NamedTuple):
 
 
 class CtfSection:
-    """The type information of an image, as it is written.
+    """The type information of an image, in the form of the file.
 
-    What cannot be read raises `CtfError`, or the error of `struct` or `zlib`.
+    Data that cannot be read raise `CtfError`, or the error of `struct` or `zlib`.
     """
 
     def __init__(self, image: Image) -> None:
@@ -184,7 +184,7 @@ class CtfSection:
         return contents, count
 
     def parameters(self, count: int, at: int) -> list[int]:
-        """Return the types of so many parameters; 0 is the dots of a variable list."""
+        """Return the types of `count` parameters; 0 is the dots of a variable list."""
         width = struct.calcsize(self.dialect.argument)
         return [struct.unpack_from(self.dialect.argument, self.body, at + width * place)[0] for place in range(count)]
 
@@ -221,7 +221,7 @@ class CtfSection:
 
 
 def _first_dictionary(data: bytes) -> bytes:
-    """Return the shared dictionary of a GNU archive; what is not an archive is one dictionary."""
+    """Return the shared dictionary of a GNU archive; other data are one dictionary."""
     if len(data) < 40 or int.from_bytes(data[:8], "little") != _ARCHIVE:
         return data
     _magic, _model, _count, _names, contents = struct.unpack_from("<5Q", data)

@@ -1,7 +1,7 @@
 """C types from DWARF, as D's types.
 
-Only what is asked for is read: an index of names is made at the first question that the strings of
-the file do not answer with no, and a type is built when it is named.  The types of one object share
+Only the requested types are read: an index of names is made at the first request for a name that is
+in the strings of the file, and a type is built when it is named.  The types of one object share
 their tags, so a struct that refers to itself is one object, completed once.
 
 Source: DWARF 4 and 5, sections 5.1 to 5.9.
@@ -34,7 +34,7 @@ from trapline.d.types import (
 
 _T = TypeVar("_T")
 
-# What is looked up by name.
+# The entries that are looked up by name.
 _NAMED: Final = {
     "DW_TAG_structure_type": "struct",
     "DW_TAG_class_type": "struct",
@@ -81,7 +81,7 @@ class DwarfTypes:
         return self._answer("function", name, self._function)
 
     def _answer(self, kind: str, name: str, read: Callable[[Any], _T]) -> _T | None:
-        """Read the entry of a name; None where there is none, or where it is damaged."""
+        """Read the entry of a name; None if there is none, or if it is damaged."""
         try:
             found = self._find(kind, name)
             return read(found) if found is not None else None
@@ -169,7 +169,7 @@ class DwarfTypes:
             defined = self._find(keyword, tag)
             if defined is not None and not _is_declaration(defined):
                 return self._type(defined)
-        # Of one tag there may be an entry in each unit: the first is all of them.
+        # A tag may have an entry in each unit: the first one is used for all of them.
         first = self._find(keyword, tag) if tag else die
         if first is not None and first.offset != die.offset and not _is_declaration(first):
             return self._type(first)
@@ -219,8 +219,8 @@ class DwarfTypes:
 def _children(die: Any) -> Iterator[Any]:
     """Give an entry's children.
 
-    Raises ValueError: DW_AT_sibling of a damaged file leads back.  pyelftools would go round
-    forever there.
+    Raises ValueError: DW_AT_sibling of a damaged file refers backwards. pyelftools would loop
+    forever.
     """
     last = die.offset
     for child in die.iter_children():
@@ -245,7 +245,7 @@ def _is_declaration(die: Any) -> bool:
 
 
 def _base(die: Any) -> Type:
-    """Return a base type: D's own where it is the same, so that both are one type."""
+    """Return a base type: D's own if it is the same, so that both are one type."""
     name, size, encoding = _name(die), _number(die, "DW_AT_byte_size"), _number(die, "DW_AT_encoding")
     known = base_type(name.split())
     if encoding == _FLOAT:
@@ -257,7 +257,7 @@ def _base(die: Any) -> Type:
 
 
 def _place(member: Any) -> tuple[int, int]:
-    """Return where a member is, in bits, and its width if it is a bit-field."""
+    """Return a member's offset in bits, and its width if it is a bit-field."""
     location = member.attributes.get("DW_AT_data_member_location")
     start = 0
     if location is not None:
@@ -273,7 +273,7 @@ def _place(member: Any) -> tuple[int, int]:
 
 
 def _constant(expression: list[int]) -> int:
-    """Return the offset that DW_OP_plus_uconst adds: how DWARF 2 gives a member's place."""
+    """Return the offset that DW_OP_plus_uconst adds: DWARF 2's form of a member's place."""
     if not expression or expression[0] != _PLUS_UCONST:
         return 0
     value = 0

@@ -1,6 +1,6 @@
-"""A kernel's names, as D programs use them: types, symbols, types of arguments.
+"""A kernel's names for D programs: types, symbols, types of arguments.
 
-Modules that it has loaded are part of it, each with the types of its own file.
+Its loaded modules are part of it, each with the types of its own file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MODULE = "kernel"
 
 
 class Types(Protocol):
-    """The types of an image, by name; None where there is none."""
+    """The types of an image, by name; None if there is none."""
 
     def typedef(self, name: str) -> Type | None:
         """Return what a typedef names."""
@@ -126,7 +126,7 @@ class KernelNames:
         return next((type_ for type_ in found if type_ is not None), None)
 
     def symbol(self, name: str) -> Symbol | None:
-        """Return where a symbol is, and its type if that is known.
+        """Return the address of a symbol, and its type if that is known.
 
         `name` is "symbol" or "module`symbol".
         """
@@ -153,7 +153,7 @@ def _typed(symbol: ElfSymbol, types: Types) -> Symbol:
 
 @dataclass(frozen=True, slots=True)
 class KernelSignatures:
-    """Types of functions' arguments, as FBT asks for them.
+    """Types of functions' arguments, for FBT.
 
     Implements `providers.fbt.fbt.SignatureSource`.
     """

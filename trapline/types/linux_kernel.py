@@ -1,4 +1,4 @@
-"""A Linux kernel's names, as D programs use them: types from BTF, symbols from kallsyms."""
+"""A Linux kernel's names for D programs: types from BTF, symbols from kallsyms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LinuxKernelNames:
         return None if plain is None else self.types.tag(keyword, plain)
 
     def symbol(self, name: str) -> Symbol | None:
-        """Return where a symbol is, and its type if that is known."""
+        """Return the address of a symbol, and its type if that is known."""
         plain = _plain(name)
         found = None if plain is None else self.facts.symbols.get(plain)
         if found is None:

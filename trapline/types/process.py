@@ -26,8 +26,8 @@ _MARK: Final = "``"
 class ProcessNames:
     """A system's names, and the symbols of its process.  Implements `trapline.d.scopes.Foreign`.
 
-    `objects` returns what the process has loaded, the program first; it is asked when a program
-    names such a symbol.
+    `objects` returns the objects that the process has loaded, the program first; it is called when
+    a D program names such a symbol.
     """
 
     system: Foreign

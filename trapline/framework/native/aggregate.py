@@ -1,4 +1,4 @@
-"""Aggregation in machine code: entries found by their keys, and what one more number does.
+"""Aggregation in machine code: finding entries by their keys, and adding one more number.
 
 A buffer is laid out as the kernel's, inside its own memory:
 
@@ -46,7 +46,7 @@ _CLEAR: Final = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
 
 
 def kind_word(kind: ActionKind, function: AggregatingFunction) -> int:
-    """Return what a key's header says of a value: its size in words, and the function."""
+    """Return the word of a key's header about a value: its size in words, and the function."""
     return function.size // _WORD << _KIND_BITS | kind & (1 << _KIND_BITS) - 1
 
 
@@ -57,7 +57,7 @@ def _word(word: AggregationWord) -> int:
 def _locate(module: Module) -> None:
     """Write `u64 locate(block, key, size, kind, id, initial)`.
 
-    It returns the address of the key's value, made if there was none, or an `Outcome`.
+    It returns the address of the key's value, which is created if necessary, or an `Outcome`.
     """
     hashing = hash_function(module)
     f = module.function("locate", 6)
@@ -138,7 +138,7 @@ def _clear(module: Module) -> None:
 
 
 def apply(f: Function, kind: ActionKind, argument: int, at: Word, value: Word, increment: Word) -> None:
-    """Write what one more number does to the value at an address.
+    """Write the code that adds one more number to the value at an address.
 
     `argument` has the parameters of lquantize and llquantize.
     """
@@ -259,7 +259,7 @@ def _callable(name: str) -> Any:
 class SharedAggregationBuffer(AggregationBuffer):
     """An aggregation buffer that machine code works on; Python works on it by the same functions.
 
-    It may begin with what another buffer has.
+    It may begin with the content of another buffer.
     """
 
     def __init__(self, size: int, old: AggregationBuffer | None = None) -> None:

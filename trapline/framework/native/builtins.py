@@ -1,6 +1,6 @@
 """The built-in variables that machine code reads without Python.
 
-Source of what they are: `trapline.framework.builtin`.
+Their meaning is defined in `trapline.framework.builtin`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WORD: Final = 8
 
 
 def read(t: Translation, variable: int) -> Word | None:
-    """Write what reads a variable, which cannot fault; None: Python reads it."""
+    """Write the code that reads a variable, which cannot fault; None: Python reads it."""
     reader = READERS.get(variable)
     if reader is not None:
         return reader(t)
@@ -37,7 +37,7 @@ def _of_enabling(word: EcbWord) -> Callable[[Translation], Value]:
 
 
 def _once(word: str, function: str) -> Callable[[Translation], Word | None]:
-    """Return what reads a time, once for each enabling: it is kept in a word of the firing."""
+    """Return the writer for a time, which is read once for each enabling and kept in the firing."""
 
     def read_time(t: Translation) -> Word | None:
         if function not in t.support:
@@ -56,7 +56,7 @@ def _execname(t: Translation) -> Word | None:
 
 
 def _of_function(name: str, variable: Var) -> Callable[[Translation], Word | None]:
-    """Return what reads a variable of a function that was hit; Python reads that of other probes."""
+    """Return the writer for a variable of a hit function; Python reads it for other probes."""
 
     def read_variable(t: Translation) -> Word | None:
         if name not in t.support:
@@ -74,7 +74,7 @@ def _of_function(name: str, variable: Var) -> Callable[[Translation], Word | Non
 
 
 def _shared(name: str) -> Callable[[Translation], Word | None]:
-    """Return what reads a variable by a function of its name."""
+    """Return the writer for a variable that is read by a function of its name."""
     return lambda t: t.f.call(t.module.external(name, 0)) if name in t.support else None
 
 

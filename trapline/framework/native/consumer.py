@@ -1,4 +1,4 @@
-"""The machine code of one consumer: what its clauses link against, and their functions."""
+"""The machine code of one consumer: its clauses' functions, and their symbols."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class NativeConsumer:
 
     @property
     def surroundings(self) -> Surroundings:
-        """What decides which code is made."""
+        """The properties that determine the code."""
         return Surroundings(self.support, self._runtime.variables.declared)
 
     def references(self) -> dict[str, int]:

@@ -1,11 +1,11 @@
 """A DIF object as one function of machine code.
 
-`trapline.framework.machine` says what DIF means; the tables here name the same operations, one
-small function for each, which use a `Translation`.  `trapline.framework.native.variables` has those
-on variables.
+`trapline.framework.machine` defines the meaning of DIF; the tables here have the same operations,
+one small function for each, which use a `Translation`.  `trapline.framework.native.variables` has
+those on variables.
 
-What has no native form is an upcall.  After each operation that can fault the flags are tested: a
-fault ends the function with the result 0, and the firing's words say where it was.
+An operation without a native form is an upcall.  After each operation that can fault the flags are
+tested: a fault ends the function with the result 0, and the firing's words have its place.
 """
 
 from __future__ import annotations

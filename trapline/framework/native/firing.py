@@ -1,4 +1,4 @@
-"""The words of a firing, which machine code and Python share: dtrace_mstate_t once more.
+"""The words of a firing, which machine code and Python share: another form of dtrace_mstate_t.
 
 Python's own form is `trapline.framework.context.Context`; an upcall copies the one to the other.
 """
@@ -16,7 +16,7 @@ from trapline.framework.dif import TUPLE_REGISTERS
 UNREAD: Final = (1 << 64) - 1
 # Bytes of an entry of the tuple stack: the value, and the size, which is 0 for what is not a reference.
 ENTRY: Final = 16
-# Where the flags are in the words of the CPU's core.
+# Index of the flags in the words of the CPU's core.
 FLAGS_OFFSET: Final = WORD_SIZE * CoreWord.FLAGS
 
 
@@ -39,16 +39,16 @@ class Firing(Block):
     depth: int
     """Entries on the tuple stack."""
     fresh: int
-    """1 until Python was told of this firing."""
+    """1 until Python's context was prepared for this firing."""
     room: int
-    """Where in a speculation's buffer the record goes."""
+    """The place of the record in a speculation's buffer."""
     text: int
-    """Where the host has the string that was found last; 0: machine code does not know."""
+    """Address in this process of the string that was found last; 0: unknown."""
 
 
 def tuple_stack() -> ctypes.Array[ctypes.c_uint64]:
     """Return room for the tuple stack: pairs of value and size.
 
-    The code that pushes makes sure that there is room; one entry more keeps a mistake harmless.
+    The code that pushes checks the room; one additional entry keeps an error harmless.
     """
     return (ctypes.c_uint64 * (2 * (TUPLE_REGISTERS + 1)))()

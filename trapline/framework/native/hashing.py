@@ -1,4 +1,4 @@
-"""The hash of a key in machine code, and the bucket it means."""
+"""The hash of a key in machine code, and its bucket."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from emu.native.values import Value, Word
 _LANES: Final = 4
 _WORD: Final = 8
 _BLOCK: Final = _LANES * _WORD
-# Odd numbers with bits all over: 2**64 divided by the golden ratio, and others of the same kind.
+# Odd numbers whose bits have no pattern: 2**64 divided by the golden ratio, and others of the same kind.
 _FACTOR: Final = 0x9E37_79B9_7F4A_7C15
 _FINAL: Final = 0xBF58_476D_1CE4_E5B9
 _STARTS: Final = (0x243F_6A88_85A3_08D3, 0x1319_8A2E_0370_7344, 0xA409_3822_299F_31D0, 0x082E_FA98_EC4E_6C89)
@@ -27,7 +27,7 @@ def _mixed(f: Function, state: Word, word: Word) -> Value:
 def hash_function(module: Module) -> Function:
     """Write `u64 hash(key, size)`, for this module.
 
-    Four lanes take in a word each, so that their multiplications overlap; what is behind the last
+    Four lanes process a word each, so that their multiplications overlap; the rest after the last
     32 bytes goes through the first lane, by words and then by bytes.
     """
     f = module.function("hash", 2, local=True)

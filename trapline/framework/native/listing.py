@@ -1,7 +1,7 @@
 """A program's machine code as text, for readers: `dtrace -S -x machinecode`.
 
-For each clause stands LLVM's assembly language, optimized, and then the machine code that LLVM
-makes of it.  The functions that all clauses share are left out.
+For each clause there is LLVM's optimized assembly language, and then the machine code that LLVM
+makes from it.  The functions that all clauses share are omitted.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _clause(ecb: EcbDescription, options: Mapping[str, int], surroundings: Surro
 
 
 def _functions(source: str) -> Iterator[str]:
-    """Leave out what stands before the functions and behind them."""
+    """Remove the text before the functions and after them."""
     lines = iter(source.splitlines())
     for line in lines:
         if line.startswith("define"):
@@ -70,7 +70,7 @@ def _functions(source: str) -> Iterator[str]:
 
 
 def _instructions(code: str) -> Iterator[str]:
-    """Leave out what only an assembler needs."""
+    """Remove the lines that only an assembler needs."""
     for line in code.expandtabs(8).splitlines():
         text = line.strip()
         if (text and not text.startswith(("#", "."))) or text.startswith(".L"):

@@ -13,11 +13,11 @@ _SIZE: Final = 8
 
 
 def own(f: Function, regions: Word, address: Word, size: Word) -> Value:
-    """Return where `size` bytes of a region are on the host; 0 if not all of them are in one."""
+    """Return the place of `size` bytes of a region in this process; 0 if not all are in one region."""
     number = f.lshr(f.sub(address, DTRACE_BASE), REGION_SHIFT)
     offset = f.and_(address, OFFSET_MASK)
     known = f.ult(number, REGIONS_MAX)
-    # What is in no region is looked up as the first one, and not used.
+    # An address outside all regions is looked up in the first one, and the result is not used.
     entry = f.add(regions, f.shl(f.select(known, number, 0), _ENTRY_SHIFT))
     limit = f.load(entry, _SIZE)
     fits = f.both(f.ule(size, limit), f.ule(offset, f.sub(limit, size)))

@@ -13,7 +13,7 @@ _ALIGNED: Final = 8
 
 
 def write_reach(f: Function) -> None:
-    """Write `reach(address, size)`: where the host has so many bytes, 0: unknown."""
+    """Write `reach(address, size)`: the place of `size` bytes in this process, 0: unknown."""
     address, size = f.parameters
     found = own(f, f.module.symbol("regions"), address, size)
     with f.when(f.ne(found, 0), likely=True):
@@ -22,7 +22,7 @@ def write_reach(f: Function) -> None:
 
 
 def write_bring(w: Writing) -> None:
-    """Write `bring(place, address, size)`: copy bytes; the result is 1, `slow` says otherwise."""
+    """Write `bring(place, address, size)`: copy bytes; the result is 1, otherwise that of `slow`."""
     f = w.f
     place, address, size = f.parameters
     found = f.call(Callee("reach"), address, size)
@@ -53,7 +53,7 @@ def write_copy(w: Writing) -> None:
 
 
 def _in_scratch(w: Writing, address: Word, size: Word) -> Value:
-    """Return where the host has some scratch space."""
+    """Return the place of some scratch space in this process."""
     f = w.f
     inside = f.both(f.uge(address, w.get("scratch_base")), f.ule(f.add(address, size), w.get("scratch_end")))
     place = own(f, f.module.symbol("regions"), address, size)

@@ -9,10 +9,9 @@ from trapline.framework.runtime import Runtime
 
 
 def share(runtime: Runtime) -> None:
-    """Put the memory that machine code shares in the place of Python's own.
+    """Replace Python's own memory by memory that is shared with machine code.
 
-    Tracing has begun.  What is stored already stays; Python goes on to use it by the same
-    functions.
+    Tracing has begun.  Stored data remain; Python continues to use them by the same functions.
     """
     for cpu, old in enumerate(runtime.aggregation_buffers):
         shared = runtime.aggregation_buffers[cpu] = SharedAggregationBuffer(len(old.data), old)

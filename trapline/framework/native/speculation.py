@@ -1,7 +1,7 @@
-"""speculate() in machine code: where the record of a clause goes.
+"""speculate() in machine code: the place of a clause's record.
 
-Python begins a speculation, commits and discards it; while records are added to one that this CPU
-has begun there is nothing to decide.
+Python begins a speculation, commits and discards it; machine code only adds records to one that
+this CPU has begun.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """stack(), ustack() and their variables in machine code; the guest finds the pcs.
 
-`trapline.framework.stacks` says which frames a probe shows.  Machine code is asked for those of
-probes in functions alone: their callers.
+`trapline.framework.stacks` defines the frames that a probe shows.  Machine code finds only those of
+probes in functions: their callers.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from emu.words import WORD_MASK
 
 _WORD: Final = 8
 _WORD_SHIFT: Final = 3
-# Frames that there is room for: more than a kernel's stack holds, and as many as a user's has at most.
+# The number of frames for which there is room: more than a kernel's stack has, and as many as the longest user stack
+# has.
 _KERNEL_FRAMES: Final = 1024
 _USER_FRAMES: Final = 512
 # Instructions that are remembered, as a power of two, and the bytes of an entry: pc, place, code, answer.
 STARTS_BITS: Final = 8
 START_SIZE: Final = 4 * _WORD
-# The guest does not know.
+# The result of the guest if it does not know.
 UNKNOWN: Final = WORD_MASK
 
 
@@ -56,9 +57,8 @@ def write_depth(f: Function, slow: Callable[[], Word]) -> None:
 def write_user_start(f: Function, slow: Callable[[], Word]) -> None:
     """Write `user_start(pc)`: whether a function begins there.
 
-    Python says so once for each instruction: answers are kept with the pc, with the place in this
-    process where the instruction is, and with its bytes, so that another program's are not taken
-    for them.
+    Python answers once for each instruction: answers are stored with the pc, with the instruction's
+    place in this process, and with its bytes, so that they are not used for another program.
     """
     (pc,) = f.parameters
     place = f.call(Callee("user_place"), f.and_(pc, -_WORD), _WORD)
@@ -98,7 +98,7 @@ def write_user_caller(f: Function, slow: Callable[[], Word]) -> None:
 
 
 def write_user_depth(f: Function, slow: Callable[[], Word]) -> None:
-    """Write `ustackdepth`, where an ISA has it."""
+    """Write `ustackdepth`, if the ISA has it."""
     count = f.call(Callee("user_callers"), f.room(_WORD * _USER_FRAMES), _USER_FRAMES)
     with f.when(f.eq(count, UNKNOWN), likely=False):
         f.ret(slow())

@@ -1,8 +1,8 @@
-"""Strings in machine code: where they end, their order, and copies of them.
+"""Strings in machine code: their length, their order, and copies of them.
 
-`text(address, limit)` and `user_text` return how long a string is, at most `limit` bytes, and leave
-the host's address of it in the firing's word `text`: 0 for what is neither in DTrace's own memory
-nor where the guest lets machine code look.  Then Python does the whole operation.
+`text(address, limit)` and `user_text` return the length of a string, at most `limit` bytes, and
+store its address in this process in the firing's word `text`.  That is 0 for memory that is neither
+DTrace's own nor accessible to machine code in the guest; then Python does the whole operation.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def write_user_text(f: Function) -> None:
 
 
 def _in_page(f: Function, finder: str, address: Word, limit: Word) -> None:
-    """Look for a string that ends in its page, or has as many bytes there as are wanted."""
+    """Find a string that ends in its page, or has at least `limit` bytes there."""
     left = f.sub(_PAGE, f.and_(address, _PAGE - 1))
     space = f.select(f.ult(limit, left), limit, left)
     place = f.call(Callee(finder), address, space)
@@ -91,7 +91,7 @@ def _sign(f: Function, left: Word, right: Word) -> Value:
 def write_take(w: Writing) -> None:
     """Write `take(place, address, size)`: put a string into `size` bytes, with NULs behind it.
 
-    The result is 1; `slow` says otherwise.
+    The result is 1, otherwise that of `slow`.
     """
     place, address, size = w.f.parameters
     text = w.text(address, size)
@@ -103,7 +103,7 @@ def write_take(w: Writing) -> None:
 def write_keep(w: Writing) -> None:
     """Write `keep(place, address, size)`: copy a string and its NUL, but at most `size` bytes.
 
-    The result is 1; `slow` says otherwise.
+    The result is 1, otherwise that of `slow`.
     """
     f = w.f
     place, address, size = f.parameters

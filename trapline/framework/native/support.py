@@ -1,7 +1,7 @@
 """Functions that the clauses of one consumer share: time, memory, the current thread.
 
-They are made once for each consumer, of what the guest offers (`emu.native.guest`); a clause calls
-them by their names.  Each has a way to Python for what it cannot find by itself.
+They are made once for each consumer, from the functions of the guest (`emu.native.guest`); a clause
+calls them by their names.  Each calls Python if it cannot find the answer itself.
 
 | function | result |
 | --- | --- |
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 _WORD: Final = 8
 _SIZES: Final = (1, 2, 4, 8)
-# Names that are remembered, a power of two; an entry is a name and the address of its interned copy.
+# The number of stored names, a power of two; an entry is a name and the address of its interned copy.
 _NAMES: Final = 64
 _ENTRY: Final = NAME_SIZE + _WORD
 # A multiplier for hashing: the golden ratio's (Knuth, The Art of Computer Programming 3, 6.4).
 _GOLDEN: Final = 0x9E37_79B9_7F4A_7C15
-# Functions of a guest whose result is a built-in variable as it is.
+# Functions of a guest whose result is the value of a built-in variable.
 SCALARS: Final[Mapping[int, str]] = {
     Var.CURTHREAD: "address",
     Var.TID: "tid",
@@ -108,7 +108,7 @@ class Support:
         return self.module.function(name, parameters)
 
     def _place(self, name: str) -> None:
-        """Write a function that finds memory of the guest, by the guest or not at all."""
+        """Write a function that finds memory of the guest, if the guest has such a function."""
         f = self._function(name, 2)
         writer = self._guest.functions.get(name)
         if writer is None:
@@ -152,7 +152,7 @@ class Support:
         f.ret(asked)
 
     def _stacks(self) -> None:
-        """Write what finds callers: `stack(place, limit)`, 1 if it has, and the variable `caller`."""
+        """Write `stack(place, limit)`, which returns 1 if it has found callers, and `caller`."""
         self._guest.functions["kernel_callers"](self._function("kernel_callers", 2), lambda: UNKNOWN)
         stacks.write_stack(self._function("stack", 2))
         f = self._function("caller", 0)
@@ -161,7 +161,7 @@ class Support:
         stacks.write_depth(f, asks(f, Upcall.SCALAR, Var.STACKDEPTH))
 
     def _user_stacks(self) -> None:
-        """Write what finds a user program's stack: `ustack(place, limit)` and the variables."""
+        """Write the functions on a user program's stack: `ustack(place, limit)` and the variables."""
         f = self._function("user_start", 1)
         stacks.write_user_start(f, asks(f, Upcall.USER_START, *f.parameters))
         self._guest.functions["user_callers"](self._function("user_callers", 2), lambda: UNKNOWN)
@@ -175,7 +175,7 @@ class Support:
             f.ret(0)
 
     def _strings(self) -> None:
-        """Write what works on strings and on scratch space."""
+        """Write the functions on strings and on scratch space."""
         strings.write_text(self._function("text", 2))
         strings.write_user_text(self._function("user_text", 2))
         for name, write in (("take", strings.write_take), ("keep", strings.write_keep), ("bring", scratch.write_bring)):
@@ -193,7 +193,7 @@ class Support:
             subroutine(Writing(f, self._string_size, asks(f, Upcall.SUBROUTINE, number)))
 
     def _writing(self, name: str, parameters: int, which: Upcall) -> Writing:
-        """Begin a function that Python is asked for with the same parameters."""
+        """Begin a function that may call Python with the same parameters."""
         f = self._function(name, parameters)
         return Writing(f, self._string_size, asks(f, which, *f.parameters))
 

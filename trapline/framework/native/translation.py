@@ -1,4 +1,4 @@
-"""A DIF object on its way to machine code: what the operations on it are written with.
+"""A DIF object during translation to machine code, with the tools of its operations.
 
 Registers and condition codes are variables of the function, which LLVM keeps in the CPU's
 registers.  DIF only branches forward, so a label begins a basic block.
@@ -36,7 +36,7 @@ class Instruction:
 
     @classmethod
     def decode(cls, place: int, code: int) -> Instruction:
-        """Take an instruction apart."""
+        """Decode an instruction."""
         fields = (dif.r1(code), dif.r2(code), dif.rd(code), dif.index(code), dif.label(code))
         return cls(place, Op(dif.opcode(code)), *fields)
 
@@ -82,7 +82,7 @@ class Translation:
         self._labels = {label: self.f.label() for label in labels}
 
     def write(self, operations: Mapping[Op, Operation]) -> Function:
-        """Write the function, each operation as the table says."""
+        """Write the function, each operation by its row of the table."""
         for instruction in self._code:
             if instruction.place in self._labels:
                 self.f.at(self._labels[instruction.place])
@@ -92,10 +92,10 @@ class Translation:
         self.f.ret(0)
         return self.f
 
-    # What operations are written with
+    # The tools of operations
 
     def register(self, number: int) -> Word:
-        """Return what a register has."""
+        """Return the value of a register."""
         return self._registers[number].get()
 
     def set(self, number: int, value: Word) -> None:
@@ -112,7 +112,7 @@ class Translation:
             self._conditions[name].set(value)
 
     def branch(self, condition: Condition, label: int) -> None:
-        """Go to a label if a condition holds."""
+        """Go to a label if a condition is true."""
         self.f.branch_to(condition, self._labels[label])
 
     def jump(self, label: int) -> None:
@@ -141,7 +141,7 @@ class Translation:
         return self.f.call(self.module.external(name, len(operands)), *operands)
 
     def upcall(self, which: Upcall, *operands: Word) -> Word:
-        """Ask Python."""
+        """Call Python."""
         return asks(self.f, which, *operands)()
 
     def raise_flag(self, flag: int) -> None:
@@ -149,7 +149,7 @@ class Translation:
         self.f.store(self.core, self.f.or_(self.flags(), flag), FLAGS_OFFSET)
 
     def fault_if(self, condition: Condition, flag: int, place: int) -> None:
-        """End the function with a fault if a condition holds."""
+        """End the function with a fault if a condition is true."""
         self.faults = True
         with self.f.when(condition, likely=False):
             self.raise_flag(flag)

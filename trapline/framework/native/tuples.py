@@ -1,4 +1,4 @@
-"""Keys of associative arrays and thread-locals in machine code, made of the tuple stack."""
+"""Keys of associative arrays and thread-locals in machine code, made from the tuple stack."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def key_function(module: Module, *, local: bool = False) -> Function:
 
     The key is written to the room for it in the block of the dynamic variables: `depth` entries of
     the tuple stack, the number of the variable and, if `threads` is 1, the key of the thread.  The
-    size is 0 if Python has to do it: for what is not in DTrace's own memory, and for what is longer
-    than a chunk.
+    size is 0 if Python must do it: for data outside DTrace's own memory, and for keys longer than a
+    chunk.
     """
     f = module.function("key", 7, local=local)
     block, regions, stack, depth, variable, threads, thread = f.parameters

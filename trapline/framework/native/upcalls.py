@@ -1,9 +1,9 @@
-"""From machine code to Python: what an operation without a native form asks.
+"""Calls from machine code to Python, for operations without a native form.
 
 Machine code calls one function for all of them, `upcall(which, a, b, c, d)`, which returns a word.
 The words of the firing are copied to the `Context` before, and back after: Python's operations work
-as they do everywhere.  An exception of Python's cannot go through machine code.  It is kept, the
-firing ends as after a fault, and the caller that began the firing raises it.
+as elsewhere.  A Python exception cannot pass through machine code: it is stored, the firing ends as
+after a fault, and the caller that began the firing raises it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Upcalls:
 
     @property
     def symbols(self) -> dict[str, int]:
-        """Where machine code finds what is this consumer's."""
+        """The symbols of this consumer's data and functions."""
         return {
             "firing": self.firing.address,
             "tuple": ctypes.addressof(self._tuple),
@@ -97,7 +97,7 @@ class Upcalls:
         }
 
     def begin(self) -> bytes | None:
-        """Prepare for a firing that Python begins; return what `end` needs.
+        """Prepare for a firing that Python begins; return the argument of `end`.
 
         An operation of one firing may fire another probe, after which the words are those of the
         first again.
@@ -219,7 +219,7 @@ class Upcalls:
     # Actions
 
     def _record(self, index: int, value: int, place: int, kept: int) -> None:
-        """Write what an action records, by its recorder, to a place in the buffer."""
+        """Write an action's record, by its recorder, to a place in the buffer."""
         known = self.firing.epid, index
         found = self._recorders.get(known)
         if found is None:

@@ -74,7 +74,7 @@ def _store_static(t: Translation, i: Instruction) -> None:
 
 
 def _keep(t: Translation, variable: DifVariable, place: Word, value: Word) -> Word:
-    """Copy a variable's new data: a string up to its NUL, others whole; 0: Python has to do it."""
+    """Copy a variable's new data: a string up to its NUL, others completely; 0: Python must do it."""
     function = "keep" if variable.type.kind == TypeKind.STRING else "bring"
     return t.ask(function, place, value, variable_size(variable))
 
@@ -151,7 +151,7 @@ def _load_dynamic(t: Translation, i: Instruction) -> None:
 
 
 def _dynamic_value(t: Translation, scope: Scope, number: int, offset: Word) -> Word:
-    """Return what is at an offset: a word, or its address if it is kept by reference."""
+    """Return the value at an offset: a word, or its address if it is kept by reference."""
     dynamic = t.module.symbol("dynamic")
     if t.is_reference(scope, number):
         return t.f.add(t.f.load(dynamic, _WORD * DynamicWord.BASE), offset)
@@ -175,7 +175,7 @@ def _store_dynamic(t: Translation, i: Instruction) -> None:
     unknown = f.eq(size, 0)
     variable = t.declared[scope, i.index]
     if t.is_reference(scope, i.index):
-        # What cannot be read has to be Python's from the start: the variable is made first.
+        # If the data cannot be read, Python must do all of it, because the variable is created first.
         finder = "text" if variable.type.kind == TypeKind.STRING else "reach"
         found = t.ask(finder, value, variable_size(variable))
         hidden = f.eq(t.get("text") if finder == "text" else found, 0)

@@ -16,12 +16,12 @@ class Text(NamedTuple):
     """A string that machine code has found."""
 
     place: Value
-    """Where the host has it."""
+    """Its place in this process."""
     length: Value
 
 
 class Writing:
-    """A function under construction that works on strings; `slow` writes what Python does instead."""
+    """A function under construction that works on strings; `slow` writes the call of Python."""
 
     def __init__(self, f: Function, string_size: int, slow: Callable[[], Word]) -> None:
         self.f = f
@@ -47,7 +47,7 @@ class Writing:
         return self.f.select(self.has(index), pushed, 0)
 
     def unless(self, condition: Condition) -> None:
-        """Leave it to Python if a condition holds."""
+        """Call Python if a condition is true."""
         with self.f.when(condition, likely=False):
             self.f.ret(self.slow())
 
@@ -83,7 +83,7 @@ class Writing:
         self.f.call(self.f.module.external("memmove", 3), target, source, size)
 
     def end(self, place: Word, length: Word) -> None:
-        """Put a NUL behind a string."""
+        """Put a NUL after a string."""
         self.f.store(self.f.add(place, length), 0, size=1)
 
     def least(self, left: Word, right: Word) -> Value:
