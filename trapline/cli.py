@@ -35,6 +35,7 @@ COMMANDS: Final = {
     "usdt": Entry("usdt_command", "List or trace the USDT markers of a Linux program."),
     "sites": Entry("sites_command", "Show where probes go in an ELF file, and by which rules."),
     "step": Entry("step_command", "Show one firing of a probe, step by step."),
+    "displace": Entry("displace_command", "Show what becomes of any instruction when it is probed."),
     "check": Entry("check_command", "Check that a program behaves the same when it is probed."),
     "kldstat": Entry("kldstat_command", "Show the modules of the kernel guest."),
     "kernel": Entry("kernel_command", "Fetch, boot and enter unmodified Linux kernels."),

@@ -4,8 +4,8 @@
                                    with the arguments of `trapline check`; each is a test
 
 Fixtures: `trapline_isa`, `trapline_machine`, `trapline_patcher`, `trapline_function`,
-`assert_same_with_probe`.  Trapline is imported only when it is needed: a test suite that does not
-use the plugin loses no time.
+`trapline_assemble`, `assert_same_with_probe`.  Trapline is imported only when it is needed: a test
+suite that does not use the plugin loses no time.
 """
 
 from __future__ import annotations
@@ -78,11 +78,12 @@ class CheckItem(pytest.Item):
 
     def runtest(self) -> None:
         """Check.  Raises `CheckFailedError`."""
-        from trapline.commands.check import spec_of  # noqa: PLC0415
+        from trapline.commands.check import wanted_by  # noqa: PLC0415
         from trapline.lab.check.checking import check  # noqa: PLC0415
         from trapline.lab.check.report.text import as_text  # noqa: PLC0415
 
-        tally = check(spec_of(self._words))
+        with wanted_by(self._words).with_assembly() as wanted:
+            tally = check(wanted.spec())
         if not tally.same:
             raise CheckFailedError(as_text(tally))
 
@@ -159,10 +160,20 @@ def trapline_function(trapline_isa: Isa) -> Callable[[bytes | str | Path], Funct
 
 
 @pytest.fixture
+def trapline_assemble(trapline_isa: Isa) -> Callable[..., bytes]:
+    """Assemble text to machine code for a function guest: `trapline_assemble("ret")`."""
+    from emu.assembly import machine_code  # noqa: PLC0415
+    from emu.guest.function import CODE  # noqa: PLC0415
+
+    return lambda text, address=CODE: machine_code(trapline_isa, text, address)
+
+
+@pytest.fixture
 def assert_same_with_probe() -> Callable[..., None]:
     """Assert that a function is the same with probes.
 
-    `assert_same_with_probe("fib", 10, program="build/prog")`
+    `assert_same_with_probe("fib", 10, program="build/prog")`, or of assembly
+    `assert_same_with_probe("push rbp; mov rbp, rsp; pop rbp; ret")`
     """
     from trapline.lab.check.asserting import assert_same_with_probe as assertion  # noqa: PLC0415
 

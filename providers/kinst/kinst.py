@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from emu.displaced import Code, Emulated, OutOfLine, Treatment
 from emu.elf_symbols import Symbol
 from emu.engine.clock import VirtualClock
 from emu.engine.tracepoints import Fire, Run
 from emu.frame import Frame
-from emu.guest.kernel.trampolines import Trampolines, TrampolinesFullError
+from emu.guest.kernel.trampolines import TrampolinesFullError
 from emu.guest.modules import Module
 from emu.isa.base import Isa
 from emu.patcher import Patcher, Tracepoint
@@ -88,6 +88,18 @@ def look(
         yield offset, treatment, frames[offset]
 
 
+class Room(Protocol):
+    """Executable memory for trampolines, as `emu.guest.kernel.trampolines.Trampolines`."""
+
+    def take(self, size: int) -> int:
+        """Return the address of a piece.  Raises `TrampolinesFullError`."""
+        ...
+
+    def fill(self, address: int, code: bytes) -> None:
+        """Write code into a piece."""
+        ...
+
+
 class Kinst(Provider):
     """kinst:module:function:offset."""
 
@@ -99,7 +111,7 @@ class Kinst(Provider):
         patcher: Patcher,
         traps: TrapHandler,
         isa: Isa,
-        trampolines: Trampolines,
+        trampolines: Room,
         clock: VirtualClock,
     ) -> None:
         """Register with the framework and with the chain of breakpoint handlers."""

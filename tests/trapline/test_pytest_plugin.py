@@ -36,6 +36,12 @@ def test_is_the_same(trapline_isa, assert_same_with_probe):
     assert_same_with_probe(CODE[trapline_isa.name], 21, isa=trapline_isa)
 
 
+def test_assembly_is_a_function(trapline_isa, trapline_assemble, trapline_function, assert_same_with_probe):
+    code = trapline_assemble("ret")
+    assert trapline_function(code).call(21) in (0, 21)
+    assert_same_with_probe("nop; ret", isa=trapline_isa, states=2)
+
+
 def test_patches(trapline_machine, trapline_patcher):
     guest = trapline_machine.guest
     address = guest.image.symbol("sys_getpid").value
@@ -54,11 +60,11 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
 
 def test_the_fixtures_run_for_each_isa(suite: pytest.Pytester) -> None:
     result = suite.runpytest_subprocess("-q")
-    result.assert_outcomes(passed=3 * len(ISAS))
+    result.assert_outcomes(passed=4 * len(ISAS))
 
 
 def test_one_isa_alone(suite: pytest.Pytester) -> None:
-    suite.runpytest_subprocess("--trapline-isa", "riscv64", "-k", "same").assert_outcomes(passed=1, deselected=2)
+    suite.runpytest_subprocess("--trapline-isa", "riscv64", "-k", "same").assert_outcomes(passed=1, deselected=3)
     result = suite.runpytest_subprocess("--trapline-isa", "riscv46")
     result.stderr.fnmatch_lines(["*--trapline-isa riscv46: supported are x86_64, *"])
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -13,16 +14,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from emu.assembly import AssemblyError
 from emu.disassembly import Syntax
 from emu.elf_file import ElfError, ElfKind
 from emu.guest.kernel.trap_path import TrapPath
 from emu.guest.linux.inodes import Directory
 from emu.guest.linux_kernel.kernel_file import KernelFile
-from emu.isa import ISAS
+from emu.isa import DEFAULT_ISA, ISAS
 from providers.fidelity import Fidelity
 from trapline.commands.shared import print_lines, syntax_option
 from trapline.framework.engines import EngineError, ProgramEngine
 from trapline.lab.check import report
+from trapline.lab.check.assembly_file import assembly_file
 from trapline.lab.check.checking import check, default_results, describe
 from trapline.lab.check.encodings import SWEPT
 from trapline.lab.check.guest_runs import RunSpec
@@ -39,6 +42,7 @@ from trapline.targets import find_files, find_in, isas_of
 _INTERRUPTED: Final = 130
 # Errors in the request itself.
 ERRORS: Final = (
+    AssemblyError,
     ElfError,
     TargetError,
     SubjectError,
@@ -70,6 +74,25 @@ class Wanted:
     sample: int | None
     syntax: str = Syntax.INTEL.value
     engine: str | None = None
+    asm: str | None = None
+
+    @contextmanager
+    def with_assembly(self) -> Iterator[Wanted]:
+        """Return what is checked when --asm is a file, which is there inside a `with` statement.
+
+        Raises `AssemblyError` and `SubjectError`.
+        """
+        if self.asm is None:
+            yield self
+            return
+        if self.program is not None or self.encodings is not None:
+            raise SubjectError("--asm is the program: PROGRAM and --encodings do not go with it")
+        isa = ISAS[self.isa] if self.isa else DEFAULT_ISA
+        with assembly_file(isa, self.asm) as path:
+            yield replace(
+                self, program=str(path), isa=isa.name, provider=self.provider or "pid", every_instruction=True,
+                run=False, asm=None,
+            )  # fmt: skip
 
     def spec(self) -> Spec:
         """Return the specification of the check.  Raises `ElfError` and `SubjectError`."""
@@ -77,7 +100,7 @@ class Wanted:
             wanted = EncodingsSpec(self.encodings, self.provider or "", self.sample)
             return Spec(rules=self.rules, encodings=(wanted,))
         if self.program is None:
-            raise SubjectError("nothing to check: name an ELF file, testbins:kernel, or --encodings ISA")
+            raise SubjectError("nothing to check: name an ELF file, testbins:kernel, --asm TEXT, or --encodings ISA")
         isas = isas_of(self.program, ISAS[self.isa] if self.isa else None)
         subjects = tuple(
             Subject(path, isa.name if isa else None, self.provider or "", self.function, self.every_instruction)
@@ -234,6 +257,7 @@ class _Bar:
     help="Save the results in this SQLite file, and continue from it next time.",
 )
 @click.option("--encodings", type=click.Choice(SWEPT), help="Check the decode tables of an ISA, encoding by encoding.")
+@click.option("--asm", metavar="TEXT", help="Check assembly instead of PROGRAM, such as 'push rbp; mov rbp, rsp'.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Check a sample of about N encodings.")
 @syntax_option
 @click.option("--museum", metavar="NAME", help="Show a bug of a real probe implementation; 'list' prints the names.")
@@ -264,8 +288,8 @@ def check_command(
             sys.exit(show(museum, click.echo, Syntax(options["syntax"])))
         for file in reports:
             report.writer(file)
-        spec = Wanted(**options).spec()
-        tally = _check(spec, kept, jobs, None if dask is None else _dask(dask))
+        with Wanted(**options).with_assembly() as wanted:
+            tally = _check(wanted.spec(), kept, jobs, None if dask is None else _dask(dask))
         for file in reports:
             report.write(tally, file)
     except ERRORS as error:
@@ -274,14 +298,11 @@ def check_command(
     sys.exit(2 if tally.empty else 0 if tally.same else 1)
 
 
-def spec_of(words: Sequence[str]) -> Spec:
-    """Return the specification in the arguments of a `trapline check`.
-
-    Raises one of `ERRORS`, and `click.ClickException`.
-    """
+def wanted_by(words: Sequence[str]) -> Wanted:
+    """Return the options of a `trapline check` by its arguments.  Raises `click.ClickException`."""
     context = check_command.make_context("trapline check", list(words))
     wanted = {field.name for field in fields(Wanted)}
-    return Wanted(**{name: value for name, value in context.params.items() if name in wanted}).spec()
+    return Wanted(**{name: value for name, value in context.params.items() if name in wanted})
 
 
 def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor | None) -> Tally:

@@ -2,6 +2,9 @@
 
     [bytes] "disassembly" register=value, [address]=value => register=value, [address]=value, pc=+4;
         FreeBSD => ...;
+    "assembly" register=value, [address]=value => ...;
+
+The bytes may be left out: then the text is assembled.  They are there where the encoding matters.
 
 Before the arrow: the state in which the instruction runs, at `CODE`.  After it: everything that is
 different once it has run; all other registers and words of memory keep their values.  pc=+n is n
@@ -18,10 +21,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from emu.assembly import machine_code
+from emu.isa import ISAS
+
 CODE = 0x10000
 ISA_NAMES = ("x86_64", "aarch64", "riscv64", "i386")
 
-_ROW = re.compile(r'^\[([0-9a-f]+)\] "([^"]+)" ?(.*?) ?=> (.*);$')
+_ROW = re.compile(r'^(?:\[([0-9a-f]+)\] )?"([^"]+)" ?(.*?) ?=> (.*);$')
 _QUIRK = re.compile(r"^    FreeBSD => (.*);$")
 _REFUSED = "refused"
 
@@ -69,7 +75,8 @@ def cases(isa: str, pc: str) -> list[Case]:
         if row := _ROW.match(line):
             code, text, before, after = row.groups()
             outcome = None if after == _REFUSED else _state(after, pc)
-            found.append(Case(isa, number, bytes.fromhex(code), text, _state(before, pc), outcome))
+            data = bytes.fromhex(code) if code else machine_code(ISAS[isa], text, CODE)
+            found.append(Case(isa, number, data, text, _state(before, pc), outcome))
         elif quirk := _QUIRK.match(line):
             found[-1].freebsd = _state(quirk.group(1), pc)
         elif line and not line.startswith("#"):

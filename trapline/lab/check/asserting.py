@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from emu.assembly import AssemblyError, machine_code
 from emu.elf import Image
 from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
@@ -53,13 +54,16 @@ def assert_same_with_probe(
 ) -> None:
     """Assert that a function is the same with probes as without.
 
-    `function` is a name in `program`, an ELF file, whose ISA counts then; or machine code of `isa`.
-    Raises AssertionError, whose text says where they part, and `emu.elf.ElfError` for a file that
-    cannot be used.
+    `function` is a name in `program`, an ELF file, whose ISA counts then; or machine code of `isa`,
+    as bytes or as assembly ("push rbp; mov rbp, rsp; pop rbp; ret").  Raises AssertionError, whose
+    text says where they part, `emu.elf.ElfError` for a file that cannot be used, and
+    `emu.assembly.AssemblyError` for text that cannot be assembled.
     """
     rules = rules or Rules()
     image = None if program is None else Image(program)
     isa = isa if image is None else image.isa
+    if image is None:
+        function = _machine_code(isa, function)
     code: bytes | Image = image if image is not None else _bytes_of(function)
     name = function if isinstance(function, str) else None
     plain = _call(FunctionGuest(isa, code), name, arguments)
@@ -70,9 +74,20 @@ def assert_same_with_probe(
     assert not problems, "\n".join((f"{name or 'the code'} is not the same with a probe:", *problems))
 
 
+def _machine_code(isa: Isa, function: str | bytes) -> bytes:
+    """Return the machine code of a function without a program."""
+    if isinstance(function, bytes):
+        return function
+    try:
+        return machine_code(isa, function, CODE)
+    except AssemblyError as error:
+        if function.isidentifier():
+            raise TypeError(f"'{function}' is the name of a function: give its program, too (program=...)") from None
+        raise error from None
+
+
 def _bytes_of(function: str | bytes) -> bytes:
-    if isinstance(function, str):
-        raise TypeError(f"'{function}' is the name of a function: give its program, too (program=...)")
+    assert isinstance(function, bytes)
     return function
 
 

@@ -1,0 +1,143 @@
+"""The command `trapline displace`: the assembly bench."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import Any, Final
+
+import click
+
+from emu.assembly import AssemblyError
+from emu.disassembly import Syntax
+from providers.fidelity import Fidelity
+from trapline.commands.shared import print_lines, syntax_option
+from trapline.lab import displace_report
+from trapline.lab.displace import DisplacedCode, DisplaceError, displace, isa_of
+from trapline.lab.displace_fates import PROVIDERS
+from trapline.lab.displace_run import MOST, Run, run, setting
+
+_INSTRUCTIONS: Final = 32
+
+
+def _number(_context: click.Context, _parameter: click.Parameter, value: str) -> int:
+    try:
+        return int(value, 0)
+    except ValueError:
+        raise click.BadParameter(f"'{value}' is not a number") from None
+
+
+def _bytes(text: str) -> bytes:
+    """Return bytes from hexadecimal, which may have blanks, colons and 0x in it."""
+    digits = re.sub(r"0x|[\s,:]", "", text)
+    try:
+        return bytes.fromhex(digits)
+    except ValueError:
+        raise DisplaceError(f"'{text}' is not bytes in hexadecimal, such as 'fd7bbfa9'") from None
+
+
+def _settings(isa: str, texts: tuple[str, ...]) -> dict[str, int]:
+    words = [word for text in texts for word in re.split(r"[,;\s]+", text) if word]
+    return dict(setting(isa_of(isa), word) for word in words)
+
+
+@click.command("displace")
+@click.argument("isa", metavar="ISA")
+@click.argument("code", metavar="CODE")
+@click.option("--hex", "as_hex", is_flag=True, help="CODE is bytes in hexadecimal, not assembly.")
+@click.option(
+    "--at", "address", default="0", callback=_number, metavar="ADDRESS", help="Where the code stands; default: 0."
+)
+@click.option(
+    "--run",
+    "settings",
+    multiple=True,
+    is_flag=False,
+    flag_value="",
+    metavar="[REGISTER=NUMBER,...]",
+    help="Run it, the original beside what is patched, from these registers and words of memory ([0x100]=7).",
+)
+@click.option(
+    "--count",
+    type=click.IntRange(1, MOST),
+    default=_INSTRUCTIONS,
+    show_default=True,
+    help="With --run: stop after so many instructions.",
+)
+@click.option(
+    "--provider",
+    "providers",
+    type=click.Choice(sorted(PROVIDERS)),
+    multiple=True,
+    help="Show only this provider (may be repeated).",
+)
+@click.option(
+    "--fidelity",
+    type=click.Choice([one.value for one in Fidelity]),
+    default=Fidelity.EXACT.value,
+    show_default=True,
+    help="Decide as that system does, with its quirks.",
+)
+@syntax_option
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
+              help="Print text, or JSON.")  # fmt: skip
+def displace_command(
+    isa: str,
+    code: str,
+    settings: tuple[str, ...],
+    providers: tuple[str, ...],
+    form: str,
+    count: int,
+    address: int,
+    fidelity: str,
+    syntax: str,
+    *,
+    as_hex: bool,
+) -> None:
+    """Show what becomes of each instruction of CODE when a probe is put on it.
+
+    CODE is assembly, such as 'push rbp; mov rbp, rsp', or - for standard input.  Statements are
+    separated by semicolons or new lines; there are labels, and .byte and .inst put bytes.  As the
+    target of a branch a number is an address, and on RISC-V a distance.
+
+    Each instruction is shown with what FBT, the pid provider, uprobes and kinst make of it: the
+    plan that emulates it, the copy that runs elsewhere and how it is rewritten, or the rule that
+    refuses it; and what the real systems do otherwise.
+
+    Exit status: 0; with --run 1 if a probed instruction did not do the same; 1 for an error.
+    """
+    try:
+        text = sys.stdin.read() if code == "-" else code
+        found = _only(
+            displace(isa, _bytes(text) if as_hex else text, address=address, syntax=Syntax(syntax),
+                     fidelity=Fidelity(fidelity)),
+            providers,
+        )  # fmt: skip
+        done = run(found, isa, _settings(isa, settings), count=count) if settings else None
+    except (AssemblyError, DisplaceError) as error:
+        raise click.ClickException(str(error)) from None
+    _print(isa, found, done, form)
+    sys.exit(done is not None and not done.same)
+
+
+def _only(found: DisplacedCode, providers: tuple[str, ...]) -> DisplacedCode:
+    """Return the instructions with the fates of some providers.  Raises `DisplaceError`."""
+    if not providers:
+        return found
+    there = {fate.provider for fate in found[0].fates}
+    missing = set(providers) - there
+    if missing:
+        raise DisplaceError(f"there is no {missing.pop()} on this ISA: there are {', '.join(sorted(there))}")
+    return DisplacedCode(one.only(providers) for one in found)
+
+
+def _print(isa: str, found: DisplacedCode, done: Run | None, form: str) -> None:
+    if form == "json":
+        data: dict[str, Any] = displace_report.as_data(isa, found)
+        click.echo(json.dumps(data | ({"run": displace_report.run_as_data(done)} if done else {}), indent=1))
+        return
+    print_lines(displace_report.as_text(found))
+    if done is not None:
+        click.echo()
+        print_lines(displace_report.run_as_text(done))

@@ -1,0 +1,36 @@
+"""A program made of assembly text, for the check: an ELF file with one function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from emu.assembly import machine_code
+from emu.elf_writer import ALLOC, EXECINSTR, EXECUTABLE, GLOBAL_FUNCTION, PROGBITS, Content, elf_file
+from emu.isa.base import Isa
+
+# The name of the function, and of the file.
+NAME: Final = "asm"
+_ADDRESS: Final = 0x40_0000
+
+
+def program(isa: Isa, text: str) -> bytes:
+    """Return an ELF file whose one function is assembled from text.
+
+    Raises `emu.assembly.AssemblyError`.
+    """
+    code = machine_code(isa, text, _ADDRESS)
+    content = Content(".text", PROGBITS, ALLOC | EXECINSTR, code, NAME, GLOBAL_FUNCTION, address=_ADDRESS)
+    return elf_file(isa, EXECUTABLE, content)
+
+
+@contextmanager
+def assembly_file(isa: Isa, text: str) -> Iterator[Path]:
+    """Lend such a file inside a `with` statement.  Raises `emu.assembly.AssemblyError`."""
+    with TemporaryDirectory(prefix="trapline-") as folder:
+        path = Path(folder, NAME)
+        path.write_bytes(program(isa, text))
+        yield path
