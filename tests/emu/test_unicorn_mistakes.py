@@ -1,0 +1,222 @@
+"""The mistakes of Unicorn that Trapline works around, each shown on Unicorn alone.
+
+A test that fails here is good news: this Unicorn does it right, and the workaround that
+docs/unicorn.md names may go.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+import pytest
+import unicorn as uc
+from unicorn import arm64_const as arm64
+from unicorn import riscv_const as riscv
+from unicorn import x86_const as x86
+
+PAGE = Path(__file__).parents[2] / "docs" / "unicorn.md"
+CODE, DATA, SIZE = 0x1000, 0x2000, 0x10000
+
+
+def machine(cpu, code):
+    """Return an engine with the code at CODE; `cpu` is "x86", "arm64" or "riscv"."""
+    made = {
+        "x86": (uc.UC_ARCH_X86, uc.UC_MODE_64),
+        "arm64": (uc.UC_ARCH_ARM64, uc.UC_MODE_ARM),
+        "riscv": (uc.UC_ARCH_RISCV, uc.UC_MODE_RISCV64),
+    }[cpu]
+    engine = uc.Uc(*made)
+    engine.mem_map(0, SIZE)
+    engine.mem_write(CODE, code)
+    return engine
+
+
+def words(*encodings):
+    return struct.pack(f"<{len(encodings)}I", *encodings)
+
+
+def run(engine, size):
+    engine.emu_start(CODE, CODE + size)
+
+
+def test_lock_is_skipped():
+    engine = machine("x86", bytes.fromhex("f0 89 c3"))  # lock mov ebx, eax: #UD on a CPU
+    engine.reg_write(x86.UC_X86_REG_EAX, 7)
+    run(engine, 3)
+    assert engine.reg_read(x86.UC_X86_REG_EBX) == 7
+
+
+def test_pc_of_a_trap_is_advanced_by_four():
+    engine, seen = machine("riscv", words(0)), []  # c.unimp: two bytes
+
+    def note(engine, number, _data):
+        seen.append((number, engine.reg_read(riscv.UC_RISCV_REG_PC) - CODE))
+        engine.emu_stop()
+
+    engine.hook_add(uc.UC_HOOK_INTR, note)
+    run(engine, 4)
+    assert seen == [(2, 4)]
+
+
+def test_a_handled_exception_still_counts():
+    engine, seen = machine("x86", bytes.fromhex("31 c9 f7 f1 90 f7 f1 90")), []  # two divisions by zero
+
+    def skip(engine, number, _data):
+        seen.append(number)
+        engine.reg_write(x86.UC_X86_REG_RIP, engine.reg_read(x86.UC_X86_REG_RIP) + 2)
+
+    engine.hook_add(uc.UC_HOOK_INTR, skip)
+    run(engine, 8)
+    assert seen == [0, 8]  # the second one should be 0 as well, and not a double fault
+
+
+@pytest.mark.parametrize(
+    ("cpu", "code", "address", "result", "skipped"),
+    [
+        ("arm64", words(0xC85F7C01, 0xD4200000, 0xC8027C01), arm64.UC_ARM64_REG_X0, arm64.UC_ARM64_REG_X2, True),
+        ("riscv", words(0x100535AF, 0x00000073, 0x18B5362F), riscv.UC_RISCV_REG_A0, riscv.UC_RISCV_REG_A2, False),
+    ],
+    ids=["arm64", "riscv"],
+)
+def test_a_trap_keeps_the_reservation(cpu, code, address, result, skipped):
+    """Load-exclusive, a trap, store-exclusive: 0 is its success."""
+    engine = machine(cpu, code)
+    engine.reg_write(address, DATA)
+    engine.reg_write(result, 9)
+
+    def resume(engine, _number, _data):
+        if skipped:
+            engine.reg_write(arm64.UC_ARM64_REG_PC, CODE + 8)
+
+    engine.hook_add(uc.UC_HOOK_INTR, resume)
+    run(engine, 12)
+    assert engine.reg_read(result) == 0
+
+
+def test_written_code_runs_as_it_was():
+    engine = machine("x86", bytes.fromhex("b8 01 00 00 00 eb 00 90 90"))  # mov eax, 1; jmp
+    run(engine, 9)
+    engine.mem_write(CODE + 1, b"\2")
+    run(engine, 9)
+    assert engine.reg_read(x86.UC_X86_REG_EAX) == 1
+
+
+def test_a_hook_misses_translated_code():
+    engine, seen = machine("x86", bytes.fromhex("b8 01 00 00 00 eb 00 90 90")), []
+    run(engine, 9)
+    engine.hook_add(uc.UC_HOOK_CODE, lambda _engine, address, _size, _data: seen.append(address))
+    run(engine, 9)
+    assert CODE not in seen
+
+
+@pytest.mark.parametrize(
+    ("cpu", "code", "register"),
+    [
+        ("x86", bytes.fromhex("0f 31 90"), x86.UC_X86_REG_RAX),  # rdtsc
+        ("x86", bytes.fromhex("48 0f c7 f0"), x86.UC_X86_REG_RAX),  # rdrand rax
+        ("arm64", words(0xD53BE040), arm64.UC_ARM64_REG_X0),  # mrs x0, cntvct_el0
+        ("riscv", words(0xC0002573), riscv.UC_RISCV_REG_A0),  # rdcycle a0
+    ],
+    ids=["rdtsc", "rdrand", "cntvct_el0", "rdcycle"],
+)
+def test_the_host_answers(cpu, code, register):
+    values = set()
+    for _ in range(3):
+        engine = machine(cpu, code)
+        run(engine, len(code))
+        values.add(engine.reg_read(register))
+    assert len(values) > 1
+
+
+def test_rdtime_is_illegal():
+    engine, seen = machine("riscv", words(0xC0102573)), []
+
+    def note(engine, number, _data):
+        seen.append(number)
+        engine.emu_stop()
+
+    engine.hook_add(uc.UC_HOOK_INTR, note)
+    run(engine, 4)
+    assert seen == [2]
+
+
+def test_a_fault_names_the_page():
+    engine, seen = machine("x86", bytes.fromhex("48 8b 03")), []  # mov rax, [rbx]
+    engine.ctl_set_tlb_mode(uc.UC_TLB_VIRTUAL)
+
+    def fill(_engine, address, _access, result, _data):
+        seen.append(address)
+        result.paddr, result.perms = address, uc.UC_PROT_ALL
+        return address < SIZE
+
+    engine.hook_add(uc.UC_HOOK_TLB_FILL, fill)
+    engine.reg_write(x86.UC_X86_REG_RBX, 0x5432101)
+    with pytest.raises(uc.UcError):
+        run(engine, 3)
+    assert seen[-1] == 0x5432000
+
+
+def test_icebp_is_unknown():
+    engine = machine("x86", b"\xf1")
+    with pytest.raises(uc.UcError, match="UC_ERR_INSN_INVALID"):
+        run(engine, 1)
+
+
+def test_a_software_interrupt_looks_like_an_exception():
+    engine, seen = machine("x86", bytes.fromhex("cd 0e 90")), []  # int 14
+    engine.hook_add(uc.UC_HOOK_INTR, lambda _engine, number, _data: seen.append(number))
+    run(engine, 3)
+    assert seen == [14]
+
+
+def test_a_register_of_the_system_is_not_written_in_user_mode():
+    engine = machine("riscv", words(0x13))
+    engine.reg_write(riscv.UC_RISCV_REG_PRIV, 0)
+    engine.reg_write(riscv.UC_RISCV_REG_STVEC, 0x4000)  # no error
+    engine.reg_write(riscv.UC_RISCV_REG_PRIV, 3)
+    assert engine.reg_read(riscv.UC_RISCV_REG_STVEC) == 0
+
+
+def test_a_served_ebreak_ends_with_an_error():
+    engine = machine("riscv", words(0x00100073, 0x13))
+
+    def serve(engine, _data):
+        engine.reg_write(riscv.UC_RISCV_REG_PC, CODE + 4)
+        return True
+
+    engine.hook_add(uc.UC_HOOK_INSN_INVALID, serve)
+    with pytest.raises(uc.UcError, match="UC_ERR_EXCEPTION"):
+        run(engine, 8)
+
+
+def test_pstate_takes_no_effect():
+    engine = machine("arm64", words(0xD5384240))  # mrs x0, CurrentEL: undefined in EL0
+    engine.reg_write(arm64.UC_ARM64_REG_PSTATE, 0)
+    run(engine, 4)
+    assert engine.reg_read(arm64.UC_ARM64_REG_X0) == 4  # EL1
+
+
+def test_wfi_counts_twice():
+    engine = machine("riscv", words(0x10500073, 0))
+    engine.hook_add(uc.UC_HOOK_INTR, lambda engine, _number, _data: engine.emu_stop())
+    run(engine, 8)
+    assert engine.ctl_request_cache(CODE) == (CODE, 2, 4)  # two instructions in four bytes
+
+
+def test_syscall_does_not_enter_the_kernel():
+    engine = machine("x86", bytes.fromhex("0f 05 90"))
+    engine.reg_write(x86.UC_X86_REG_RCX, 5)
+    run(engine, 2)
+    assert engine.reg_read(x86.UC_X86_REG_RCX) == 5  # a CPU puts the next pc there
+
+
+def test_the_page_names_every_test():
+    named = {
+        name
+        for name in re.findall(r"`(test_\w+)`", PAGE.read_text(encoding="utf-8"))
+        if name != "test_unicorn_mistakes"
+    }
+    here = {name for name in globals() if name.startswith("test_")} - {"test_the_page_names_every_test"}
+    assert named == here
