@@ -14,9 +14,10 @@ count:
     movabs $MARKER,%rcx                        cmp  NEXT(%rdi),%rax
     call   block                               jae  late
     movabs $uc,%rdi                            addq $count,TOTAL(%rdi)
-    xor    %esi,%esi                           mov  %esi,BLOCK(%rdi)
+    xor    %esi,%esi                           mov  %rsi,BLOCK(%rdi)
     call   helper_check_exit_request           jmp  behind the second call
 
+A block of 128 instructions or more stores only the lower half of BLOCK, since its count is longer.
 Only code that is exactly the known code, with this engine's own addresses in it, is overwritten;
 any other block still calls the hook, which counts by its table. `late` is a few bytes near the
 translated code: they call `overdue`, which decides whether to stop, and continue at the second

@@ -6,6 +6,7 @@ does it when machine code cannot: the first time, and whenever a block has anoth
     PAUSE    the start of code that takes no time (`VirtualClock.pause`)
     RESUME its end
     CALL     the kernel calls `dtrace_probe(id, arg0, ... arg4)`
+    TIME     the kernel calls a function whose result is the time, in nanoseconds
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ class WatchKind(IntEnum):
     PAUSE = 1
     RESUME = 2
     CALL = 3
+    TIME = 4
 
 
 class Stretch(Block):
@@ -46,11 +48,13 @@ class Watched(Block):
     owed: int
     """PAUSE: `Stretch.owed`."""
     clock: int
-    """PAUSE, RESUME: the words of `VirtualClock`."""
+    """PAUSE, RESUME, TIME: the words of `VirtualClock`."""
     stretch: int
     """PAUSE, RESUME: the `Stretch`."""
     calls: int
     """CALL: the `Calls`."""
+    period: int
+    """TIME: `VirtualClock.period`, which is not 0."""
 
 
 class Calls(Block):

@@ -20,6 +20,8 @@ from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.values import Value
 
+# Bytes of a result that is a pair of registers where words have four.
+_LONG: Final = 8
 _ID: Final = 0xFFFF_FFFF
 
 
@@ -82,6 +84,13 @@ class WatchedCode:
         f.ret_if(f.eq(place, 0), 0, likely=False)
         return f.load(place, 0, self._isa.word)
 
+    def _answer(self, f: Function, result: Value) -> None:
+        """Set the result registers of a function whose result has 64 bits."""
+        slots, results = self._isa.registers.slots, self._isa.calling.results
+        f.store(self._places.env, f.and_(result, self._isa.address_mask), 8 * slots[results[0]])
+        if self._isa.word < _LONG:
+            f.store(self._places.env, f.lshr(result, 8 * self._isa.word), 8 * slots[results[1]])
+
     def _make_watched(self, module: Module) -> None:
         """Void watched(uc, address, size, watched): the hook."""
         f = module.function("watched", 4)
@@ -113,6 +122,15 @@ class WatchedCode:
                 f.ret()
             with case(WatchKind.CALL):
                 f.ret_if(f.ne(f.call(self._call, watched), 0))
+            with case(WatchKind.TIME):
+                now = f.variable(f.load(clock, 8 * ClockWord.PAUSED))
+                with f.when(f.eq(f.load(clock, 8 * ClockWord.STANDS), 0), likely=True):
+                    now.set(f.call(self._count, watched))
+                    f.branch_to(f.eq(now.get(), -1), python)
+                passed = f.sub(now.get(), f.load(clock, 8 * ClockWord.HIDDEN))
+                time = f.mul(passed, f.load(watched, Watched.offset("period")))
+                self._answer(f, f.add(time, f.load(clock, 8 * ClockWord.SKIPPED)))
+                f.ret()
         f.at(python)
         f.call(f.load(watched, Watched.offset("python")), uc, address, size, watched)
         f.ret()

@@ -77,19 +77,34 @@ replace:
   ; jae late
   call void @put16(ptr %start, i64 17, i16 u0x830F)
   call void @put32(ptr %start, i64 19, i32 %short)
-  ; addq $$count,TOTAL(%rdi)
+  %few = icmp ult i32 %count, 128
+  br i1 %few, label %small, label %large
+small:
+  ; addq $$count,TOTAL(%rdi)    mov %rsi,BLOCK(%rdi)
+  %count.8 = shl i32 %count, 24
+  %add.8 = or i32 %count.8, u0x00078348
+  call void @put32(ptr %start, i64 23, i32 %add.8)
+  ; All of the word is written, so that a load of the word soon after it does not wait for the cache.
+  call void @put32(ptr %start, i64 27, i32 u0x20778948)
+  br label %leave
+large:
+  ; addq $$count,TOTAL(%rdi)    mov %esi,BLOCK(%rdi): there is no room for more, since the hook returns behind it.
   call void @put16(ptr %start, i64 23, i16 u0x8148)
   call void @put8(ptr %start, i64 25, i8 u0x07)
   call void @put32(ptr %start, i64 26, i32 %count)
-  ; mov %esi,BLOCK(%rdi)
   call void @put16(ptr %start, i64 30, i16 u0x7789)
   call void @put8(ptr %start, i64 32, i8 u0x20)
+  br label %leave
+leave:
   ; jmp end
-  %from = add i64 %first, 35
+  %jump.at = phi i64 [ 31, %small ], [ 33, %large ]
+  %jump.p = getelementptr i8, ptr %start, i64 %jump.at
+  %from.0 = add i64 %first, %jump.at
+  %from = add i64 %from.0, 2
   %over = sub i64 %end, %from
   %over.8 = trunc i64 %over to i8
-  call void @put8(ptr %start, i64 33, i8 u0xEB)
-  call void @put8(ptr %start, i64 34, i8 %over.8)
+  call void @put8(ptr %jump.p, i64 0, i8 u0xEB)
+  call void @put8(ptr %jump.p, i64 1, i8 %over.8)
   ret i1 true
 no:
   ret i1 false

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from emu.bad_address import BadAddressError
 from emu.engine.pages import PAGE
+from emu.engine.watched import Watched, WatchKind
 from emu.frame import Frame
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.probe_calls import ProbeCalls
@@ -94,7 +95,6 @@ class Gates:
             "gate_console_read": self._console_read,
             "gate_poweroff": self._poweroff,
             "gate_panic": self._panic,
-            "gate_nanouptime": lambda *_: guest.clock.now(),
             "gate_clock_start": self._clock_start,
             "gate_icache_sync": self._icache_sync,
             "dtrace_invop": invop,
@@ -106,6 +106,10 @@ class Gates:
         }
         for name, gate in gates.items():
             self.serve(name, gate)
+        # The kernel asks for the time at every switch of threads.
+        clock = guest.clock
+        timed = Watched(WatchKind.TIME, clock=clock.address, period=clock.period) if clock.period else None
+        self.serve("gate_nanouptime", lambda *_: clock.now(), timed)
         # This one has more than three arguments, and is called at every firing.
         self._calls = ProbeCalls(guest)
         self._engine.on_code(guest.image.symbol("dtrace_probe").value, self._probe, self._calls.watched)
@@ -113,11 +117,14 @@ class Gates:
         self._watch("pmap_activate", self._engine.forget_user_blocks)
         self._watch("pmap_enter", self._map_page)
 
-    def _watch(self, name: str, function: Callable[[], None]) -> None:
-        self._engine.on_code(self._guest.image.symbol(name).value, function)
+    def _watch(self, name: str, function: Callable[[], None], watched: Watched | None = None) -> None:
+        self._engine.on_code(self._guest.image.symbol(name).value, function, watched)
 
-    def serve(self, name: str, gate: Gate) -> None:
-        """Implement a gate by a function of its first three arguments."""
+    def serve(self, name: str, gate: Gate, watched: Watched | None = None) -> None:
+        """Implement a gate by a function of its first three arguments.
+
+        Machine code does what `watched` says, where it can.
+        """
         words, arguments, mask = self._engine.words, self._guest.live.arguments, self._guest.isa.address_mask
         first, second = self._results
         bits = 8 * self._guest.isa.word
@@ -130,7 +137,7 @@ class Gates:
                 if bits < 64:  # 64 bits are returned in a pair of registers
                     words[second] = result >> bits & mask
 
-        self._watch(name, call)
+        self._watch(name, call, watched)
 
     # -- the machine
 

@@ -102,6 +102,20 @@ def test_code_that_is_written_has_new_counts(isa):
 
 
 @isas
+@pytest.mark.parametrize("nops", [120, 125, 126, 127, 130, 300])
+def test_long_blocks_are_counted(isa, nops):
+    counts = []
+    for written in (True, False):
+        machine = Machine(isa, written=written)
+        nop = bytes.fromhex({"x86_64": "90", "i386": "90", "aarch64": "1f2003d5", "riscv64": "0100"}[isa])
+        machine.load(nops * nop + bytes.fromhex(COUNT_DOWN[isa][1]))
+        machine.start(5)
+        machine.engine.run()
+        counts.append(machine.engine.instructions)
+    assert counts[0] == counts[1] > nops
+
+
+@isas
 def test_with_all_entries_used_blocks_are_translated_anew(isa, monkeypatch):
     monkeypatch.setattr("emu.engine.counting.ENTRIES", 2)
     machine, plain = Machine(isa, written=True), Machine(isa, written=False)
