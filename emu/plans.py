@@ -99,7 +99,8 @@ class Compare(Enum):
     BIT_CLEAR = "lacks bit"
     BIT_SET = "has bit"
     FLAGS = "flags satisfy"
-    """The ISA's condition number `right`, of the current flags (`Isa.condition`)."""
+    """The ISA's condition number `right`, of the current flags (`Isa.condition`); `Check.name` is
+    what an assembler calls it."""
 
 
 class Check(NamedTuple):
@@ -109,10 +110,11 @@ class Check(NamedTuple):
     left: str = ""
     right: str | int = ""
     bits: int = 64
+    name: str = ""
 
     def __str__(self) -> str:
         if self.compare is Compare.FLAGS:
-            return f"{self.compare.value} {self.right}"
+            return f"{self.compare.value} {self.name or self.right}"
         cut = f" in {self.bits} bits" if self.bits != 64 else ""
         return f"{self.left or '0'} {self.compare.value} {'0' if self.right == '' else self.right}{cut}"
 

@@ -85,6 +85,14 @@ class TrapHandler:
             self._descriptions.pop(handler, None)
         self.changed()
 
+    def wrap(self, wrapper: Callable[[Handler], Handler]) -> None:
+        """Put a function around each handler that is in the chain now.
+
+        Machine code then leaves every hit to them.
+        """
+        self._handlers = tuple(map(wrapper, self._handlers))
+        self.changed()
+
     def watch(self, watcher: Callable[[], None]) -> None:
         """Call a function whenever the actions of handlers may have changed."""
         self._watchers.append(watcher)

@@ -50,6 +50,7 @@ from emu.engine.special import Special
 from emu.engine.state import BLOCKS, NEVER, Word
 from emu.engine.tlb import SoftTlb
 from emu.engine.tracepoints import Tracepoints
+from emu.engine.watch import Accessed, Watch
 from emu.isa.base import Isa
 from emu.plans import Plan
 
@@ -97,6 +98,7 @@ class Engine:
         self._code_hooks = CodeHooks()
         self.code = Code(self.cpu, self.memory, self.counter, self._code_hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
+        self._watch: Watch | None = None
         self._steps = False
         self._spaces: WeakKeyDictionary[AddressSpace, int] = WeakKeyDictionary()
         self._space_numbers = count(1)
@@ -271,6 +273,10 @@ class Engine:
         # A time may be long past: the clock can be advanced further than the number of instructions ever executed.
         soft = NEVER if soft is None else min(NEVER, max(0, soft + PREPAID))
         hard = NEVER if hard is None else min(NEVER, max(0, hard + PREPAID))
+        if self._watch is not None:
+            waits = self._run_watched(self._watch, soft, hard)
+            if waits is not None:
+                return waits
         self._emulate(soft, hard)
         while self.cpu.halted.value:
             self.cpu.halted.value = 0
@@ -283,6 +289,40 @@ class Engine:
         if not self._state[Word.STOPPED]:
             raise GuestCrashError(f"the CPU shut down at {self.pc:#x} (an exception while delivering one)", self.pc)
         return False
+
+    def watch(self, watcher: Callable[[], bool], accessed: Accessed) -> None:
+        """Call `watcher` before each instruction, between two of them, until it returns False.
+
+        `accessed` is called for each access to memory meanwhile.  It begins with the next `run`: a
+        run under way ends before its next block.  Instructions then take some 50 us each.
+        """
+        self._watch = Watch(watcher, accessed, self._hooks)
+        self.stop()
+
+    @property
+    def watched(self) -> bool:
+        """Whether a watcher is called before each instruction."""
+        return self._watch is not None
+
+    def _run_watched(self, watch: Watch, soft: int, hard: int) -> bool | None:
+        """Run while the watcher wants to be called.
+
+        Returns whether the CPU waits; None if nothing has stopped the run.
+        """
+        self._state[Word.HARD] = hard
+        while watch.watcher():
+            self._emulate(soft, hard, count=1)
+            if self.cpu.halted.value:
+                self.cpu.halted.value = 0
+                if not self.special.take():
+                    return True
+                self.handlers.raise_failure()
+            if self._state[Word.STOPPED] or not self._state[Word.HARD]:
+                return False
+            soft = min(soft, self._state[Word.SOFT])
+        watch.end()
+        self._watch = None
+        return None if self._state[Word.HARD] else False  # the watcher may have called `stop`
 
     def step(self) -> bool:
         """Execute one instruction, or one repetition of a string instruction; return as `run`.

@@ -53,3 +53,7 @@ class Hooks:
         if error:
             raise EngineError(f"unicorn refused a hook: {unicorn.UcError(error)}")
         return int(hook.value)
+
+    def remove(self, handle: int) -> None:
+        """Remove a hook, whose callback stays alive: Unicorn may be calling it."""
+        uclib.uc_hook_del(self._reference, ctypes.c_size_t(handle))

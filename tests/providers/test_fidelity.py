@@ -185,7 +185,7 @@ def test_linux_takes_a_vector_instruction_for_one_of_the_old_map(code, name):
 
 def test_a_shuffle_becomes_a_jump_by_its_immediate():
     found = uprobe("c5f970c01b" + "90" * 8, LINUX)  # vpshufd xmm0, xmm0, 0x1b
-    assert str(found.plan) == "pc += 0x20 if flags satisfy 0 else 0x5"
+    assert str(found.plan) == "pc += 0x20 if flags satisfy o (OF) else 0x5"
 
 
 @pytest.mark.parametrize("isa", ["x86_64", "i386"])

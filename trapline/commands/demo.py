@@ -12,8 +12,9 @@ from rich.text import Text
 from emu.guest.base import GuestError
 from emu.isa import DEFAULT_ISA, ISAS
 from trapline.commands.shared import ReportConsole
-from trapline.lab import demo, step_report
+from trapline.lab import demo
 from trapline.lab.demo import Traced
+from trapline.lab.step import report
 
 # Columns assumed where there is no terminal.
 _WIDTH = 100
@@ -31,7 +32,7 @@ def demo_command(isa: str) -> None:
             panels = [_panel(traced) for traced in demo.traces()]
         console.print(Columns(panels))
         console.print()
-        for line in step_report.text(demo.firing(ISAS[isa])):
+        for line in report.text(demo.firing(ISAS[isa])):
             console.print(line, soft_wrap=True)
     except GuestError as error:
         raise click.ClickException(error.report()) from None

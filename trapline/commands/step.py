@@ -2,69 +2,91 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from emu.disassembly import Syntax
 from emu.guest.base import GuestError
 from emu.guest.kernel.trap_path import TrapPath
-from emu.isa import DEFAULT_ISA, ISAS, Isa
+from emu.isa import DEFAULT_ISA, ISAS
 from trapline.commands.shared import print_lines, syntax_option
+from trapline.consumer.errors import ConsumerError
 from trapline.d.errors import CompileError
-from trapline.lab import step_report
-from trapline.lab.stages import StepError
-from trapline.lab.step import Stepped, step
-from trapline.machine.kernel_machine import KernelOptions
+from trapline.lab.step import report
+from trapline.lab.step.machines import StepRequest
+from trapline.lab.step.recording import Recording, StepError
+from trapline.lab.step.run import record
+
+_ALL = "all"
 
 
 @click.command("step")
-@click.option("-n", "clause", required=True, metavar="CLAUSE", help="A probe, such as 'fbt::malloc:entry /arg0 > 64/'.")
-@click.option("-c", "command", metavar="CMD", help="Run CMD in the guest's shell instead of its start-up script.")
+@click.option("-n", "clause", metavar="CLAUSE", help="A probe, such as 'fbt::malloc:entry /arg0 > 64/'.")
+@click.option("-c", "command", metavar="CMD", help="Run CMD: in the guest's shell, or as a Linux program.")
+@click.option("--root", type=click.Path(path_type=Path), help="The directory that a Linux program sees as /.")
 @click.option(
     "--guest",
-    type=click.Choice(["kernel", "linux-kernel"]),
-    default="kernel",
-    show_default=True,
-    help="The teaching kernel, or a Linux kernel that `trapline kernel get` has fetched.",
+    type=click.Choice(["kernel", "linux", "linux-kernel"]),
+    help="The teaching kernel, a Linux program, or a Linux kernel that `trapline kernel get` has fetched.  "
+    "[default: as CMD demands]",
 )
-@click.option("--isa", type=click.Choice(list(ISAS)), default=DEFAULT_ISA.name, show_default=True)
+@click.option("--isa", type=click.Choice([*ISAS, _ALL]), default=DEFAULT_ISA.name, show_default=True)
 @click.option("--trap", type=click.Choice([path.value for path in TrapPath]), default="host", show_default=True)
+@click.option("--sdt", type=click.Choice(["2005", "2013", "2018", "2024"]), default="2024", show_default=True,
+              help="The generation of SDT that the kernel is built with.")  # fmt: skip
+@click.option("--count", type=click.IntRange(1, 100), default=1, show_default=True, help="Record this many firings.")
+@click.option("--steps", "every_step", is_flag=True, help="Print every step, not only the stages.")
 @syntax_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the recording as JSON; - is standard output.")
 def step_command(
-    clause: str, command: str | None, guest: str, isa: str, trap: str, syntax: str, *, as_json: bool
+    clause: str | None,
+    command: str | None,
+    root: Path | None,
+    guest: str | None,
+    isa: str,
+    trap: str,
+    sdt: str,
+    count: int,
+    *,
+    every_step: bool,
+    syntax: str,
+    json_file: str | None,
 ) -> None:
-    """Run a kernel to the first firing of a probe, and show it stage by stage.
+    """Record the firing of a probe, instruction by instruction, and show it.
 
     \b
     trapline step -n 'fbt::malloc:entry'
-    trapline step -n 'fbt::sys_read:return /execname == "cat"/' --isa aarch64 --trap guest
+    trapline step -n 'fbt::sys_read:return /execname == "cat"/' --isa aarch64 --trap guest --steps
+    trapline step -n 'pid$target:a.out:main:entry' -c 'testbins:zoo markers'
     trapline step --guest linux-kernel -n 'fbt::do_sys_openat2:entry' -c 'cat /etc/passwd'
     """  # noqa: D301  (click reads the backspace: lines as they are)
+    if clause is None:
+        raise click.UsageError("nothing to record: -n 'fbt::malloc:entry'")
+    recordings = []
+    for one in ISAS.values() if isa == _ALL else (ISAS[isa],):
+        request = StepRequest(clause, one, guest, TrapPath(trap), command, root, int(sdt), count)
+        recordings.append(_record(request, Syntax(syntax)))
+    if json_file is not None:
+        _write(json_file, report.as_json(recordings) + "\n")
+        return
+    for number, recording in enumerate(recordings):
+        if number:
+            click.echo()
+        print_lines(report.text(recording, every_step=every_step))
+
+
+def _record(request: StepRequest, syntax: Syntax) -> Recording:
     try:
-        if guest == "linux-kernel":
-            stepped = _step_linux_kernel(clause, command, ISAS[isa], TrapPath(trap), Syntax(syntax))
-        else:
-            options = KernelOptions(isa=ISAS[isa], trap_path=TrapPath(trap), command=command)
-            stepped = step(clause, options, Syntax(syntax))
+        return record(request, syntax)
     except CompileError as error:
         raise click.ClickException(error.text(errtags=False)) from None
-    except (StepError, GuestError) as error:
+    except (StepError, GuestError, ConsumerError) as error:
         raise click.ClickException(str(error)) from None
-    if as_json:
-        click.echo(step_report.as_json(stepped))
+
+
+def _write(name: str, text: str) -> None:
+    if name == "-":
+        click.echo(text, nl=False)
         return
-    print_lines(step_report.text(stepped))
-
-
-def _step_linux_kernel(clause: str, command: str | None, isa: Isa, trap: TrapPath, syntax: Syntax) -> Stepped:
-    if trap is TrapPath.GUEST:
-        raise click.ClickException("--trap guest: a Linux kernel has no handlers of DTrace's; leave it out")
-    # The modules of this kernel are imported only when needed.
-    from emu.guest.linux_kernel.errors import KernelFileError  # noqa: PLC0415
-    from trapline.lab.linux_kernel_step import step_linux_kernel  # noqa: PLC0415
-    from trapline.machine.linux_kernel_machine import LinuxKernelOptions  # noqa: PLC0415
-
-    try:
-        return step_linux_kernel(clause, LinuxKernelOptions(isa, (command,) if command else ()), syntax)
-    except KernelFileError as error:
-        raise click.ClickException(str(error)) from None
+    Path(name).write_text(text, "utf-8")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from trapline.consumer.faults import Drop, Fault
     from trapline.consumer.steps import Firing
     from trapline.d.scopes import Foreign
-    from trapline.framework.program import ProbeDescription
+    from trapline.framework.program import ProbeDescription, Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,11 @@ class Tracer:
 
         Raises `trapline.d.errors.CompileError` and `trapline.consumer.errors.ConsumerError`.
         """
-        return self.session.enable(self._compiler.compile_text(program, Source(Specifier.NAME, program), arguments))
+        return self.session.enable(self.compiled(program, arguments))
+
+    def compiled(self, program: str, arguments: Sequence[str] = ()) -> Program:
+        """Compile a program, without enabling it.  Raises `trapline.d.errors.CompileError`."""
+        return self._compiler.compile_text(program, Source(Specifier.NAME, program), arguments)
 
     def events(self) -> Iterator[Event]:
         """Run the guest until the trace is over, and yield each event when it is consumed.

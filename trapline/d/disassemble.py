@@ -57,7 +57,7 @@ def disassemble(difo: Difo, number: int, strsize: int) -> str:
         f"DIFO 0x{number:x} returns {_type(difo.returns, strsize)}",
         f"{'OFF':<3} {'OPCODE':<8}    INSTRUCTION",
     ]
-    lines += [f"{place:02d}: {code:08x}    {_instruction(difo, code)}" for place, code in enumerate(difo.code)]
+    lines += [f"{place:02d}: {code:08x}    {instruction_text(difo, code)}" for place, code in enumerate(difo.code)]
     if difo.variables:
         lines += ["", f"{'NAME':<16} {'ID':<4} {'KND':<3} {'SCP':<3} {'FLAG':<4} TYPE"]
         lines += [_variable(variable, strsize) for variable in difo.variables]
@@ -77,7 +77,8 @@ def _variable(variable: DifVariable, strsize: int) -> str:
     return f"{variable.name:<16} {variable.id:<4x} {kind:<3} {scope:<3} {flags:<4} {_type(variable.type, strsize)}"
 
 
-def _instruction(difo: Difo, code: int) -> str:
+def instruction_text(difo: Difo, code: int) -> str:
+    """Return one instruction of a DIF object as text."""
     op = Op(dif.opcode(code))
     shown = _OPERANDS[FORMATS[op]](difo, code)
     return f"{op.name.lower():<4} {shown}" if shown else op.name.lower()

@@ -10,7 +10,7 @@ Source: FreeBSD dtrace.c dtrace_dif_emulate().
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -109,6 +109,8 @@ class DifMachine:
         self.operations = operations
         self.builtins = builtins
         self.subroutines = subroutines
+        self.watcher: Callable[[Loaded, int, Sequence[int]], object] | None = None
+        """Called after each instruction with its offset and the registers."""
 
     def run(self, loaded: Loaded, ctx: Context) -> int:
         """Run a DIF object.
@@ -137,6 +139,8 @@ class DifMachine:
                 self._compare(op, registers[dif.r1(instruction)], registers[dif.r2(instruction)], flags)
             else:
                 self._step(op, instruction, registers, stack, loaded, ctx)
+            if self.watcher is not None:
+                self.watcher(loaded, at, registers)
         if core.flags & FAULT:
             ctx.fault_offset = at * INSTRUCTION_SIZE
             return 0

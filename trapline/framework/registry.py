@@ -37,6 +37,8 @@ class Registry:
         self._runs: list[Run | None] = [None]
         """By probe id: what runs its enablings."""
         self._native = NativeRuns()
+        self.wrapped: Callable[[Probe, Run], Run] = lambda _probe, run: run
+        """Puts a function around what runs a probe's enablings, of all that are enabled later."""
         self.meta = MetaProvider(self)
         self.error = self.table.match(ProbeDescription("dtrace", name="ERROR"))[0]
 
@@ -158,7 +160,7 @@ class Registry:
         ecbs = self._enablings.setdefault(probe.id, [])
         ecbs.append(ecb)
         if len(ecbs) <= _FEW:
-            self._runs[probe.id] = _in_order(ecbs)
+            self._set_run(probe, ecbs)
         if len(ecbs) > 1 or ecb.clause.form.native is not None:
             self._native.set(probe.id, _native_pairs(ecbs))
         if len(ecbs) == 1:
@@ -180,8 +182,12 @@ class Registry:
     def relink(self, probe: Probe) -> None:
         """Update the function that runs a probe's enablings."""
         ecbs = self.enablings(probe)
-        self._runs[probe.id] = _in_order(ecbs)
+        self._set_run(probe, ecbs)
         self._native.set(probe.id, _native_pairs(ecbs))
+
+    def _set_run(self, probe: Probe, ecbs: Sequence[Ecb]) -> None:
+        run = _in_order(ecbs)
+        self._runs[probe.id] = None if run is None else self.wrapped(probe, run)
 
     def fire_meta(self, name: str, consumer: int, *rest: int) -> None:
         """Fire BEGIN, END or ERROR for one consumer, by the address that it has as arg0."""

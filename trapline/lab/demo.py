@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS, Isa
 from trapline.consumer.tracer import Tracer
-from trapline.lab.step import Stepped, step
+from trapline.lab.step.machines import StepRequest
+from trapline.lab.step.recording import Recording
+from trapline.lab.step.run import record
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 PROGRAM = r"""
@@ -53,6 +55,6 @@ def traces() -> Iterator[Traced]:
     return map(trace, ISAS.values())
 
 
-def firing(isa: Isa) -> Stepped:
-    """Take one firing apart, the guest's own kernel handling the breakpoint."""
-    return step(CLAUSE, KernelOptions(isa=isa, trap_path=TrapPath.GUEST))
+def firing(isa: Isa) -> Recording:
+    """Record one firing, whose breakpoint the guest's own kernel handles."""
+    return record(StepRequest(CLAUSE, isa, trap_path=TrapPath.GUEST))

@@ -9,6 +9,13 @@ Z: Final = 1 << 30
 C: Final = 1 << 29
 V: Final = 1 << 28
 
+# What an assembler calls each condition, and the flags that it asks about.
+NAMES: Final = (
+    "eq (Z)", "ne (not Z)", "cs (C)", "cc (not C)", "mi (N)", "pl (not N)", "vs (V)", "vc (not V)",
+    "hi (C and not Z)", "ls (not C, or Z)", "ge (N is V)", "lt (N is not V)",
+    "gt (not Z, and N is V)", "le (Z, or N is not V)", "al (always)", "nv (always)",
+)  # fmt: skip
+
 
 def condition(number: int, flags: int) -> bool:
     """Return whether condition `number` (0: eq, 1: ne ... 14: al) holds in these flags."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.displaced import Displaced
+from emu.isa.aarch64.condition import NAMES
 from emu.isa.aarch64.registers import REGISTERS
 from emu.plans import Branch, Check, Clear, Compare, Load, Plan, Set, SetVector, Store
 
@@ -48,9 +49,13 @@ def load_vector(size: int) -> Callable[[Displaced], Plan]:
     return plan
 
 
+def _condition(number: int) -> Check:
+    return Check(Compare.FLAGS, right=number, name=NAMES[number])
+
+
 def conditional(insn: Displaced) -> Plan:
     """Plan b.cond."""
-    return Plan((Branch((Check(Compare.FLAGS, right=insn.bits(3, 0)),), insn.signed(23, 5) * 4, 4),))
+    return Plan((Branch((_condition(insn.bits(3, 0)),), insn.signed(23, 5) * 4, 4),))
 
 
 def compare_branch(compare: Compare, bits: int) -> Callable[[Displaced], Plan]:

@@ -14,6 +14,13 @@ OF: Final = 0x800
 _ANY_OF: Final = (OF, CF, ZF, CF | ZF, SF, PF, 0, ZF)
 _SIGNED: Final = frozenset({6, 7})
 
+# What an assembler calls each condition: j<name>, and the flags that it asks about.
+NAMES: Final = (
+    "o (OF)", "no (not OF)", "b (CF)", "ae (not CF)", "e (ZF)", "ne (not ZF)", "be (CF or ZF)", "a (neither CF nor ZF)",
+    "s (SF)", "ns (not SF)", "p (PF)", "np (not PF)", "l (SF is not OF)", "ge (SF is OF)",
+    "le (ZF, or SF is not OF)", "g (not ZF, and SF is OF)",
+)  # fmt: skip
+
 
 def condition(number: int, flags: int) -> bool:
     """Return whether condition `number` (0: o, 1: no ... 15: g) holds in these flags."""

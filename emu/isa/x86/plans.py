@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from emu.isa.x86.condition import NAMES
 from emu.isa.x86.instruction import LONG_MODE, Instruction
 from emu.plans import Branch, Check, Clear, Compare, Load, Operation, Plan, Set, Store, Sum
 
@@ -18,7 +19,7 @@ def _branch(tests: tuple[Check, ...], taken: int, missed: int, *before: Operatio
 
 
 def _condition(number: int) -> Check:
-    return Check(Compare.FLAGS, right=number)
+    return Check(Compare.FLAGS, right=number, name=NAMES[number])
 
 
 def jcc(insn: Instruction) -> Plan:

@@ -1,0 +1,1 @@
+"""One firing, or several, recorded step by step (`trapline step`)."""

@@ -1,0 +1,167 @@
+"""Machines whose firings are recorded: each guest, with what the recorder needs of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from emu.guest.kernel.trap_path import TrapPath
+from emu.isa import DEFAULT_ISA, Isa
+from emu.trap import TrapHandler
+from trapline.consumer.compiling import Provide, provide_nothing
+from trapline.d.scopes import Foreign, NoNames
+from trapline.framework.dtrace import DTrace
+from trapline.lab.step.recording import StepError
+from trapline.lab.step.subject import KernelSubject, LinuxSubject, Subject
+from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
+from trapline.machine.kernel_target import KernelTarget
+from trapline.machine.programs import is_missing, program_isa, split
+from trapline.own_files import OWN, TargetError, own_program
+from trapline.types import ProcessNames, types_of
+
+_SDT: Final = 2024
+
+
+@dataclass(frozen=True, slots=True)
+class StepRequest:
+    """What is to be recorded."""
+
+    clause: str
+    """A clause of D."""
+    isa: Isa = DEFAULT_ISA
+    guest: str | None = None
+    """`kernel`, `linux`, `linux-kernel`; None: as the command demands."""
+    trap_path: TrapPath = TrapPath.HOST
+    command: str | None = None
+    root: Path | None = None
+    sdt: int = _SDT
+    count: int = 1
+
+    @property
+    def kind(self) -> str:
+        """The guest that is meant."""
+        if self.guest is not None:
+            return self.guest
+        if self.root is not None:
+            return "linux"
+        words = split(self.command) if self.command else ()
+        if words and (words[0].startswith(OWN) or program_isa(words, None) is not None or "/" in words[0]):
+            return "kernel" if "/" in words[0] and not Path(words[0]).is_file() else "linux"
+        return "kernel"
+
+
+@dataclass(slots=True)
+class SteppedMachine:
+    """A machine that is ready to be recorded."""
+
+    subject: Subject
+    chains: Callable[[], Sequence[TrapHandler]]
+    dtrace: DTrace
+    target: Callable[[], int] = lambda: 0
+    provide: Provide = provide_nothing
+    foreign: Foreign = field(default_factory=NoNames)
+    libraries: tuple[str, ...] = ()
+    written: bytearray = field(default_factory=bytearray)
+    """What the guest has printed."""
+
+
+def open_machine(request: StepRequest) -> SteppedMachine:
+    """Return the machine that a request asks for.
+
+    Raises `StepError`, `emu.guest.base.GuestError`.
+    """
+    try:
+        return _OPENERS[request.kind](request)
+    except (NoKernelError, TargetError) as error:
+        raise StepError(str(error)) from None
+    except ValueError as error:
+        raise StepError(f"-c {request.command}: {error}") from None
+
+
+def _open_kernel(request: StepRequest) -> SteppedMachine:
+    if request.root is not None:
+        raise StepError("--root is for Linux programs; leave --guest kernel out, or --root")
+    if request.command and is_missing(request.command, request.isa):
+        raise StepError(
+            f"-c '{request.command}': no such program, here or in the guest (-c 'ls /bin' lists the guest's)"
+        )
+    written = bytearray()
+    options = KernelOptions(
+        isa=request.isa,
+        trap_path=request.trap_path,
+        command=request.command,
+        sdt=request.sdt,
+        console=written.extend,
+    )
+    machine = boot(kernel_guest(options))
+    guest = machine.guest
+    guest.host_trap.use_python()  # so that a hit is over when its breakpoint has been taken
+    target = KernelTarget(guest, request.command or "")
+    return SteppedMachine(
+        KernelSubject(guest),
+        lambda: (guest.traps, guest.userland.traps),
+        machine.dtrace,
+        target.number,
+        machine.probes.provide,
+        ProcessNames(machine.names, lambda: machine.probes.objects(target.number()), types_of),
+        ("common", "kernel", guest.isa.name),
+        written,
+    )
+
+
+def _open_linux(request: StepRequest) -> SteppedMachine:
+    # Only the user of a Linux program waits for its modules.
+    from emu.guest.linux.stdio import Standard  # noqa: PLC0415
+    from trapline.machine import linux_machine  # noqa: PLC0415
+
+    if not request.command:
+        raise StepError("a Linux program is needed: -c 'PROGRAM ARGUMENTS'")
+    words = own_program(split(request.command), request.isa)
+    written = bytearray()
+    standard = Standard(write=written.extend, error=written.extend)
+    options = linux_machine.LinuxOptions(words, root=request.root, standard=standard)
+    machine = linux_machine.start(options)
+    guest = machine.guest
+    return SteppedMachine(
+        LinuxSubject(guest),
+        lambda: (guest.traps,),
+        machine.dtrace,
+        lambda: machine.target,
+        machine.probes.provide,
+        ProcessNames(NoNames(), lambda: machine.probes.objects(machine.target), types_of),
+        ("common", "linux", guest.isa.name),
+        written,
+    )
+
+
+def _open_linux_kernel(request: StepRequest) -> SteppedMachine:
+    if request.trap_path is TrapPath.GUEST:
+        raise StepError("--trap guest: a Linux kernel has no handlers of DTrace's; leave it out")
+    from emu.guest.linux_kernel.errors import KernelFileError  # noqa: PLC0415  only its user waits for its modules
+    from trapline.lab.step.subject import LinuxKernelSubject  # noqa: PLC0415
+    from trapline.machine import linux_kernel_machine as linux_kernel  # noqa: PLC0415
+
+    commands = (request.command,) if request.command else ()
+    try:
+        machine = linux_kernel.start(linux_kernel.LinuxKernelOptions(request.isa, commands, request.root))
+    except KernelFileError as error:
+        raise StepError(str(error)) from None
+    guest = machine.guest
+    guest.host_trap.use_python()
+    return SteppedMachine(
+        LinuxKernelSubject(guest, machine.text.plan),
+        lambda: (guest.traps,),
+        machine.dtrace,
+        lambda: machine.target,
+        foreign=machine.names,
+        libraries=("common", "linux-kernel", "linux", guest.isa.name),
+    )
+
+
+_OPENERS: Final[Mapping[str, Callable[[StepRequest], SteppedMachine]]] = {
+    "kernel": _open_kernel,
+    "linux": _open_linux,
+    "linux-kernel": _open_linux_kernel,
+}

@@ -1,0 +1,94 @@
+"""Addresses and bytes of a guest as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import capstone
+
+from emu import disassembly
+from emu.bad_address import BadAddressError
+from emu.disassembly import Syntax
+from trapline.lab.step.recording import Source
+from trapline.lab.step.sources import line_table
+from trapline.lab.step.subject import KernelSubject, Subject
+
+# The prefix that illumos' SDT and i386's FBT write: capstone refuses it before what cannot be locked.
+LOCK: Final = b"\xf0"
+LOCK_PREFIXED: Final = capstone.CS_ARCH_X86
+# A listing: instructions after the site, and lines in all.
+_AFTER: Final = 3
+_LINES: Final = 8
+# As much of the code as is shown where no symbol says how long a function is.
+_UNKNOWN_SIZE: Final = 16
+
+
+class Names:
+    """Writes places and instructions of a guest."""
+
+    def __init__(self, subject: Subject, syntax: Syntax) -> None:
+        self._subject = subject
+        self._syntax = syntax
+
+    def place(self, address: int) -> str:
+        """Return module`function+0xoffset, or the address where there is no symbol."""
+        found = self._subject.locate(address)
+        if found is None:
+            return f"{address:#x}"
+        module = found.module.rsplit("/", 1)[-1]
+        if not found.symbol:
+            return f"{module}`{address:#x}"
+        return f"{module}`{found.symbol}" + (f"+{found.offset:#x}" if found.offset else "")
+
+    def instruction(self, code: bytes, address: int) -> tuple[int, str]:
+        """Return the size and the text of the first instruction of some bytes."""
+        isa = self._subject.isa
+        found = disassembly.first(isa.capstone, code, address, self._syntax)
+        if found is not None:
+            return found.size, found.text
+        if (
+            code[:1] == LOCK and isa.capstone[0] == LOCK_PREFIXED and len(code) > 1
+        ):  # as debuggers show it: prefix, rest
+            size, text = self.instruction(code[1:], address + 1)
+            return size + 1, f"lock {text}"
+        return 1, disassembly.NO_INSTRUCTION
+
+    def source(self, address: int) -> Source | None:
+        """Return the line of source code of an address; None: it is not known."""
+        subject = self._subject
+        if isinstance(subject, KernelSubject) and subject.isa.is_kernel_address(address):
+            if subject.is_machinery(address):
+                return None
+            path = subject.kernel.image.path
+            return line_table(Path(path)).line(address)
+        loaded = next((one for one in subject.objects() if one.holds(address)), None)
+        if loaded is None or not Path(loaded.image.path).is_file():
+            return None
+        return line_table(Path(loaded.image.path)).line(address - loaded.bias)
+
+    def listings(self, site: int) -> Mapping[str, tuple[str, ...]]:
+        """Return the probed function around a site, without patches and as it is in memory now."""
+        start, size = self._subject.function(site) or (site, _UNKNOWN_SIZE)
+        found = {}
+        for name, read in (("before", self._subject.original), ("enabled", self._subject.read)):
+            try:
+                found[name] = self._listing(read(start, size), start, site)
+            except BadAddressError:
+                continue
+        return found
+
+    def listing_now(self, site: int) -> tuple[str, ...]:
+        """Return the probed function around a site as it is in memory now."""
+        return dict(self.listings(site)).get("enabled", ())
+
+    def _listing(self, code: bytes, start: int, site: int) -> tuple[str, ...]:
+        lines: list[str] = []
+        at, after = 0, 0
+        while at < len(code) and after < _AFTER:
+            size, text = self.instruction(code[at : at + 16], start + at)
+            after += start + at > site
+            lines.append(f"<+{at}>".ljust(8) + f"{code[at : at + size].hex(' '):<24}  {text}")
+            at += size
+        return tuple(lines[-_LINES:])

@@ -1,0 +1,181 @@
+"""Recording a run: from a request to a recording."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from emu.disassembly import Syntax, disassemble
+from emu.guest.base import GuestError, RunState
+from providers.sdt.sdt import OWNER as JUMPS
+from trapline.consumer.tracer import Tracer
+from trapline.d.disassemble import disassemble_program
+from trapline.framework.dtrace import DTrace
+from trapline.framework.engines import ProgramEngine
+from trapline.framework.ioctl import OpenDevice
+from trapline.lab.step.events import Hit, Kind
+from trapline.lab.step.machines import SteppedMachine, StepRequest, open_machine
+from trapline.lab.step.names import Names
+from trapline.lab.step.recorder import MOST_INSTRUCTIONS, Recorder
+from trapline.lab.step.recording import Recording, StepError
+from trapline.lab.step.story import Story, listed_fields
+from trapline.lab.step.subject import KernelSubject, Window
+
+_STRSIZE = 256
+# Instructions of the program's own that are shown before a call of dtrace_probe().
+_BEFORE_CALL = 8
+
+
+class _Reference:
+    """A framework whose clauses run on the machine of DIF itself, where each instruction is seen."""
+
+    def __init__(self, dtrace: DTrace) -> None:
+        self._dtrace = dtrace
+        self.state: OpenDevice | None = None
+
+    def open(self) -> OpenDevice:
+        """Open a device for one consumer."""
+        self.state = self._dtrace.open(ProgramEngine.REFERENCE)
+        return self.state
+
+
+def record(request: StepRequest, syntax: Syntax = Syntax.INTEL) -> Recording:
+    """Run a guest until a probe has fired as often as asked, and return what happened.
+
+    Raises `StepError`, `trapline.d.errors.CompileError`, `trapline.consumer.errors.ConsumerError`
+    and `emu.guest.base.GuestError`.
+    """
+    run = _Run(request, syntax, None)
+    recording = run.record()
+    if run.window is not None:
+        # The kernel called dtrace_probe() without a trap: now that the place is known, the code before it is shown.
+        # A run is the same each time.
+        recording = _Run(request, syntax, run.window).record()
+    return recording
+
+
+class _Run:
+    """One run."""
+
+    def __init__(self, request: StepRequest, syntax: Syntax, window: Window | None) -> None:
+        self.window: Window | None = None
+        """What the next run has to look at; None: this one has seen all."""
+        self._request = request
+        self._machine: SteppedMachine = open_machine(request)
+        self._subject = self._machine.subject
+        self._names = Names(self._subject, syntax)
+        self._recorder = Recorder(self._subject, request.count)
+        self._given = window
+        self._program = ""
+
+    def record(self) -> Recording:
+        """Run, and return the recording."""
+        request, machine, recorder = self._request, self._machine, self._recorder
+        dtrace = machine.dtrace
+        reference = _Reference(dtrace)
+        clause = request.clause.strip()
+        target = machine.target() if "$target" in clause else 0
+        tracer = Tracer(
+            machine.subject.guest,
+            reference,
+            {"quiet": None},
+            target=target,
+            provide=machine.provide,
+            foreign=machine.foreign,
+            libraries=machine.libraries,
+        )
+        with tracer:
+            dtrace.wrapped = recorder.wrap_run
+            program = tracer.compiled(clause)
+            self._program = disassemble_program(program, _STRSIZE)
+            if not tracer.session.enable(program):
+                raise StepError(f"{clause}: no probe matches (`trapline dtrace -l` lists them)")
+            assert reference.state is not None
+            recorder.watch_dif(reference.state, dtrace.enablings)
+            recorder.attach(machine.chains())
+            for window in [*self._jumps(), *([self._given] if self._given else [])]:
+                recorder.watch_window(window)
+            tracer.session.go()
+            ending = self._go()
+            hits = recorder.hits
+            if not hits:
+                raise StepError(f"{clause}: {ending or 'did not fire before the guest ended'}")
+            listings = [self._names.listings(hit.address) for hit in hits]
+            self._look_for_window(hits[0])
+            story = Story(self._subject, self._names)
+            firings = [story.firing(hit, listing) for hit, listing in zip(hits, listings, strict=True)]
+            tracer.session.stop()
+            tracer.session.work()
+            output = tracer.text
+        firings = [
+            replace(one, listing={**one.listing, "after": self._names.listing_now(hit.address)})
+            for one, hit in zip(firings, hits, strict=True)
+        ]
+        isa = self._subject.isa
+        return Recording(
+            isa.name,
+            request.kind,
+            request.trap_path.value if request.kind == "kernel" else "host",
+            clause,
+            request.command or "",
+            recorder.names,
+            isa.registers.pc,
+            isa.registers.sp,
+            tuple(listed_fields(isa)),
+            isa.word,
+            self._program,
+            (),
+            tuple(firings),
+            output,
+            tuple(self._notes(hits)),
+            ending=ending,
+        )
+
+    def _jumps(self) -> list[Window]:
+        """Return the sites that were patched with a jump, which raises no exception."""
+        if not isinstance(self._subject, KernelSubject) or self._subject.kernel.probe_calls:
+            return []
+        breakpoints = self._subject.isa.traps.breakpoints
+        return [
+            Window(point.address, point.address + len(point.patch))
+            for point in self._subject.kernel.patcher.listing()
+            if point.installed and point.owner == JUMPS and point.patch not in breakpoints
+        ]
+
+    def _go(self) -> str:
+        """Run until all is recorded; return how the guest ended if it ended badly."""
+        guest = self._subject.guest
+        try:
+            while not self._recorder.done:
+                if guest.run(None) is RunState.FINISHED:
+                    break
+        except GuestError as error:
+            if self._recorder.crashed() is None:
+                raise
+            return str(error)
+        return ""
+
+    def _notes(self, hits: list[Hit]) -> list[str]:
+        notes = []
+        if self._recorder.cut:
+            notes.append(f"A firing of more than {MOST_INSTRUCTIONS:,} instructions is cut there.")
+        if len(hits) < self._request.count:
+            notes.append(f"The probe fired {len(hits)} times, not {self._request.count}, before the guest ended.")
+        return notes
+
+    def _look_for_window(self, hit: Hit) -> None:
+        """Find the code before a call of dtrace_probe() that no trap has led to."""
+        subject = self._subject
+        if self._given is not None or hit.taken or not isinstance(subject, KernelSubject):
+            return
+        fired = next(event for event in hit.events if event.kind is Kind.FIRED)
+        if fired.pc not in subject.gates:
+            return
+        link = subject.isa.registers.link
+        back = fired.registers[link] if link else dict(hit.stack)[fired.registers[subject.isa.registers.sp]]
+        found = subject.function(back)
+        if found is None:
+            return
+        code = subject.engine.read(found[0], back - found[0])
+        starts = [one.address for one in disassemble(subject.isa.capstone, code, found[0])]
+        if starts:
+            self.window = Window(starts[max(0, len(starts) - _BEFORE_CALL)], back)
