@@ -1,7 +1,7 @@
 """Run the benchmarks: python -m benchmarks [NAME...] [--isa ISA...] [--smallest] [--save].
 
-Each prints a table; with --save the figures go to benchmarks/results/NAME.json too,
-and into benchmarks/README.md.
+Each prints a table; with --save the figures are also written to benchmarks/results/NAME.json, and
+into benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def show(figures: Figures) -> None:
 
 
 def main() -> int:
-    """Run what was asked for."""
+    """Run the benchmarks of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run the benchmarks.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/NAME.json")

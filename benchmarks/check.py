@@ -3,9 +3,9 @@
     python -m benchmarks.check [--isa ISA] [--case CASE].
 
 The kernel guest (FBT, on both trap paths, and a whole boot), its user programs, and Debian's static
-busybox where `make debian` has fetched it, every instruction of both as the pid provider and as
-uprobes displace it.  The totals go to benchmarks/results/check.json; the exit status says whether
-nothing diverged.  An interrupted run goes on where it stopped.
+busybox if `make debian` has fetched it.  Every instruction of the programs is displaced by the pid
+provider and by uprobes.  The totals go to benchmarks/results/check.json; the exit status says
+whether anything diverged.  An interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ CASES = {
 
 
 class _Bar:
-    """Tells a progress bar of one case."""
+    """Updates the progress bar of one case."""
 
     def __init__(self, progress: Progress, title: str) -> None:
         self._progress = progress
         self._task = progress.add_task(title, total=None)
 
     def begin(self, total: int, done: int) -> None:
-        """Hear how much there is."""
+        """Note the amount of work."""
         self._progress.update(self._task, total=total, completed=done)
 
     def advance(self, states: int) -> None:
-        """Hear that more is done."""
+        """Note that more work is done."""
         self._progress.advance(self._task, states)
 
 
@@ -117,7 +117,7 @@ def main() -> int:
 
 
 def _save(rows: list[dict[str, Any]]) -> None:
-    """Put rows in the place of earlier ones of the same ISA and case, and add all up."""
+    """Replace earlier rows of the same ISA and case, and add all up."""
     before = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
     merged = {(row["case"], row["isa"]): row for row in (*before, *rows)}
     ordered = [merged[case, isa] for case in CASES for isa in ISAS if (case, isa) in merged]

@@ -1,4 +1,4 @@
-"""Site-states that a core checks in a second: by machine code, and by Python."""
+"""The number of site-states that a core checks per second: by machine code, and by Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trapline.lab.check.rules import Rules
 from trapline.lab.check.subject import Subject
 from trapline.targets import find_file
 
-# States of each site -> how many sites.  20 is what `trapline check` does if nothing else is said.
+# States of each site -> number of sites. 20 is the default of `trapline check`.
 _SITES: Final = {20: 400, 2_000: 20}
 _ROUNDS: Final = 3
 # Sites before the measured ones: the first states are made there.

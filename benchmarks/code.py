@@ -1,7 +1,7 @@
-"""The loops that are measured, as bytes, with their assembly beside them.
+"""The measured loops, as bytes, with their assembly beside them.
 
 Each calls a function with a frame `n` times (argument 0); `ENTRY` is the offset of the function,
-`SITE` that of the instruction FBT patches in it.
+`SITE` that of the instruction that FBT patches in it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOOP = {
 ENTRY = {"x86_64": 16, "aarch64": 28, "riscv64": 24, "i386": 15}
 SITE = {"x86_64": 16, "aarch64": 28, "riscv64": 26, "i386": 15}
 
-# 1: trap; count down; loop; ret: the trap is one an empty callback can return from.
+# 1: trap; count down; loop; ret: an empty callback can return from this trap.
 TRAPS = {
     "x86_64": bytes.fromhex("cc48ffcf75fac3"),  # 1: int3; dec rdi; jnz 1b; ret
     "aarch64": bytes.fromhex("010000d4000400f1c1ffff54c0035fd6"),  # 1: svc #0; subs x0,x0,#1; b.ne 1b; ret
@@ -34,8 +34,8 @@ TRAPS = {
     "i386": bytes.fromhex("ccff4c240475f9c3"),  # 1: int3; dec dword [esp+4]; jnz 1b; ret
 }
 
-# A whole program: n times a function of three instructions, and then exit(0).
-# Offsets of its call, of f's nop (what a marker is), of f's addition and of its return.
+# A whole program: n times a function of three instructions, and then exit(0). Offsets of its call, of f's nop (a
+# marker), of f's addition and of its return.
 CALLS = 20_000
 PROGRAM = {
     # mov ebx,20000; 1: call f; dec ebx; jnz 1b; mov eax,60; xor edi,edi; syscall; f: nop; lea rax,[rax+1]; ret

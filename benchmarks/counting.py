@@ -1,4 +1,4 @@
-"""Handlers that only count: in machine code where there is any, in Python where not."""
+"""Handlers that only count: in machine code if it is available, otherwise in Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trapline.lab.check.listener import Listener
 
 
 class _Words(Block):
-    """A count, and what a probe's hit finds: how many functions run, and where they are named."""
+    """A count, and the words for a hit: the number of functions, and the address of their list."""
 
     count: int
     functions: int
@@ -32,7 +32,7 @@ def _counting() -> Linked:
 
 
 class Hits:
-    """Counts the hits of one probe; `native`: in machine code, but for the first."""
+    """Counts the hits of one probe; `native`: in machine code, except for the first hit."""
 
     def __init__(self, *, native: bool) -> None:
         self._words = _Words()
@@ -46,7 +46,7 @@ class Hits:
 
     @property
     def number(self) -> int:
-        """How many there were."""
+        """The number of hits."""
         return self._words.count
 
     def hit(self, *_: object) -> None:
@@ -62,7 +62,7 @@ class CountingFramework(Listener):
         self._hits = hits
 
     def native_runs(self, probe_id: int) -> int:
-        """Return what counts in machine code."""
+        """Return the machine code that counts."""
         del probe_id
         return self._hits.runs
 

@@ -3,9 +3,9 @@
     python -m benchmarks.encodings [--isa ISA] [--sample N] [--jobs N].
 
 All 2^32 words of AArch64, all of RISC-V, and x86-64 and i386 by class, each against capstone; see
-docs/check-encodings.md.  Finished chunks are kept in benchmarks/results/.encodings, so that a run
-that was stopped goes on where it was.  The totals go to benchmarks/results/encodings.json; the exit
-status says whether every table was right.
+docs/check-encodings.md.  Finished chunks are kept in benchmarks/results/.encodings, so that a
+stopped run can be continued.  The totals go to benchmarks/results/encodings.json; the exit status
+says whether every table was right.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STORE = RESULTS / ".encodings"
 
 
 def stored(path: Path) -> dict[Chunk, ChunkResult]:
-    """Return the chunks that were finished before; a line that was cut off is not one."""
+    """Return the chunks that were finished before; a truncated line is ignored."""
     found = {}
     for line in path.read_text().splitlines() if path.exists() else ():
         if line.endswith("}"):
@@ -40,7 +40,7 @@ def stored(path: Path) -> dict[Chunk, ChunkResult]:
 
 
 def sweep(isa: str, sample: int | None, jobs: int) -> tuple[list[ChunkResult], float]:
-    """Classify what is left of an ISA; return all of it, and the seconds of this run."""
+    """Classify the remaining chunks of an ISA; return all chunks, and the seconds of this run."""
     wanted = list(chunks(isa, sample))
     path = STORE / f"{isa}-{fingerprint(isa)}.jsonl"
     done = stored(path) if sample is None else {}
@@ -48,7 +48,7 @@ def sweep(isa: str, sample: int | None, jobs: int) -> tuple[list[ChunkResult], f
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     started = time.perf_counter()
     path.parent.mkdir(exist_ok=True)
-    # An interrupt is for this process: it tells the workers.
+    # Only this process handles interrupts; it stops the workers.
     pool = ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
     with Progress(*columns) as progress, pool:
         task = progress.add_task(isa, total=len(wanted), completed=len(wanted) - len(left))

@@ -1,4 +1,4 @@
-"""A table of figures, and the way times are taken."""
+"""A table of figures, and functions that measure times."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class Scale:
     """The amount of work to measure."""
 
     smallest: bool = False
-    """Only whether it works: the least that goes through everything; the figures mean nothing."""
+    """Only a test that it works, with the least work; the figures have no meaning."""
 
     def rounds(self, number: int) -> int:
-        """Return how many rounds a loop makes, of the number that a measurement makes."""
+        """Return the number of rounds of a loop, given the number in a measurement."""
         return max(1, number // 100) if self.smallest else number
 
     def turns(self, number: int) -> int:
-        """Return how many times a thing is measured."""
+        """Return the number of measurements of each action."""
         return 1 if self.smallest else number
 
 
@@ -46,7 +46,7 @@ def seconds(action: Callable[[], object]) -> float:
 def interleaved(actions: Mapping[str, Callable[[], object]], rounds: int = 5) -> dict[str, float]:
     """Return the least time of each action.
 
-    They take turns, so that a noisy moment meets them all.
+    They take turns, so that other load on the machine affects all of them.
     """
     best = dict.fromkeys(actions, float("inf"))
     for _ in range(rounds):

@@ -1,6 +1,6 @@
 """The cost of a firing: a tight loop around a small probed function, and whole runs of a kernel.
 
-Measured against, in the same run, what Unicorn offers instead: an empty callback for a trap
+It is compared, in the same run, with Unicorn's own means: an empty callback for a trap
 (UC_HOOK_INTR) in machine code, the same in Python, and one before an instruction (UC_HOOK_CODE).
 
 In the kernel a program makes the same system calls again and again, and a firing's cost is the
@@ -155,7 +155,7 @@ def probed(isa: Isa, program: str, rounds: int) -> Callable[[], None]:
 
 class _KernelRun(NamedTuple):
     seconds: float
-    """Of this process on its CPU."""
+    """Seconds of this process on its CPU."""
     firings: int
 
 

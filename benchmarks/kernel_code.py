@@ -2,8 +2,8 @@
 
 Each FOLDER is an unpacked kernel package: its `boot` has the kernel, its modules are somewhere
 below.  Each instruction of each function is given to kinst's port of the ISA.  The totals of an ISA
-go to results/kernel_code.json: instructions by what becomes of them, refusals by rule, and files
-that could not be read.  The exit status is 1 if there was an error, or a refusal without a rule.
+go to results/kernel_code.json: instructions by treatment, refusals by rule, and files that could
+not be read.  The exit status is 1 if there was an error, or a refusal without a rule.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trapline.lab.sites import SitesError
 from trapline.lab.user_sites import UserCount, user_summary
 
 RESULTS = Path(__file__).parent / "results" / "kernel_code.json"
-# What the linker puts between functions: a symbol of kallsyms has no size but reaches to the next one.
+# The bytes that the linker puts between functions: a symbol of kallsyms has no size but extends to the next one.
 _FILL = {"x86_64": b"\xcc"}
 _BEFORE = 64
 _LONGEST = 16

@@ -1,7 +1,7 @@
-"""D itself: how fast programs are compiled, DIF is executed, and aggregations are updated.
+"""D itself: the speed of compiling programs, of executing DIF, and of updating aggregations.
 
 DIF is executed twice: by the machine that decodes instruction after instruction, and as the Python
-functions that DIF objects are translated to, which is what runs when a probe fires.
+functions into which DIF objects are translated, which run when a probe fires.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A loop that calls a function of three instructions runs plain, and with one of its instructions
 probed; the handlers only count.  The time of a hit is given relative to an empty callback of bare
 Unicorn for a trap, in Python and in machine code, measured in the same run; the guest's
-instructions of a hit are those that are executed beside the program's own: the breakpoint, the
-copy's way back, the trap at its end.
+instructions of a hit are those that are executed beside the program's own: the breakpoint, the way
+back from the copy, the trap at its end.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _FIRST = 400_000
 
 
 class Run(NamedTuple):
-    """What was measured in one run, of each hit."""
+    """The measurements of one run, per hit."""
 
     seconds: float
-    """Of this process on its CPU, once the first hits have made what is needed."""
+    """Seconds of this process on its CPU, after the first hits have compiled the code."""
     instructions: float
-    """Those of the guest that are not the program's; known only where Python serves the hits."""
+    """Instructions of the guest that are not the program's; known only if Python serves the hits."""
 
 
 class Bench:
@@ -64,7 +64,7 @@ class Bench:
         self.path.chmod(0o755)
 
     def guest(self) -> LinuxGuest:
-        """Return a guest that stands before the loop."""
+        """Return a guest that has stopped before the loop."""
         return linux_machine.start_guest(linux_machine.LinuxOptions((str(self.path),), isa=self.isa))
 
     def plain(self) -> Run:
@@ -156,7 +156,7 @@ def _run(guest: LinuxGuest) -> Run:
 
 
 def _seconds(action: Callable[[], object]) -> float:
-    """Return how long this process was on its CPU in a call."""
+    """Return the time of this process on its CPU during a call."""
     start = time.process_time()
     action()
     return time.process_time() - start
@@ -182,7 +182,7 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
 def _rows(bench: Bench, scale: Scale) -> list[tuple[Cell, ...]]:
     rounds, isa = scale.rounds(ROUNDS), bench.isa
     runs = {name: partial(run, bench, places[isa.name], how) for name, run, places, how in MECHANISMS}
-    # Python is told of each instruction that is not the program's, machine code only takes it off.
+    # Python is called for each instruction that is not the program's; machine code only subtracts it.
     instructions = {name: run(native=False).instructions for name, run in runs.items()}
     code = TRAPS[isa.name]
     traps = {"": bare(isa, code, rounds, unicorn.UC_HOOK_INTR)}

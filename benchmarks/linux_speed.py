@@ -1,8 +1,8 @@
 """The speed of a Linux program without probes, with the virtual clock counting.
 
-Against bare Unicorn in virtual-TLB mode: the same guest on an engine that does not count, which is
-what one would have without a clock.  And against qemu-user and Qiling, where they are installed,
-from their start to the program's end.
+It is compared with bare Unicorn in virtual-TLB mode (the same guest on an engine that does not
+count, and so has no clock), and with qemu-user and Qiling, if they are installed, from their start
+to the program's end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from emu.isa import Isa
 from trapline.machine import linux_machine
 
 CASE = "cxx"
-# What the case exits with.
+# The exit status of the case.
 STATUS = 13
 _TURNS = 7
 

@@ -1,6 +1,6 @@
-"""Real programs on four ISAs against qemu-user: how many print the same, with and without probes.
+"""Real programs on four ISAs against qemu-user: those with equal output, with and without probes.
 
-Scripts that start many programs are compared with what they print natively.
+Scripts that start many programs are compared with their native output.
 
 `python -m benchmarks.programs [ISA ...] [programs] [scripts]` writes results/programs.json;
 `make debian` gets the programs.
@@ -60,7 +60,7 @@ def _script(isa: str, name: str) -> dict[str, Any]:
 
 
 def _scripts(isa: str) -> dict[str, Any]:
-    """Run the scripts, whose oracle is what they print natively on x86-64."""
+    """Run the scripts, whose oracle is their native output on x86-64."""
     rows = {name: _script(isa, name) for name in SCRIPTS}
     return {
         "scripts": len(rows),
@@ -101,7 +101,7 @@ def _save(isa: str, kind: str, found: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Run all, or those of the ISAs and kinds that are named; save totals and what differs."""
+    """Run all, or those of the named ISAs and kinds; save totals and differences."""
     asked = set(sys.argv[1:])
     for isa in ISAS:
         if asked.intersection(ISAS) and isa not in asked:

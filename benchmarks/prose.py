@@ -2,8 +2,8 @@
 
     python -m benchmarks.prose      writes the section anew
 
-`--save` of the benchmarks writes it too, and a test holds the section against the results.  A
-sentence whose rows a result does not have is left out.
+`--save` of the benchmarks writes it too, and a test compares the section with the results.  A
+sentence is omitted if a result lacks its rows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Rows:
         self._rows: Sequence[Sequence[Any]] = record["rows"]
 
     def values(self, column: str, *beginnings: str, isa: str | None = None) -> list[float]:
-        """Return the numbers of a column, in the rows asked for; no beginning: in all rows."""
+        """Return the numbers of a column in the selected rows; without a beginning: in all rows."""
         place = self._columns.index(column)
         label = self._columns.index("what") if "what" in self._columns else 0
         return [
@@ -202,7 +202,7 @@ _TOTALS: Final[Mapping[str, Callable[[Record], str]]] = {
 
 
 def section() -> str:
-    """Return the section that the results make, without the marks around it."""
+    """Return the section of the results, without the marks around it."""
     texts = {}
     for name in (*_TABLES, *_TOTALS):
         record = json.loads((RESULTS / f"{name}.json").read_text())
@@ -214,7 +214,7 @@ def section() -> str:
 
 
 def written(readme: str) -> str:
-    """Return the README with its section as the results make it.  Raises ValueError without marks."""
+    """Return the README with a new section from the results.  Raises ValueError without marks."""
     before, begin, rest = readme.partition(BEGIN)
     _old, end, after = rest.partition(END)
     if not begin or not end:

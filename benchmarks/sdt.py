@@ -1,9 +1,9 @@
 """The cost of a static probe in each generation: at rest, beside another probe, and firing.
 
-One system call, sched_yield(), goes by some sites; a program makes it a few thousand times.  Guest
-instructions are counted, those that the virtual clock leaves out too, and compared with a kernel
-that has no sites.  Where a breakpoint is part of the mechanism (illumos, and FBT for comparison)
-the guest's own vector takes it, so that its instructions count.
+One system call, sched_yield(), passes some sites; a program makes it a few thousand times.  Guest
+instructions are counted, also those that the virtual clock excludes, and compared with a kernel
+that has no sites.  If a breakpoint is part of the mechanism (illumos, and FBT for comparison), the
+guest's own vector takes it, so that its instructions are counted.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ class CountedRun(NamedTuple):
     instructions: int
     firings: int
     seconds: float
-    """Of this process on its CPU, the boot left out."""
+    """Seconds of this process on its CPU, without the boot."""
 
 
 def machine(isa: Isa, generation: int, calls: int) -> KernelMachine:
-    """Return a machine that will make so many calls."""
+    """Return a machine that will make this number of calls."""
     options = KernelOptions(isa=isa, sdt=generation, trap_path=TrapPath.GUEST, command=f"spin -y {calls}")
     return boot(kernel_guest(options))
 
 
 def run(isa: Isa, generation: int, calls: int, program: str) -> CountedRun:
-    """Make calls with a program enabled ("": none), and count what the guest executes."""
+    """Make calls with a program enabled ("": none), and count the guest's instructions."""
     made = machine(isa, generation, calls)
     engine = made.guest.engine
     with Tracer(made.guest, made.dtrace, {"bufsize": "4m", "zdefs": None}) as tracer:

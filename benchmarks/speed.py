@@ -14,7 +14,7 @@ from emu.guest.function import FunctionGuest
 from emu.guest.kernel import images
 from emu.isa import Isa
 
-# Function of testbins/functions -> how many rounds are timed.
+# Function of testbins/functions -> number of timed rounds.
 FUNCTIONS = {"work": 20_000, "digest": 20_000}
 _STACK = 0x7000_0000
 _FRAME = 256

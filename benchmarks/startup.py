@@ -1,4 +1,4 @@
-"""From the shell's prompt and back: whole commands, as processes."""
+"""Start-up: the time of whole commands, as processes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Every instruction of whole programs probed: python -m benchmarks.sweep [--isa ISA] [--case CASE].
 
 Each case of the zoo (testbins/linux) runs plain, and with a pid probe at the entry, the returns and
-every instruction of every function of the static program, libc included.  What it prints, its exit
-status and how many instructions it executed must be the same.  Debian's dash and coreutils, where
+every instruction of every function of the static program, libc included.  Its output, its exit
+status and its number of executed instructions must be the same.  Debian's dash and coreutils, if
 `make debian` has fetched them, run with every instruction of every function of their libc and their
 interpreter probed.  The totals go to benchmarks/results/sweep.json; the exit status says whether
 all were the same.
@@ -45,7 +45,7 @@ RESULTS = Path(__file__).parent / "results" / "sweep.json"
 
 
 def run(isa: Isa, case: str, *, probed: bool) -> tuple[str, int | None, int, Counter[str]]:
-    """Return output, exit status, instructions and what was counted."""
+    """Return output, exit status, instructions and the counts of probes."""
     output = bytearray()
     standard = Standard(write=output.extend, error=output.extend)
     root: Path | None = None

@@ -1,4 +1,4 @@
-"""Every run of the tests does the same: hypothesis draws its examples from a fixed seed."""
+"""Every run of the tests is the same: hypothesis draws its examples from a fixed seed."""
 
 from hypothesis import settings
 

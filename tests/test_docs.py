@@ -1,4 +1,4 @@
-"""Every code block of the documentation runs, and shows what it says.
+"""Every code block of the documentation runs, and has the output that the page shows.
 
 A python block is run by itself.  A console block holds commands after "$ "; the lines after one are
 its output, as tests/support/documents.py compares it; errors are shown after 2>&1 alone.

@@ -1,4 +1,4 @@
-"""docs/engine.md shows a clause as `dtrace -S -x machinecode` does, and names files that are there."""
+"""docs/engine.md shows a clause as `dtrace -S -x machinecode` does, and names existing files."""
 
 import io
 import re

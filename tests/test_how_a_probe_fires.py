@@ -1,4 +1,4 @@
-"""docs/how-a-probe-fires.md names functions that are there, and counts instructions as `step` does."""
+"""docs/how-a-probe-fires.md names existing functions, and counts instructions as `step` does."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One word stands for one thing: the classes whose names were once given several times."""
+"""One word means one thing: the classes whose names were once used several times."""
 
 import re
 from collections import Counter

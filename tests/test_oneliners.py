@@ -1,4 +1,4 @@
-"""Every one-liner of docs/oneliners.md, on every ISA: it matches probes, nothing goes wrong, it prints what is shown.
+"""Every one-liner of docs/oneliners.md, on every ISA: it matches probes, and has the shown output.
 
 They run inside the test's own process, one boot each: a command of its own would take four times as
 long.  A command that the page says not to hold on an ISA must not hold there, or the page is out of

@@ -1,4 +1,4 @@
-"""Every session of tests/sessions prints what it says; and the runner notices when one does not."""
+"""Every session of tests/sessions has its expected output; and the runner notices a different one."""
 
 from __future__ import annotations
 

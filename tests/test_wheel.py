@@ -1,4 +1,4 @@
-"""The wheel: what is built is complete, and runs where there is no checkout."""
+"""The wheel is complete, and runs without a checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every benchmark runs on every ISA: once, in its smallest size.  The figures mean nothing here."""
+"""Every benchmark runs on every ISA: once, in its smallest size.  The figures have no meaning here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchmarks.__main__ import BENCHMARKS
 from benchmarks.figures import Scale
 from emu.isa import ISAS
 
-# These compare what one ISA does as well as any other.
+# These are equal on all ISAs, so one ISA is enough.
 ONCE = {"language": "i386"}
 
 

@@ -1,4 +1,4 @@
-"""Makes small ELF files, so that tests need no compiler and can spoil any byte they like."""
+"""Makes small ELF files, so that tests need no compiler and can damage any byte."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, field
 
 MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "i386": 3}
-# Bytes of a word, where they are not 8.
+# Size of a word in bytes, if it is not 8.
 WORDS = {"i386": 4}
 REL, EXEC, DYN, CORE = 1, 2, 3, 4
 NOTYPE, OBJECT, FUNC, GNU_IFUNC = 0, 1, 2, 10

@@ -1,4 +1,4 @@
-"""The cache on disk: it gives back what was made, and never anything else."""
+"""The cache on disk: it returns exactly the bytes that were stored."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""ELF files: what is read from good ones, and one clear line for each bad one."""
+"""ELF files: the content of good ones, and one clear line for each bad one."""
 
 from __future__ import annotations
 

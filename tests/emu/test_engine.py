@@ -18,7 +18,7 @@ MANY = 1 << 30
 
 
 def counter(guest):
-    """What is left of the argument that LOOP counts down."""
+    """The remaining value of the argument that LOOP counts down."""
     arguments = guest.isa.calling.arguments
     return guest.engine.read_register(arguments[0]) if arguments else guest.engine.load(STACK - 256, guest.isa.word)
 

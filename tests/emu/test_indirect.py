@@ -1,4 +1,4 @@
-"""Indirect functions: where their choice stands, and how long functions are that have no symbol."""
+"""Indirect functions: the place of their choice, and the size of functions without a symbol."""
 
 import re
 import shutil

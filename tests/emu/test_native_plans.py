@@ -61,7 +61,7 @@ def prepared(isa):
 
 
 def carry_out(guest, plan):
-    """Have native code carry a plan out; tell whether it could."""
+    """Make machine code carry a plan out; return whether it could."""
     callbacks = guest.engine.callbacks
     return callbacks.plan(guest.engine.plan(plan))
 

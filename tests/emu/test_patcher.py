@@ -1,4 +1,4 @@
-"""Tracepoints over one memory: whoever comes and goes, in whatever order, the program's bytes survive."""
+"""Tracepoints in one memory: in any order of installing and removing, the bytes are restored."""
 
 from __future__ import annotations
 

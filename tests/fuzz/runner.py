@@ -2,14 +2,13 @@
 
 The parent is the warm server: it has all modules imported and prepares the fuzzer once.  Each child
 is a fork of it, which shares that memory.  A child runs cases one after another, writes the number
-of the case under way into memory that both share, and sends its outcomes in bunches.  The parent
-looks at the child's CPU time and memory while it waits.  A fuzzer whose cases change a machine that
+of the current case into memory that both share, and sends its outcomes in batches.  The parent
+checks the child's CPU time and memory while it waits.  A fuzzer whose cases change a machine that
 is ready in the parent has each of them in a fork of the child.
 
 A case that ends its child, exceeds a limit or raises what it must not is a suspect: the cases
-before it are finished in another child, and the suspect runs alone.  What it does there is told.  A
-suspect that is well when it runs alone is a finding too: cases before it have left something
-behind.
+before it are finished in another child, and the suspect runs alone.  The result there is reported.
+A suspect that passes when it runs alone is a finding too: cases before it have left an effect.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ class FromNumbers(Sequence[Numbered]):
 
 @dataclass
 class Tally:
-    """What came of a number of cases."""
+    """The results of a number of cases."""
 
     cases: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -172,7 +171,7 @@ class _Child:
         return -1 if self._word[0] == _PREPARING else int(self._word[0])
 
     def outcomes(self) -> Iterator[tuple[str, float]]:
-        """Yield how each case ended and its CPU seconds, until the child is over."""
+        """Yield the ending of each case and its CPU seconds, until the child has ended."""
         try:
             for line in self._lines():
                 if line.startswith("!"):

@@ -1,4 +1,4 @@
-"""docs/adding-a-provider.md says what is there: folders, where providers are made, registries, ports."""
+"""docs/adding-a-provider.md is correct: folders, places of creation, registries, ports."""
 
 import re
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What the real systems do differently from the CPU, and what the exact rules do there."""
+"""The differences between the real systems and the CPU, and the behaviour of the exact rules."""
 
 from pathlib import Path
 

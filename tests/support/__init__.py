@@ -1,1 +1,1 @@
-"""What several test packages share."""
+"""The common part of several test packages."""

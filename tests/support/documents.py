@@ -1,4 +1,4 @@
-"""Comparing what a command prints with what a document shows of it.
+"""Comparing the output of a command with its text in a document.
 
 A line of three dots stands for any lines, and three dots within a line for any text; trailing
 blanks do not count.
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def matches(expected: Sequence[str], output: str) -> bool:
-    """Tell whether output is as expected."""
+    """Return whether output is as expected."""
 
     def strip(lines: Sequence[str]) -> list[str]:
         return [line.rstrip() for line in lines]

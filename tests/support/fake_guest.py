@@ -1,4 +1,4 @@
-"""A guest that does what a test says: settable time, thread, memory, stacks and symbols."""
+"""A guest under control of a test: settable time, thread, memory, stacks and symbols."""
 
 from __future__ import annotations
 

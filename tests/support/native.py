@@ -1,4 +1,4 @@
-"""Enablings in machine code, as small as tests need them: they count, and keep the arguments."""
+"""Small enablings in machine code for tests: they count, and keep the arguments."""
 
 import ctypes
 from functools import cache

@@ -1,4 +1,4 @@
-"""Sessions in plain text: a command and what it prints (tests/sessions/README.md describes the format)."""
+"""Sessions in plain text: a command and its output (tests/sessions/README.md describes the format)."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def line_pattern(line: str) -> re.Pattern[str]:
 
 
 def matches(expected: Sequence[str], lines: Sequence[str]) -> bool:
-    """Tell whether lines are as expected."""
+    """Return whether lines are as expected."""
     if not expected:
         return not lines
     first, rest = expected[0], expected[1:]

@@ -1,8 +1,8 @@
 """A process that has loaded all of Trapline, of which each command of the tests is a fork.
 
 Loading is most of a short command, and the tests run some hundreds.  A fork has the template's
-modules and what they remember of code they have looked at (decoded instructions, the grammar's
-tables), and nothing of any earlier command.
+modules and their caches (decoded instructions, the grammar's tables), and no state of any earlier
+command.
 
     python -m tests.support.template      reads a request a line, JSON, and answers each with a
     line: the exit status,

@@ -1,4 +1,4 @@
-"""The command as a user meets it: help, exit codes, one line for every mistake."""
+"""The command for a user: help, exit codes, one line for every mistake."""
 
 from __future__ import annotations
 

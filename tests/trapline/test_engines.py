@@ -1,4 +1,4 @@
-"""Which engine runs: what a user asks for, and what is told."""
+"""The selection of the engine: the user's choice, and the messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""^C in the commands: what there is by then is shown, or one line says that the user interrupted."""
+"""^C in the commands: the data up to then are shown, or one line says that the user interrupted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENDLESS = ["sh", "-c", "echo started; spin 100000000"]
 def interrupting(monkeypatch):
     """Interrupt when the guest's program prints its first line.
 
-    A shell starts what runs in the background with SIGINT ignored, which the commands respect.
+    A shell starts background commands with SIGINT ignored, which the commands respect.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     written = Console.write

@@ -1,4 +1,4 @@
-"""What every command does when its output cannot be written: nothing is said of a reader that is gone."""
+"""Commands whose output cannot be written: there is no message if the reader has exited."""
 
 from __future__ import annotations
 

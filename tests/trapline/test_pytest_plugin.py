@@ -1,4 +1,4 @@
-"""The plugin in a user's own repository: what passes, what fails, and what it says then."""
+"""The plugin in a user's own repository: passing and failing checks, and the messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are not what a command wants: one clear line each, no traceback, no hang."""
+"""Files that a command cannot use: one clear line each, no traceback, no hang."""
 
 from __future__ import annotations
 

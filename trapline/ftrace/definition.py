@@ -1,4 +1,4 @@
-"""Definitions of events, one to a line, as uprobe_events takes and lists them.
+"""Definitions of events, one per line, in the syntax of uprobe_events.
 
     p[:[GROUP/][EVENT]] PATH:OFFSET[(REFCTR)] [ARGUMENT ...]        a probe
     r[:[GROUP/][EVENT]] PATH:OFFSET[(REFCTR)] [ARGUMENT ...]        a return probe; also
@@ -42,7 +42,7 @@ class Definition:
     arguments: tuple[FetchArgument, ...] = ()
 
     def __str__(self) -> str:
-        """Give the line as uprobe_events lists it."""
+        """Return the line of the event in uprobe_events."""
         counter = f"({self.counter:#x})" if self.counter else ""
         arguments = "".join(f" {argument.name}={argument.text}" for argument in self.arguments)
         kind = "r" if self.returns else "p"

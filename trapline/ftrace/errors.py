@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# Message by identifier; BAD_DEFINITION is our own: Linux leaves such lines to somebody else.
+# Message by identifier; BAD_DEFINITION is Trapline's own: in Linux other kinds of events parse such lines.
 TEXTS: Final = {
     "FILE_NOT_FOUND": "there is no such file",
     "NO_REGULAR_FILE": "not a regular file",
@@ -62,7 +62,7 @@ TEXTS: Final = {
 class UprobeEventError(Exception):
     """A definition that is refused.
 
-    `id` is Linux' name of the error, `column` where in `command` it is.
+    `id` is Linux' name of the error, `column` its position in `command`.
     """
 
     def __init__(self, identifier: str, command: str, column: int) -> None:

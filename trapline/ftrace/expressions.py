@@ -1,4 +1,4 @@
-"""Fetch arguments as data: what an event reads when it is hit, and as which type.
+"""Fetch arguments as data: the values that an event reads when it is hit, and their types.
 
 Source: Linux 6.12 kernel/trace/trace_probe.h (struct fetch_insn, struct probe_arg).
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-# Bytes that say where a string is, in the fixed part of a record (__data_loc).
+# Size in bytes of a string's location in the fixed part of a record (__data_loc).
 _STRING_PLACE: Final = 4
 
 
@@ -60,7 +60,7 @@ class ValueType:
     """The size and the format of a value."""
 
     name: str
-    """u8 ... x64, char, string; of a bit field its container's."""
+    """u8 ... x64, char, string; for a bit field the name of its container."""
     size: int
     count: int = 0
     """Elements of an array, 0 for none."""
@@ -78,9 +78,9 @@ class FetchArgument:
     expression: Expression
     type: ValueType
     text: str
-    """As it was written, without the name."""
+    """The source text, without the name."""
 
     @property
     def size(self) -> int:
-        """The bytes it takes in the fixed part of a record; a string's place is stored there."""
+        """Its bytes in the fixed part of a record; for a string they hold the string's location."""
         return (_STRING_PLACE if self.type.name == "string" else self.type.size) * max(1, self.type.count)

@@ -1,4 +1,4 @@
-"""The values of fetch arguments: read when an event is hit, and shown.
+"""Reading the values of fetch arguments when an event is hit, and showing them.
 
 Source: Linux 6.12 kernel/trace/trace_probe_tmpl.h.
 """
@@ -23,7 +23,7 @@ from trapline.ftrace.expressions import (
     ValueType,
 )
 
-# Bytes of a string that are shown.
+# The largest number of shown bytes of a string.
 _STRING_MAX: Final = 4096
 
 
@@ -41,7 +41,7 @@ class Target(Protocol):
         ...
 
     def file_address(self, offset: int) -> int:
-        """Return where a byte of the probed file is, if all of it is mapped alike."""
+        """Return the address of a byte of the probed file, if all of it is mapped at one distance."""
         ...
 
 
@@ -87,7 +87,7 @@ def _at(address: int, kind: ValueType, target: Target) -> str:
 
 
 def _address(expression: Dereference | Memory, target: Target, isa: Isa) -> int:
-    """Return where the outermost dereference reads.  Raises `BadAddressError`."""
+    """Return the address of the outermost dereference.  Raises `BadAddressError`."""
     if isinstance(expression, Memory):
         return target.file_address(expression.address) if expression.in_file else expression.address
     return _word(expression.inner, target, isa) + expression.offset & isa.address_mask
@@ -135,7 +135,7 @@ def _string(address: int, target: Target) -> str | None:
 
 
 def shown(value: int, kind: ValueType) -> str:
-    """Return how a number of a type is shown."""
+    """Return the text of a number of a type."""
     value &= (1 << 8 * kind.size) - 1
     if kind.width:
         return str(value >> kind.shift & (1 << kind.width) - 1)

@@ -39,7 +39,7 @@ _RESERVED: Final = frozenset(
 _SIZES: Final = {f"{letter}{bits}": bits // 8 for letter in "usx" for bits in (8, 16, 32, 64)} | {"char": 1}
 _STRINGS: Final = frozenset({"string", "ustring"})
 _BIT_FIELD: Final = re.compile(r"b([0-9]{1,9})@([0-9]{1,9})/(8|16|32|64)")
-# Of 64 bits at most, as the kernel's kstrtoul() has them (lib/kstrtox.c); longer ones are out of its range.
+# Numbers have 64 bits at most, as in the kernel's kstrtoul() (lib/kstrtox.c); larger ones are out of range.
 _NUMBER: Final = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,22})")
 _MOST: Final = (1 << 64) - 1
 DIGITS: Final = frozenset("0123456789")
@@ -47,7 +47,7 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
 
 
 def number(text: str) -> int | None:
-    """Read a number as C writes it; None: the text is not a number."""
+    """Read a number in C's syntax; None: the text is not a number."""
     if not _NUMBER.fullmatch(text):
         return None
     digits = text.lstrip("+-")
@@ -104,7 +104,7 @@ class _Parser:
 
     @staticmethod
     def _split(body: str) -> tuple[str, str | None]:
-        """Split off the type: what follows the last colon outside a string."""
+        """Split off the type, which follows the last colon outside a string."""
         if body.startswith('\\"'):
             end = body.find('"', 2)
             colon = body.find(":", end) if end > 0 else -1
@@ -246,5 +246,5 @@ def parse(
 
 
 def words(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the words of a line, and where each begins."""
+    """Yield the words of a line, and their positions."""
     return ((found[0], found.start()) for found in re.finditer(r"\S+", text))

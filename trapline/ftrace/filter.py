@@ -1,7 +1,7 @@
 """Event filters: `file == 0 && cmd ~ "SELECT*"`.
 
 A filter is data, which is called with the values of an event; `trapline.ftrace.native.filters`
-makes machine code of it.
+compiles it to machine code.
 
 Source: Linux Documentation/trace/events.rst (section 5), kernel/trace/trace_events_filter.c.
 """
@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-# Values of the fields, as they are shown.
+# Values of the fields, in their shown form.
 Values = Mapping[str, str]
 _TOKEN: Final = re.compile(r'\s*(&&|\|\||==|!=|<=|>=|[<>&~!()]|"[^"]*"|\'[^\']*\'|[\w.+-]+)')
 _COMPARE: Final[dict[str, Callable[[int, int], object]]] = {
@@ -36,7 +36,7 @@ class Comparison(NamedTuple):
     wanted: int
 
     def __call__(self, values: Values) -> bool:
-        """Return whether it holds."""
+        """Return whether it is true."""
         return bool(_COMPARE[self.sign](_number(values[self.field]), self.wanted))
 
 
@@ -48,7 +48,7 @@ class Match(NamedTuple):
     wanted: str
 
     def __call__(self, values: Values) -> bool:
-        """Return whether it holds."""
+        """Return whether it is true."""
         text = values[self.field].strip('"')
         if self.sign == "~":
             return fnmatch.fnmatchcase(text, self.wanted)

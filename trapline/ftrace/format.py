@@ -1,4 +1,4 @@
-"""An event's `format` file: its fields, where each lies in a record, and how a record is printed.
+"""An event's `format` file: its fields, their places in a record, and its printf format.
 
 Source: Linux 6.12 kernel/trace/trace_events.c (f_show), trace_probe.c
 (traceprobe_define_arg_fields, __set_print_fmt), trace_probe.h (DEFINE_FIELD).
@@ -68,7 +68,7 @@ def _signed(argument: FetchArgument) -> bool:
 
 
 def _printed(definition: Definition) -> str:
-    """Return the printf format of a record and what it takes."""
+    """Return the printf format of a record and its arguments."""
     places = _RETURN if definition.returns else _ENTRY
     formats = ["(%lx <- %lx)" if definition.returns else "(%lx)"]
     values = [f"REC->{name}" for name in places]

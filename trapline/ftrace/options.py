@@ -1,6 +1,6 @@
 """The common part of the `uprobe` and `usdt` commands.
 
-How the program is started, and how its events are shown.
+They are about the start of the program, and about showing its events.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SECOND = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """The options of perf-tools' `uprobe` that say what is shown."""
+    """The options of perf-tools' `uprobe` for the output."""
 
     command: str | None
     root: Path | None
@@ -54,7 +54,7 @@ class Show:
 
 
 def show_options(tid: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return what adds the options of `Show` to a command; `tid` is the flag for a thread."""
+    """Return a decorator that adds the options of `Show` to a command; `tid`: a thread's flag."""
     options = (
         click.option("-c", "command", metavar="CMD", help="The program to trace, with its arguments."),
         click.option("--root", type=click.Path(path_type=Path), help="The directory that the program sees as /."),
@@ -84,7 +84,7 @@ def show_options(tid: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def start(show: Show) -> LinuxGuest:
-    """Start the program; not an instruction of it is executed yet.
+    """Start the program, before its first instruction is executed.
 
     Raises `click.ClickException`.
     """
@@ -129,7 +129,7 @@ def _put(stream: Any) -> Callable[[bytes], object]:
 def show_event(guest: LinuxGuest, lines: list[str], condition: str | None, show: Show) -> None:
     """Trace the places of an event until the program ends, or print its format.
 
-    `lines` are definitions as uprobe_events takes them.  Raises `click.ClickException`.
+    `lines` are definitions in the syntax of uprobe_events.  Raises `click.ClickException`.
     """
     try:
         definitions = [parse(line, guest.isa) for line in lines]

@@ -27,13 +27,13 @@ TID_WIDTH: Final = 7
 
 
 def prefix(comm: str, tid: int, cpu: int, time: int) -> str:
-    """Give what every line begins with; `time` in nanoseconds."""
+    """Return the prefix of every line; `time` in nanoseconds."""
     seconds, rest = divmod(time // 1000, 1_000_000)
     return f"{comm:>{NAME_WIDTH}}-{tid:<{TID_WIDTH}} [{cpu:03d}] {FLAGS} {seconds:5d}.{rest:06d}: "
 
 
 def event(name: str, address: int, function: int | None, arguments: Sequence[tuple[str, str]]) -> str:
-    """Give an event: where it was hit, or to where which function returned, and its arguments."""
+    """Return an event's text: the place of the hit, or the function and its return, and arguments."""
     place = f"({address:#x})" if function is None else f"({address:#x} <- {function:#x})"
     return f"{name}: {place}" + "".join(f" {argument}={value}" for argument, value in arguments)
 

@@ -13,9 +13,9 @@ class TraceOptions:
     """The selection of events, and the details to show."""
 
     wanted: Filter | None = None
-    """Which events, by the values of their arguments."""
+    """Selects events by the values of their arguments."""
     pid: int | None = None
     tid: int | None = None
     stacks: bool = False
     fidelity: Fidelity = Fidelity.EXACT
-    """What uprobes keep of Linux' quirks."""
+    """Whether uprobes have Linux' quirks."""

@@ -52,15 +52,15 @@ class _Hit:
         return self.guest.user_load(address, size)
 
     def file_address(self, offset: int) -> int:
-        """Return where a byte of the file is, as if all of it were mapped like the probe."""
+        """Return the address of a byte of the file, as if all of it were mapped like the probe."""
         return self.address - self.offset + offset
 
 
 class EventTrace(LinuxObserver):
     """Traces events of a guest; lines go to `write`, several at once.
 
-    An event that is hit often becomes machine code, which puts its lines into a buffer.  They are
-    shown before anything that the program itself does, and `finish` shows the last ones.
+    An event that is hit often is compiled to machine code, which puts its lines into a buffer.
+    They are shown before each system call of the program, and `finish` shows the last ones.
     """
 
     def __init__(self, guest: LinuxGuest, write: Callable[[str], object], options: TraceOptions | None = None) -> None:
@@ -79,12 +79,12 @@ class EventTrace(LinuxObserver):
         return self._shown + self._lines.count
 
     def system_call(self, thread: Thread, name: str, arguments: Sequence[int]) -> None:
-        """Show what was hit before a system call."""
+        """Show the buffered lines before a system call."""
         del thread, name, arguments
         self._lines.drain()
 
     def finish(self) -> None:
-        """Show the lines that are not shown yet."""
+        """Show the remaining lines."""
         self._lines.drain()
 
     def add(self, definition: Definition) -> None:
@@ -170,7 +170,7 @@ def open_image(guest: LinuxGuest, path: str) -> Image:
 
 
 def symbol_offset(image: Image, symbol: str) -> int:
-    """Return where in the file a function begins.  Raises `TraceError`."""
+    """Return a function's offset in the file.  Raises `TraceError`."""
     try:
         found = image.symbol(symbol)
     except ElfError as error:
@@ -182,15 +182,14 @@ def symbol_offset(image: Image, symbol: str) -> int:
 
 
 def check_place(guest: LinuxGuest, definition: Definition) -> None:
-    """Refuse an offset where no instruction begins, as far as can be told.  Raises `TraceError`.
+    """Refuse an offset where no instruction begins, as far as known.  Raises `TraceError`.
 
-    Linux does not ask: a breakpoint in the middle of an instruction makes the program do something
-    else.
+    Linux does not check this: a breakpoint inside an instruction changes the program's behaviour.
     """
     try:
         image = open_image(guest, definition.path)
     except TraceError:
-        return  # no ELF file; the kernel will say
+        return  # not an ELF file; the kernel will report it
     address = image.address_of(definition.offset)
     why = "it is not loaded" if address is None else image.no_instruction(address)
     if why is not None:

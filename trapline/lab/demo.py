@@ -27,7 +27,7 @@ class Traced:
 
     isa: Isa
     output: str
-    """What dtrace prints."""
+    """The output of dtrace."""
     instructions: int
     virtual_seconds: float
     seconds: float

@@ -1,9 +1,9 @@
-"""Our breakpoints beside a Linux kernel's own kprobes: same boot, same program, same functions.
+"""Trapline's breakpoints beside a Linux kernel's own kprobes: same boot, program and functions.
 
-Through tracefs the kernel puts a kprobe on each of some functions, after the instruction of our own
-breakpoint, and a workload runs.  Ours records a hit only while the kernel's probe is armed, which
-is read off the kernel's text.  So both must have the same hits, one for one; and where the kernel
-records them, the same arguments in the same order.
+Through tracefs the kernel puts a kprobe on each of some functions, after the instruction of
+Trapline's breakpoint, and a workload runs.  Trapline records a hit only while the kernel's probe is
+armed, which is visible in the kernel's text.  So both must have exactly the same hits; and if the
+kernel records them, the same arguments in the same order.
 
 Source: Linux Documentation/trace/kprobetrace.rst.
 """
@@ -38,14 +38,14 @@ _TRACE_BEGINS, _TRACE_ENDS, _PROFILE_BEGINS = b"== trace\n", b"== end\n", b"== p
 
 @dataclass(slots=True)
 class Row:
-    """One function, as both have seen it."""
+    """One function, with the hits of both."""
 
     function: str
     ours: int = 0
     kernel: int | None = None
-    """Hits as the kernel counts them; None: it refused the probe."""
+    """The kernel's count of hits; None: it refused the probe."""
     missed: int = 0
-    """Hits that the kernel says it has missed."""
+    """The number of hits that the kernel reports as missed."""
     recorded: int = 0
     """Records in the kernel's trace."""
     same_arguments: bool = True
@@ -53,16 +53,16 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        """Whether both have seen the same."""
+        """Whether both have the same hits."""
         return self.kernel is not None and self.ours == self.kernel + self.missed and self.same_arguments
 
     def hit(self, arguments: tuple[int, ...]) -> None:
-        """Take a hit of ours."""
+        """Record a hit of Trapline's breakpoint."""
         self.ours += 1
         self._hits.append(arguments)
 
     def compare(self, records: list[tuple[int, ...]]) -> None:
-        """Compare the kernel's records with our hits: each is one of ours, in the same order.
+        """Compare the kernel's records with Trapline's hits, which must include them in order.
 
         The kernel has no record of a hit that it has missed, or met while it wrote another.
         """
@@ -80,7 +80,7 @@ def compare(isa: Isa, functions: tuple[str, ...] = FUNCTIONS, workload: str = WO
     """
     shown = bytearray()
     rows, places = [], []
-    # Where the kernel's probe goes depends on the kernel: a first machine, from the snapshot, is asked.
+    # The place of the kernel's probe depends on the kernel: it is found with a first machine, from the snapshot.
     asked = start(LinuxKernelOptions(isa=isa))
     for function in functions:
         place = _place(asked, function)
@@ -102,9 +102,9 @@ class _Place:
     function: str
     start: int
     ours: int
-    """Address of our breakpoint."""
+    """Address of Trapline's breakpoint."""
     kernels: int
-    """Address of the kernel's: the instruction after it."""
+    """Address of the kernel's breakpoint: the next instruction."""
 
 
 def _place(traced: TracedLinuxKernel, function: str) -> _Place | None:
@@ -116,12 +116,12 @@ def _place(traced: TracedLinuxKernel, function: str) -> _Place | None:
         return None
     address, treatment = found
     if any(isinstance(operation, Branch) for operation in treatment.plan.operations):
-        return None  # the kernel's probe, behind it, would not be met each time
+        return None  # the kernel's probe, after it, would not be hit each time
     return _Place(function, symbol.value, address, address + treatment.length)
 
 
 def _script(isa: Isa, rows: list[Row], places: list[_Place], workload: str) -> str:
-    """Return what the guest's shell runs."""
+    """Return the script for the guest's shell."""
     names = {ours: theirs for theirs, ours in isa.linux.probe_registers.items()}
     registers = [names[name] for name in isa.calling.arguments[:_ARGUMENTS]]
     fetched = " ".join(f"a{number}=%{name}" for number, name in enumerate(registers))
@@ -143,7 +143,7 @@ def _script(isa: Isa, rows: list[Row], places: list[_Place], workload: str) -> s
 
 
 def _hook(text: Text, row: Row, place: _Place) -> Callable[[Frame], None]:
-    """Return what records a hit while the kernel's text at its probe is not what it was at rest."""
+    """Return a hook that records a hit while the kernel's text at its probe is changed."""
     at_rest = text.code(place.kernels, 4)
 
     def hook(frame: Frame) -> None:

@@ -1,8 +1,8 @@
 """The probe sites of a provider in an ELF file, and the reasons for all refusals.
 
-Nothing runs and nothing is written: the functions of the file are scanned as the provider scans
-those of a loaded module, and every decision comes back as data: each site with its instruction, its
-patch and its plan, each refusal with its rule and the rule's source.
+No code runs and nothing is written: the functions of the file are scanned as the provider scans
+those of a loaded module, and every decision is returned as data: each site with its instruction,
+its patch and its plan, each refusal with its rule and the rule's source.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from trapline.lab.sites_data import FunctionSites, Instruction, PassedOver, Prob
 
 
 class SitesError(Exception):
-    """A question that has no answer, on one line."""
+    """The sites cannot be listed; the message says why, on one line."""
 
 
 def sites(
@@ -42,9 +42,9 @@ def sites(
 ) -> list[FunctionSites]:
     """Scan the functions of an ELF file whose names match the glob `function`, all if it is None.
 
-    They come in the order of the symbol table, as FBT meets them.  With `Fidelity.FREEBSD` they are
-    scanned as FreeBSD's disassembler reads them.  Raises `emu.elf.ElfError` for a file that cannot
-    be used, also if it is not for `isa`, and `SitesError` if nothing matches.
+    They are in the order of the symbol table, as FBT scans them.  With `Fidelity.FREEBSD` they are
+    decoded like by FreeBSD's disassembler.  Raises `emu.elf.ElfError` for a file that cannot be
+    used, also if it is not for `isa`, and `SitesError` if nothing matches.
     """
     image = open_image(path, ISAS[isa] if isa else None)
     if not image.functions:
@@ -58,7 +58,7 @@ def sites(
 
 
 def _fbt(image: Image, wanted: Callable[[str], bool], syntax: Syntax, fidelity: Fidelity) -> Iterator[FunctionSites]:
-    """Yield what FBT makes of the file, taken as a kernel module of its name."""
+    """Yield FBT's results for the file, treated as a kernel module of its name."""
     reader = _Reader(image.isa, syntax)
     if isinstance(image, KernelFile):
         yield from KernelSites(image).functions(
@@ -98,7 +98,7 @@ class _Reader(NamedTuple):
 def _function(
     reader: _Reader, port: Port, symbol: Symbol, function: Function | None, result: ScanResult
 ) -> FunctionSites:
-    """Put a scan's result together with the instructions it speaks of."""
+    """Combine a scan's result with its instructions."""
     if function is None or result.refusal is not None:
         rule = result.refusal.rule if result.refusal else None
         return FunctionSites(symbol.name, symbol.value, symbol.size, (), (), rule)

@@ -34,12 +34,12 @@ class ProbeSite:
     treatment: Treatment
     """How the instruction is displaced, and the row of the table that decides it."""
     remark: Rule | None
-    """Why the site should not be one, if so: the real system's mistakes are kept."""
+    """The reason why this should not be a site: the real system's errors are reproduced."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A place that might be taken for a site, and is none."""
+    """A place that resembles a site, but is not one."""
 
     instruction: Instruction
     rule: Rule

@@ -70,7 +70,7 @@ def _what(site: ProbeSite) -> str:
 
 
 def _rules(functions: Iterable[FunctionSites]) -> Iterator[Rule]:
-    """Yield every rule the report speaks of, once for each time."""
+    """Yield every rule in the report, once for each occurrence."""
     for function in functions:
         if function.refusal is not None:
             yield function.refusal
@@ -79,7 +79,7 @@ def _rules(functions: Iterable[FunctionSites]) -> Iterator[Rule]:
 
 
 def _legend(functions: Sequence[FunctionSites]) -> Iterator[Text]:
-    """Yield what the rules' names stand for, the most frequent first."""
+    """Yield the explanations of the rules' names, the most frequent first."""
     counts = Counter(_rules(functions))
     for rule, count in counts.most_common():
         yield Text(f"{rule.name}", "yellow").append(f" ({count}): {rule.why}  [{rule.source}]", "default")
@@ -102,13 +102,13 @@ def _counted(count: int, noun: str) -> str:
 
 
 def summary_text(functions: Sequence[FunctionSites]) -> Iterator[Text]:
-    """Yield the summary: how often each rule was met, and the totals."""
+    """Yield the summary: the number of uses of each rule, and the totals."""
     yield from _legend(functions)
     yield _summary(functions)
 
 
 def summary_data(functions: Sequence[FunctionSites]) -> list[dict[str, Any]]:
-    """Return how often each rule was met, as plain data."""
+    """Return the number of uses of each rule, as plain data."""
     return [
         {"rule": rule.name, "count": count, "why": rule.why, "source": rule.source}
         for rule, count in Counter(_rules(functions)).most_common()

@@ -1,7 +1,7 @@
 """The sites of the pid provider, uprobes and kinst in a file, instruction by instruction.
 
-Every instruction of a function is a site of theirs; each is shown with how it is displaced: it is
-emulated, it runs out of line, or no probe is allowed there, and why.
+Every instruction of a function is a site of these providers; each is shown with its treatment: it
+is emulated, runs out of line, or is refused, with the reason.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from providers.fidelity import Fidelity
 from trapline.lab.linux_kernel_sites import KernelSites
 from trapline.lab.sites import SitesError
 
-# Bytes of the longest instruction, and of code before one that rules look at.
+# Bytes of the longest instruction, and of the code before an instruction that rules read.
 _LONGEST: Final = 16
 _BEFORE: Final = 64
 _STYLES = {
@@ -58,7 +58,7 @@ class UserSite:
     what: str
     """emulated, simulated, out of line, single-stepped or refused."""
     how: str
-    """The plan; the copy, where it is rewritten; or the reason."""
+    """The plan; the copy, if it is rewritten; or the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class UserCount:
     why: str
     source: str
     quirk: str
-    """Where the real system differs from the CPU; "" where it does not."""
+    """The difference between the real system and the CPU; "" if there is none."""
 
 
 Treat = Callable[[Isa, Code, Fidelity], Treatment]
@@ -92,7 +92,7 @@ PROVIDERS: Final[dict[str, Treat]] = {
 
 
 def _told(treatment: Treatment, provider: str) -> tuple[str, str]:
-    """Return how an instruction is displaced, and how."""
+    """Return the kind of treatment of an instruction, and its details."""
     match treatment:
         case Refused(rule):
             errno = f"errno {rule.errno}: " if rule.errno else ""
@@ -198,7 +198,7 @@ def _looked_at(
         before = body[max(0, offset - _BEFORE) : offset]
         treatment = treat(image.isa, Code(code[offset : offset + _LONGEST], symbol.value + offset, before), fidelity)
         names = [*(["entry"] if not offset else []), *(["return"] if offset in returns else [])]
-        # Where the rest of the function does not decode, what is shown is one instruction's bytes at most.
+        # If the rest of the function does not decode, at most one instruction's bytes are shown.
         yield _CodeOf(symbol, offset, code[offset : min(following, offset + _LONGEST)]), " ".join(names), treatment
 
 

@@ -1,4 +1,4 @@
-"""The assembler: statements, labels, directives, and what it says of mistakes."""
+"""The assembler: statements, labels, directives, and its error messages."""
 
 import sys
 

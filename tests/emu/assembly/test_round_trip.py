@@ -1,4 +1,4 @@
-"""Random encodings: what the disassembler writes, the assembler takes back."""
+"""Random encodings: the assembler accepts the disassembler's text, and makes the same bytes."""
 
 import random
 
@@ -11,7 +11,7 @@ from emu.isa import ISAS
 pytest.importorskip("keystone")
 ADDRESS = 0x1000
 COUNT = {"x86_64": 500, "i386": 500, "aarch64": 700, "riscv64": 1500}
-# At least so much of what is drawn is assembled.  Half of AArch64's encodings are SVE, SME and their like.
+# At least this part of the drawn encodings is assembled.  Half of AArch64's encodings are SVE, SME and their like.
 ASSEMBLED = {"x86_64": 0.97, "i386": 0.95, "aarch64": 0.75, "riscv64": 0.99}
 # Other names of the same instruction, or of the same operand.
 SAME = {"sal ": "shl ", "ds:": "", "ss:": "", "es:": "", "0x": "", "-": ""}

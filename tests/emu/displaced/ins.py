@@ -4,15 +4,15 @@
         FreeBSD => ...;
     "assembly" register=value, [address]=value => ...;
 
-The bytes may be left out: then the text is assembled.  They are there where the encoding matters.
+The bytes may be omitted: then the text is assembled.  They are given if the encoding matters.
 
-Before the arrow: the state in which the instruction runs, at `CODE`.  After it: everything that is
-different once it has run; all other registers and words of memory keep their values.  pc=+n is n
-bytes on.  Registers have their names in `Isa.registers`, "pc" stands for the pc on every ISA;
+Before the arrow there is the state in which the instruction runs, at `CODE`.  After it there is
+everything that the instruction changes; all other registers and words of memory keep their values.
+pc=+n is n bytes on.  Registers have their names in `Isa.registers`, "pc" is the pc on every ISA;
 [address] is a word of the ISA's.
 
-The second line is there where FreeBSD's emulation does something else than a CPU: a quirk.  "=>
-refused" says that there is no emulation.
+The second line is present if FreeBSD's emulation differs from a CPU: a quirk.  "=> refused" says
+that there is no emulation.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def register_names(isa: Isa) -> list[str]:
 
 
 class PlanMachine:
-    """A CPU with a sparse memory, as the executors of plans see it; every word is mapped, unless told otherwise."""
+    """A CPU with a sparse memory, for the executors of plans; every word is mapped by default."""
 
     def __init__(self, isa: Isa) -> None:
         self.isa = isa

@@ -1,4 +1,4 @@
-"""Plans: what may be one, that both executors agree on every one, and that a fault changes nothing."""
+"""Plans: valid ones, the agreement of both executors, and faults without effects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OFFSETS = st.one_of(st.integers(-64, 64), st.integers(-(2**63), 2**63 - 1))
 
 
 def sizes(isa):
-    """What a load or store may have for a size."""
+    """The possible sizes of a load or store."""
     return st.sampled_from([size for size in (1, 2, 4, 8) if size <= isa.word])
 
 
@@ -31,7 +31,7 @@ every_isa = pytest.mark.parametrize("isa", [ISAS[name] for name in ISA_NAMES], i
 
 @st.composite
 def plans(draw, isa):
-    """Any plan that may be one: what can fault first, into temporaries, then registers."""
+    """Any valid plan: first operations that can fault, into temporaries, then registers."""
     names = register_names(isa)[:6]
     readable = ["", *names]
     operations = []

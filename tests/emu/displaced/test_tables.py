@@ -1,4 +1,4 @@
-"""Every displaced instruction of every ISA: what the table says, what the plan does, and what a CPU does."""
+"""Every displaced instruction of every ISA: the table's row, the plan's effect, and a CPU's effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What transfers control on x86, in 64-bit mode and in 32-bit mode: its plans do what a CPU does."""
+"""Transfers of control on x86, in 64-bit and in 32-bit mode: their plans have a CPU's effects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .ins import CODE
 from .machines import MEMORY_SIZE, CompilingMachine, InterpretingMachine, RealMachine, register_names
 
 CASES = 2500
-# How far displacements go, and registers below 0.
+# The limits of displacements, and of registers below 0.
 NEAR = 0x1000
 FAR = 0x40_0000
 # Bits of the flags that a program sets: CF, PF, AF, ZF, SF, OF.

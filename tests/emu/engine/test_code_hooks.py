@@ -1,4 +1,4 @@
-"""Functions that are called before chosen instructions: those are called, and only those."""
+"""Functions before chosen instructions: they are called there, and nowhere else."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""docs/adding-an-isa.md lists every file of an ISA, every registry, and nothing that is not there."""
+"""docs/adding-an-isa.md lists every file of an ISA and every registry, and nothing else."""
 
 import ast
 import re

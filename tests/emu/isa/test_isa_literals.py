@@ -1,4 +1,4 @@
-"""What is particular to one ISA is in that ISA's folder: no other file knows an ISA by its name."""
+"""Everything particular to one ISA is in its folder: no other file contains the name of an ISA."""
 
 import ast
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """A fifth ISA: one of the four copied under another name, in a copy of the packages.
 
-What is copied and what is changed is what docs/adding-an-isa.md lists, nothing else; so where this
-fails, a file knows an ISA by name that the page does not mention.
+Only the files of docs/adding-an-isa.md are copied and changed; so if this fails, a file that the
+page does not mention contains the name of an ISA.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The cells of docs/isas.md that ports and ISAs can answer, asked of them."""
+"""The cells of docs/isas.md, compared with the ports and ISAs."""
 
 import re
 

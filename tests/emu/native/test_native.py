@@ -1,4 +1,4 @@
-"""Machine code made by hand does what its builder's methods say, and finds what it names."""
+"""Machine code of the builder does what its methods say, and finds its symbols."""
 
 import ctypes
 import operator

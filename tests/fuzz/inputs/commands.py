@@ -1,6 +1,6 @@
 """Whole commands: random options and words, odd characters, damaged files.
 
-A command is to end with a status that its documentation has, and to say why when it refuses.
+A command must end with a documented status, and give the reason when it refuses.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ _LINES: Final = (
     ("sites", "f", "--provider", "uprobe"), ("sites", "testbins:tiny", "--summary", "--json"),
     ("lockstat", "-H", "-D", "3", "true"), ("plockstat", "-A", "contend"), ("kldstat", "-v", "sumcall"),
 )  # fmt: skip
-# What each begins with, so that no case goes on for ever where none is to be expected.
+# The beginning of each command line, so that no case runs forever.
 _BOUNDED: Final = {"dtrace": ("-x", "timeout=5ms"), "plockstat": ("-e", "1")}
 _TIME_OPTIONS: Final = frozenset({"timeout", "hosttimeout"})
 _STATUSES: Final = frozenset({0, 1, 2, 3, 127, 139})

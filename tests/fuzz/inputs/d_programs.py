@@ -71,7 +71,7 @@ class DPrograms(Fuzzer):
         return "".join(damage_words(random, tokens, words, random.choice((1, 1, 2, 6)))).encode()
 
     def run(self, case: bytes) -> str:
-        """Compile, and take what comes of it to DOF and back."""
+        """Compile, and convert the result to DOF and back."""
         try:
             program = compile_text(case.decode())
         except CompileError as error:

@@ -1,4 +1,4 @@
-"""DOF: programs on their way into the kernel, and what programs of the guest tell of their probes."""
+"""DOF: programs for the kernel, and descriptions of probes by programs of the guest."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Dof(Fuzzer):
 
 
 class KernelDof(_Dof):
-    """Programs as dtrace(1) hands them over."""
+    """Programs in the form of dtrace(1)."""
 
     name = "dof"
 

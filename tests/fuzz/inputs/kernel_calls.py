@@ -47,7 +47,7 @@ _PATHS: Final = (b"/etc/motd", b"/bin/ls", b"/no/such", b"/dev/null", b"/dev/ran
                  b"/boot/kernel/echo.ko")  # fmt: skip
 _EXTREMES: Final = ((1 << 64) - 1, (1 << 31) - 1, 1 << 31, 0x1000, 0x7FFF_E000, 0x7FFF_F000, (1 << 64) - 4096, 1,
                     0xFFFF_FFFF_8020_0000, 0xFFFF_FFFF_83FF_8000, 0xC000_0000, 0x8000_0000_0000)  # fmt: skip
-# First words of ioctl requests that somebody serves: "dtrace" and "fasttrap" of sys/dtrace.h, terminals, helpers.
+# First words of ioctl requests that have a handler: "dtrace" and "fasttrap" of sys/dtrace.h, terminals, helpers.
 _REQUESTS: Final = tuple(
     direction << 29 | size << 16 | letter << 8 | number
     for direction in (1, 2, 4, 6) for size in (0, 4, 8, 16, 64, 1024) for letter in (ord("x"), ord("z"), ord("t"))
@@ -101,7 +101,7 @@ class KernelCalls(Fuzzer):
         return bytes((random.randrange(len(ISAS)),)) + bytes(data) + calls
 
     def run(self, case: bytes) -> str:
-        """Make the calls; the kernel is to be there afterwards."""
+        """Make the calls; the kernel must survive them."""
         one = self._machines[case[0]]
         guest = one.machine.guest
         calls = b"".join(_CALL.pack(*_own(words, one.pid)) for words in _CALL.iter_unpack(case[1 + _TABLE :]))

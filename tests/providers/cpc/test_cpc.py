@@ -1,4 +1,4 @@
-"""The cpc provider: names, exact counts, and that an idle guest is not kept on."""
+"""The cpc provider: names, exact counts, and that it does not keep an idle guest running."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The dtmalloc provider: what it counts is what the kernel's own books say."""
+"""The dtmalloc provider: its counts are those of the kernel's own statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fasttrap on real programs: what a probe sees, and what becomes of it at fork, exec, exit and signals."""
+"""Fasttrap on real programs: the arguments of probes; fork, exec, exit and signals."""
 
 from types import SimpleNamespace
 

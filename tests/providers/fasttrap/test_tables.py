@@ -1,4 +1,4 @@
-"""Fasttrap's tables: what becomes of every instruction, held against the CPU and against capstone."""
+"""Fasttrap's tables: the treatment of every instruction, compared with the CPU and with capstone."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""A framework, a memory and frames, as small as FBT needs them."""
+"""A small framework, memory and frames for tests of FBT."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .assembly import assemble
 
 
 class FakeFramework:
-    """Creates probes and notes what fires."""
+    """Creates probes and records firings."""
 
     def __init__(self):
         self.providers = []

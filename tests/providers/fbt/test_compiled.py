@@ -1,4 +1,4 @@
-"""FBT over what compilers make of C: with every probe enabled a program computes what it did."""
+"""FBT on compiled C: with every probe enabled a program computes the same results."""
 
 from __future__ import annotations
 

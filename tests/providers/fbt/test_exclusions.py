@@ -1,4 +1,4 @@
-"""What FBT leaves alone (FreeBSD sys/cddl/dev/fbt/fbt.c, fbt_excluded and fbt_provide_module)."""
+"""FBT's exclusions (FreeBSD sys/cddl/dev/fbt/fbt.c, fbt_excluded and fbt_provide_module)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The FBT provider: probes of a module, what arming them writes, what a hit fires (FreeBSD sys/cddl/dev/fbt/fbt.c)."""
+"""The FBT provider: probes of a module, patches, firings (FreeBSD sys/cddl/dev/fbt/fbt.c)."""
 
 from __future__ import annotations
 

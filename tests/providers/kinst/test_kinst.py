@@ -1,4 +1,4 @@
-"""kinst: probes at any instruction of the kernel, which computes what it does without them, in the same time."""
+"""kinst: with probes at any instruction, the kernel computes the same results in the same time."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def callers(isa):
 
 
 def follows_call(isa, image, function, caller):
-    """Tell whether the code before an address calls a function directly."""
+    """Return whether the code before an address calls a function directly."""
     target, caller = image.symbol(function).value, caller & (1 << 64) - 1
     word = Displaced(int.from_bytes(image.read(caller - 4, 4), "little"), 0)
     if isa == "x86_64":

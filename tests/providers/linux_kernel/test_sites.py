@@ -1,4 +1,4 @@
-"""Where the probes of a Linux kernel's functions go, on each ISA, by the bytes that kernels have."""
+"""The places of probes in a Linux kernel's functions, on each ISA, for code of real kernels."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How SDT arms its probes: what changes in the kernel, in which order, and that all of it is undone."""
+"""Enabling of SDT's probes: the changes in the kernel, their order, and their undoing."""
 
 from __future__ import annotations
 

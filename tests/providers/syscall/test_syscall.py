@@ -129,7 +129,7 @@ def test_disabling_one_of_two_silences_both_on_freebsd_only(isa, fidelity, left)
 
 
 class Heard(ProcessObserver):
-    """Writes down what the kernel of the Linux guest tells."""
+    """Records the events of the Linux guest's kernel."""
 
     def __init__(self):
         self.calls = Counter()

@@ -1,4 +1,4 @@
-"""Every section of the reference holds: see tests/trapline/d/reference."""
+"""Every section of the reference is true: see tests/trapline/d/reference."""
 
 from __future__ import annotations
 

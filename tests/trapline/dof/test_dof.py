@@ -1,4 +1,4 @@
-"""DOF: what goes in comes out, and what is wrong is refused."""
+"""DOF: decoding returns the encoded program, and damaged data are refused."""
 
 import contextlib
 import struct

@@ -1,4 +1,4 @@
-"""A framework over a guest that does what a test says."""
+"""A framework over a guest under control of a test."""
 
 from __future__ import annotations
 

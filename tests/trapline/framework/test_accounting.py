@@ -1,4 +1,4 @@
-"""Nothing is lost uncounted: every hit is a record, a false predicate, or a drop that is told."""
+"""Every loss is counted: every hit is a record, a false predicate, or a reported drop."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Buffers of every policy, aggregations, dynamic variables and speculations: what is kept, lost and counted."""
+"""Buffers, aggregations, dynamic variables and speculations: kept and lost data, and counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a firing does: enablings in order, records, predicates, faults, exit."""
+"""The effects of a firing: enablings in order, records, predicates, faults, exit."""
 
 from __future__ import annotations
 

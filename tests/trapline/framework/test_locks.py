@@ -1,4 +1,4 @@
-"""What D asks of locks: the answers FreeBSD's lock classes give (lc_owner and lc_flags), and what is no lock."""
+"""D's subroutines about locks: the results of FreeBSD's lock classes (lc_owner and lc_flags)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DTrace's own memory: regions are where machine code is told they are."""
+"""DTrace's own memory: machine code finds the regions at their addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A DIF object translated does what the DIF machine does: result, faults, where, and variables."""
+"""A translated DIF object does the same as the DIF machine: result, faults, and variables."""
 
 from __future__ import annotations
 

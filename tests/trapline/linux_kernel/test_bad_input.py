@@ -1,4 +1,4 @@
-"""Kernels that cannot be run as they are asked to be: one line each.
+"""Kernels that cannot be run as requested: one line each.
 
 These tests need kernels: `make kernels` fetches them.
 """

@@ -1,4 +1,4 @@
-"""Our breakpoints beside a kernel's own kprobes."""
+"""Trapline's breakpoints beside a kernel's own kprobes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Records are made one as the flags say, and nothing that was counted gets lost."""
+"""Records are merged according to the flags, and no count is lost."""
 
 from __future__ import annotations
 

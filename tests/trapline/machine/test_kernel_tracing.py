@@ -1,4 +1,4 @@
-"""The kernel guest with FBT over all of it: nothing but the trace tells that it is traced."""
+"""The kernel guest with all of FBT's probes: tracing has no visible effect on the guest."""
 
 from __future__ import annotations
 

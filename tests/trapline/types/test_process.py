@@ -1,4 +1,4 @@
-"""Symbols of the traced process: found in what it has loaded, typed by its files, read from its memory."""
+"""Symbols of the traced process: found in its objects, typed by its files, read from its memory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The function of an event in machine code: `u64 run(first, arguments, core)`, as probes call it.
 
 It checks whether the thread is traced, reads the arguments, appends the line to the buffer, and
-keeps it if the filter matches.  Whatever it cannot do it leaves to Python, which then does the
-whole hit.
+keeps it if the filter matches.  If it cannot do a step, Python does the whole hit.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
     from emu.isa.base import Isa
     from trapline.ftrace.trace_options import TraceOptions
 
-# Bytes of a line but for the arguments: the prefix, and two addresses.
+# Size in bytes of a line without the arguments: the prefix, and two addresses.
 _LINE: Final = 256
 _MICROSECOND: Final = 1000
 _SECOND: Final = 1_000_000
-# Functions of the guest that are used; those that it has not are Python's.
+# Functions of the guest that are used; if the guest has no such function, Python is called.
 _NUMBERS: Final = ("now", "tid", "pid")
 _PLACES: Final = ("execname", "user_place")
 
@@ -37,18 +36,18 @@ class BufferWords(Block):
     """The buffer of lines."""
 
     data: int
-    """Where it is in this process."""
+    """Its address in this process."""
     used: int
-    """How many bytes of lines are in it."""
+    """The number of bytes of lines in it."""
     size: int
     count: int
     """Lines that machine code has written, in all."""
     due: int
-    """The virtual time from which on a hit makes Python show the lines."""
+    """The virtual time after which a hit makes Python show the lines."""
 
 
 def longest(definition: Definition) -> int:
-    """Return how many bytes the line of an event has at most."""
+    """Return the largest size in bytes of an event's line."""
     return _LINE + len(definition.event) + sum(map(values.most, definition.arguments))
 
 
@@ -57,7 +56,7 @@ class EventCode:
 
     Symbols: those of the guest's code; `buffer`, the `BufferWords`; `env`, the CPU state; `handle`
     and `register_read`, of Unicorn; `ask_drain()`, `ask_show(function)`, and `ask_now()`,
-    `ask_tid()`, `ask_pid()`, which are Python's.
+    `ask_tid()`, `ask_pid()`, which are Python functions.
     """
 
     def __init__(self, definition: Definition, isa: Isa, guest: GuestCode, options: TraceOptions) -> None:
@@ -72,7 +71,7 @@ class EventCode:
         self._write(options)
 
     def _guest_function(self, guest: GuestCode, name: str) -> None:
-        """Write a function by the guest, or one that asks Python."""
+        """Write a function of the guest, or one that calls Python."""
         f = self.module.function(name, 2 if name == "user_place" else 0, local=True)
         writer = guest.functions.get(name)
 
@@ -88,7 +87,7 @@ class EventCode:
         f = self.module.function("run", 3)
         _first, arguments, _core = f.parameters
         buffer, definition = self.module.symbol("buffer"), self._definition
-        tid = f.call(Callee("tid"))  # the first: it makes the name known
+        tid = f.call(Callee("tid"))  # first, because this call also finds the name
         if options.tid is not None:
             f.ret_if(f.ne(tid, options.tid))
         if options.pid is not None:
@@ -147,7 +146,7 @@ class EventCode:
 
     @staticmethod
     def _prefix(f: Function, line: Text, tid: Value, now: Value) -> None:
-        """Write what `output.prefix` gives; the guest has one CPU."""
+        """Write the text of `output.prefix`; the guest has one CPU."""
         line.name(f.call(Callee("execname")), output.NAME_WIDTH)
         line.constant("-")
         start = line.place
@@ -162,7 +161,7 @@ class EventCode:
 
 
 def has_native_form(definition: Definition, options: TraceOptions, room: int) -> bool:
-    """Return whether an event's lines can be machine code's, with so many bytes for them."""
+    """Return whether machine code can write an event's lines into a buffer of `room` bytes."""
     if options.stacks or longest(definition) > room:
         return False
     return options.wanted is None or filters.has_native_form(options.wanted)

@@ -1,6 +1,6 @@
-"""Event filters in machine code: what `trapline.ftrace.filter` means.
+"""Event filters in machine code, with the meaning of `trapline.ftrace.filter`.
 
-Numbers are compared as words; texts as they stand in the line that is being written.
+Numbers are compared as words; texts in the form of the line that is being written.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Field:
     """The value of a field of an event."""
 
     number: Value | int = 0
-    """As a number; 0 if it is none."""
+    """Its value as a number; 0 if it is not a number."""
     signed: bool = False
     """Whether the number may be negative."""
     begin: Value | None = None
-    """Where its text begins; None: it is not written yet."""
+    """The start of its text; None: it is not written yet."""
     end: Value | None = None
 
 
@@ -58,7 +58,7 @@ def needs_text(wanted: Filter) -> bool:
 
 
 class Filters:
-    """Writes what decides a filter."""
+    """Writes the code that evaluates a filter."""
 
     def __init__(self, f: Function, fields: Mapping[str, Field]) -> None:
         self._f = f
@@ -66,7 +66,7 @@ class Filters:
         self._texts = 0
 
     def holds(self, wanted: Filter) -> Condition:
-        """Return whether it holds; all of it is computed."""
+        """Return whether it is true; all of it is computed."""
         f = self._f
         match wanted:
             case Comparison():
@@ -118,7 +118,7 @@ def write_functions(module: Module) -> None:
 
 
 def _stripped(f: Function, begin: Value, end: Value) -> tuple[Value, Value]:
-    """Return where a text begins and ends without the quotes around it."""
+    """Return the start and the end of a text without its quotes."""
     first, last = f.variable(begin), f.variable(end)
     with f.loop() as loop:
         loop.leave_if(f.uge(first.get(), last.get()))
@@ -146,11 +146,12 @@ def _write_matches(module: Module) -> None:
     begin, end, pattern, length = f.parameters
     first, last = _stripped(f, begin, end)
     at, place, stop = f.variable(first), f.variable(pattern), f.add(pattern, length)
-    # Where to go on if what follows the last star does not match: there, and one byte further in the text.
+    # The place to continue at if the pattern after the last star does not match: there, and one byte further in the
+    # text.
     star, tried = f.variable(0), f.variable(0)
     with f.loop() as loop:
         ended = f.uge(at.get(), last)
-        wanted = f.load(place.get(), size=1)  # a NUL stands behind the pattern
+        wanted = f.load(place.get(), size=1)  # a NUL follows the pattern
         inside = f.ult(place.get(), stop)
         with f.when(f.both(inside, f.eq(wanted, ord("*")))):
             place.set(f.add(place.get(), 1))

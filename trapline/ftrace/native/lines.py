@@ -1,4 +1,4 @@
-"""The buffer of lines that machine code writes, and what it asks of Python."""
+"""The buffer of lines that machine code writes, and its calls of Python."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from trapline.ftrace.definition import Definition
     from trapline.ftrace.trace_options import TraceOptions
 
-# Bytes of the buffer.
+# Size of the buffer in bytes.
 SIZE: Final = 1 << 20
-# Virtual nanoseconds that lines may be in the buffer while the program goes on hitting probes.
+# The longest virtual time in nanoseconds that lines stay in the buffer while the program hits probes.
 _LATEST: Final = 100_000_000
 _ASKED: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64)
 
@@ -34,7 +34,7 @@ class RunsWords(Block):
 
 
 class EventRuns:
-    """One event's: it is Python's until `use` is called."""
+    """The functions of one event: Python serves it until `use` is called."""
 
     def __init__(self) -> None:
         self._pair = (ctypes.c_uint64 * 2)()
@@ -46,13 +46,13 @@ class EventRuns:
         """Hits that Python has served."""
 
     def use(self, run: int, held: tuple[Any, ...]) -> None:
-        """Let a function serve the hits from now on; `held` is what it needs to be there."""
+        """Let a function serve the hits from now on; `held` is an object that it needs."""
         self._pair[0], self._held = run, held
         self._words.count = 1
 
 
 class Lines:
-    """The lines of a guest's events; `show(text)` gets them, whole lines, in their order."""
+    """The lines of a guest's events; `show(text)` receives whole lines, in their order."""
 
     def __init__(self, guest: LinuxGuest, options: TraceOptions, show: Callable[[str], object]) -> None:
         self._guest = guest
@@ -77,7 +77,7 @@ class Lines:
         words.due = self._guest.now() + _LATEST
 
     def compile(self, definition: Definition, runs: EventRuns, show: Callable[[int], object]) -> None:
-        """Make machine code of an event, if it has such a form; `show(function)` is Python's."""
+        """Compile an event, if it has a native form; `show(function)` is Python's."""
         machine_code = self._guest.abilities.machine_code
         if machine_code is None or not has_native_form(definition, self._options, SIZE):
             return
@@ -102,7 +102,7 @@ class Lines:
         runs.use(linked.address("run"), (linked, asked))
 
     def _guarded(self, function: Callable[[int], object]) -> Any:
-        """Return a function for machine code: no exception of Python's may cross it."""
+        """Return a function for machine code, which no Python exception leaves."""
 
         def call(argument: int) -> int:
             try:

@@ -1,7 +1,7 @@
 """Text that machine code writes: constants, numbers, names, and strings of the guest.
 
-What is written goes to a place that moves on.  There is always more room behind it than a line
-needs, so pieces of a fixed size are copied, and what is behind their end is written over.
+The place of writing moves with each piece.  There is always more room after it than a line needs,
+so pieces of a fixed size are copied, and the bytes after their end are overwritten.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from emu.native.builder import Callee, Function, Module
 from emu.native.guest import NAME_SIZE
 from emu.native.values import Condition, Value, Word
 
-# Bytes of a number, with room for what it is aligned with.
+# Size of a number, with room for its alignment.
 NUMBER_SIZE: Final = 24
-# Bytes of a string that are shown (`trapline.ftrace.fetch`).
+# The largest number of shown bytes of a string (`trapline.ftrace.fetch`).
 STRING_MAX: Final = 4096
 _HIGH_BITS: Final = 0x8080_8080_8080_8080
 _ASCII: Final = 0x80
@@ -37,11 +37,11 @@ class Text:
 
     @property
     def place(self) -> Value:
-        """Where the next piece goes."""
+        """The place of the next piece."""
         return self._place.get()
 
     def unless(self, condition: Condition) -> None:
-        """Leave the hit to Python if a condition holds."""
+        """Leave the hit to Python if a condition is true."""
         with self._f.when(condition, likely=False):
             self._python()
 
@@ -54,7 +54,7 @@ class Text:
             self._place.set(f.add(self.place, len(content)))
 
     def number(self, value: Word, base: int = 10, least: int = 1, fill: str = " ") -> None:
-        """Write a number without a sign; what is shorter than `least` is filled in front."""
+        """Write a number without a sign; fill a shorter one at the front to `least` characters."""
         self._place.set(self._f.call(Callee(f"number{base}"), self.place, value, least, ord(fill)))
 
     def signed(self, value: Value) -> None:
@@ -70,7 +70,7 @@ class Text:
         self.number(value, 16)
 
     def character(self, value: Value) -> None:
-        """Write a character of Latin-1 as UTF-8 has it."""
+        """Write a character of Latin-1 in UTF-8."""
         f = self._f
         two = f.or_(0x80C0, f.or_(f.lshr(value, 6), f.shl(f.and_(value, 0x3F), 8)))
         is_ascii = f.ult(value, _ASCII)
@@ -94,7 +94,7 @@ class Text:
         self._place.set(f.add(self.place, length))
 
     def left(self, start: Value, least: int) -> None:
-        """Fill up what began at `start` with spaces behind it."""
+        """Fill up the text from `start` with spaces at its end."""
         f = self._f
         written = f.sub(self.place, start)
         f.fill(self.place, ord(" "), least)
@@ -118,7 +118,7 @@ def write_functions(module: Module) -> None:
 
 
 def _write_number(module: Module, base: int) -> None:
-    """u64 number<base>(place, value, least, fill): write digits; where they end."""
+    """u64 number<base>(place, value, least, fill): write digits; returns their end."""
     f = module.function(f"number{base}", 4, local=True)
     place, value, least, fill = f.parameters
     digits = module.data("digits", _DIGITS)
@@ -139,7 +139,7 @@ def _write_number(module: Module, base: int) -> None:
 
 
 def _write_string(module: Module) -> None:
-    """u64 string(place, address): copy a string of the guest; where it ends, 0: Python has to."""
+    """u64 string(place, address): copy a string of the guest; returns its end, 0: use Python."""
     f = module.function("string", 2, local=True)
     place, address = f.parameters
     copied = f.variable(0)

@@ -1,7 +1,6 @@
-"""Fetch arguments in machine code: what `trapline.ftrace.fetch` does.
+"""Fetch arguments in machine code, as by `trapline.ftrace.fetch`.
 
-Memory that machine code does not reach, and so every fault, is left to Python, which does the whole
-hit then.
+If memory is out of reach for machine code, as at every fault, Python does the whole hit.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from trapline.ftrace.native.text import NUMBER_SIZE, STRING_MAX, Text
 if TYPE_CHECKING:
     from emu.isa.base import Isa
 
-# What is around a value, and around the values of an array.
+# The text around a value, and around the values of an array.
 _AROUND = 8
 
 
@@ -42,13 +41,13 @@ class Surroundings:
     public: Mapping[str, int]
     """Unicorn's numbers of the registers that are not words of the CPU state."""
     file_start: Value
-    """Where the file's first byte is, as if all of it were mapped like the probe."""
+    """The address of the file's first byte, as if all of it were mapped like the probe."""
     python: Callable[[], None]
     """Writes how the function leaves a hit to Python."""
 
 
 def most(argument: FetchArgument) -> int:
-    """Return how many bytes an argument's text has at most, with its name."""
+    """Return the largest size in bytes of an argument's text, with its name."""
     element = STRING_MAX if argument.type.name == "string" else NUMBER_SIZE
     return len(argument.name) + len(argument.text) + max(1, argument.type.count) * (element + _AROUND) + _AROUND
 
@@ -63,7 +62,7 @@ class Values:
         self._isa = around.isa
 
     def number(self, argument: FetchArgument) -> Value | None:
-        """Return a number, cut as its type says; None: the argument is something else."""
+        """Return a number, cut to its type; None: the argument is not a number."""
         kind, expression = argument.type, argument.expression
         if kind.name == "string" or kind.count or isinstance(expression, Immediate | Comm):
             return None
@@ -84,7 +83,7 @@ class Values:
             text.name(self._f.call(Callee("execname")))
             text.constant('"')
         elif not isinstance(expression, Dereference | Memory):
-            # Of an array that is not in memory the first element is shown.
+            # If an array is not in memory, only its first element is shown.
             self._show(self._cut(self._word(expression), kind), kind)
         elif not kind.count:
             text.string(self._address(expression))
@@ -110,7 +109,7 @@ class Values:
         text.constant("}")
 
     def _cut(self, value: Value, kind: ValueType) -> Value:
-        """Return a value as its type has it, with its sign extended."""
+        """Return a value in its type, with its sign extended."""
         f = self._f
         if kind.width:
             whole = f.low(value, kind.size)

@@ -1,1 +1,1 @@
-"""`trapline check`: whether a patched program is still the same program."""
+"""`trapline check` tests whether a patched program still behaves like the original."""

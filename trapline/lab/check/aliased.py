@@ -24,7 +24,7 @@ def pristine_memory() -> bytes:
 
 
 class AliasedSpace(Space):
-    """An address space in which an unmapped address means one of eight pages, by its kind."""
+    """An address space in which an unmapped address refers to one of eight pages, by its kind."""
 
     def __init__(self, frames: Frames, lowest: int, highest: int) -> None:
         super().__init__(frames, lowest, highest)
@@ -34,7 +34,7 @@ class AliasedSpace(Space):
         assert taken == list(range(taken[0], taken[0] + KINDS * PAGE, PAGE)), "the first frames follow each other"
 
     def area_at(self, address: int) -> Area | None:
-        """Return the area that holds an address; a read-only page is an area of its own."""
+        """Return the area that contains an address; a read-only page is an area of its own."""
         area = super().area_at(address)
         page = address // PAGE
         if area is None and RIGHTS[page % KINDS] is Access.READ:
@@ -42,7 +42,7 @@ class AliasedSpace(Space):
         return area
 
     def mapped(self, address: int) -> Area | None:
-        """Return the area of the program or of a provider that holds an address."""
+        """Return the area of the program or of a provider that contains an address."""
         return super().area_at(address)
 
     def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:

@@ -1,8 +1,8 @@
-"""One call for a test: a function is the same function when it is probed.
+"""One call for a test: a probed function behaves like the original.
 
-Called with arguments, plain and with all of FBT's probes in it, it must return the same, leave the
-same memory, and execute as many instructions; and each of its instructions is checked as a pid
-probe would displace it, in awkward states.
+Called with arguments, without probes and with all of FBT's probes, it must return the same result,
+leave the same memory, and execute the same number of instructions; and each of its instructions is
+checked, displaced as by a pid probe, in awkward states.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from trapline.lab.check.site import CheckSite
 from trapline.lab.check.subject import Subject
 
 STATES: Final = 20
-# Instructions after which a call is given up.
+# The number of instructions after which a call is aborted.
 _LIMIT: Final = 10_000_000
 _NEAR: Final = 64 << 20
 _LONGEST: Final = 16
@@ -52,11 +52,11 @@ def assert_same_with_probe(
     rules: Rules | None = None,
     states: int = STATES,
 ) -> None:
-    """Assert that a function is the same with probes as without.
+    """Assert that a function behaves the same with probes as without.
 
-    `function` is a name in `program`, an ELF file, whose ISA counts then; or machine code of `isa`,
-    as bytes or as assembly ("push rbp; mov rbp, rsp; pop rbp; ret").  Raises AssertionError, whose
-    text says where they part, `emu.elf.ElfError` for a file that cannot be used, and
+    `function` is a name in `program`, an ELF file, whose ISA is used then; or machine code of
+    `isa`, as bytes or as assembly ("push rbp; mov rbp, rsp; pop rbp; ret").  Raises AssertionError,
+    whose text says where they differ, `emu.elf.ElfError` for a file that cannot be used, and
     `emu.assembly.AssemblyError` for text that cannot be assembled.
     """
     rules = rules or Rules()
@@ -92,7 +92,7 @@ def _bytes_of(function: str | bytes) -> bytes:
 
 
 def _module(image: Image | None, function: str | bytes) -> Module:
-    """Return what FBT is to see: the one function."""
+    """Return the module for FBT, with only this function."""
     if image is not None:
         assert isinstance(function, str)
         return Module("program", (image.symbol(function),), image.read)
@@ -102,7 +102,7 @@ def _module(image: Image | None, function: str | bytes) -> Module:
 
 
 def _probe(guest: FunctionGuest, module: Module, rules: Rules) -> Listener:
-    """Put all that FBT has for a function into a guest."""
+    """Put all of FBT's probes for a function into a guest."""
     listener = Listener()
     framework = listener
     patcher = guest.patcher

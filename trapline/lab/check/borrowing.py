@@ -12,7 +12,7 @@ from trapline.lab.check.aliased import AliasedSpace
 from trapline.lab.check.cpu import TrialCpu
 from trapline.lab.check.states import State
 
-# Address of a page -> its content and rights; None: there is no such page.
+# Address of a page -> its content and rights; None: it is not mapped.
 Lend = Callable[[int], tuple[bytes, Access] | None]
 
 
@@ -25,7 +25,7 @@ class BorrowedSpace(AliasedSpace):
         self._borrowed: dict[int, tuple[int, Access, bytes]] = {}
 
     def area_at(self, address: int) -> Area | None:
-        """Return the area that holds an address; a borrowed page is one by itself."""
+        """Return the area that contains an address; a borrowed page is an area of its own."""
         area = self.mapped(address)
         page = address // PAGE * PAGE
         if area is None and (found := self._borrow(page)) is not None:
@@ -69,7 +69,7 @@ class BorrowedSpace(AliasedSpace):
         return found
 
     def forget(self) -> None:
-        """Drop all that was borrowed."""
+        """Drop all borrowed pages."""
         for page, (frame, _, _) in self._borrowed.items():
             self.flush_page(page)
             self.frames.release(frame)
@@ -98,5 +98,5 @@ class BorrowingCpu(TrialCpu):
         return self.space.changed()
 
     def load_numbered(self, states: Sequence[State], number: int) -> None:
-        """Put a state into the registers: no two are alike."""
+        """Load a state into the registers; no two states are equal."""
         self.load(states[number])

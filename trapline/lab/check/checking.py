@@ -25,7 +25,7 @@ from trapline.lab.check.results import Results, Tally
 from trapline.lab.check.work import Done, EncodingsSpec, Spec, Unit, size, units, verdicts
 
 _CACHE: Final = Path("~/.cache/trapline")
-# The source that decides what a check finds.
+# The modules whose source determines the results of a check.
 _OURS: Final = (*(Path(str(package.__file__)).parent for package in (emu, providers)), Path(__file__).parent)
 
 
@@ -33,15 +33,15 @@ class Progress(Protocol):
     """Receives the progress of a check, in site-states."""
 
     def begin(self, total: int, done: int) -> object:
-        """Hear how much work there is, and how much of it was done earlier."""
+        """Note the amount of work, and the part that was done earlier."""
         ...
 
     def advance(self, states: int) -> object:
-        """Hear that more is done."""
+        """Note that more work is done."""
         ...
 
     def runs(self, left: int) -> object:
-        """Hear how many whole runs are left, once nothing else is."""
+        """Note the number of remaining whole runs, when nothing else is left."""
         ...
 
 
@@ -77,7 +77,7 @@ def default_results(description: dict[str, Any]) -> Path:
     place = _CACHE.expanduser()
     try:
         place.mkdir(parents=True, exist_ok=True)
-    except OSError:  # nowhere to keep them: an interrupted check begins anew
+    except OSError:  # there is no place for them: an interrupted check starts again
         return Path(":memory:")
     return place / f"check-{name}.sqlite"
 
@@ -91,11 +91,11 @@ def check(
     progress: Progress | None = None,
     found: Callable[[Done], object] = lambda _done: None,
 ) -> Tally:
-    """Do what is left of a check, and return what was found, now and earlier.
+    """Do the remaining work of a check, and return all results, also the earlier ones.
 
-    `executor`: one of `concurrent.futures`' kind, or what makes them (a new one is made when a
-    worker has died); None: `jobs` processes.  `found` is called for each unit when it is complete.
-    Raises `emu.elf.ElfError`, `SubjectError` and `RulesError`.
+    `executor`: one of `concurrent.futures`' kind, or a function that makes them (a new one is made
+    when a worker has died); None: `jobs` processes.  `found` is called for each unit when it is
+    complete. Raises `emu.elf.ElfError`, `SubjectError` and `RulesError`.
     """
     spec.all_rules()
     results = results or Results(":memory:", describe(spec))

@@ -1,9 +1,9 @@
-"""Is a displaced instruction still the same instruction?  One site, in many states, on two CPUs.
+"""Does a displaced instruction still do the same? One site, in many states, on two CPUs.
 
-The plain CPU executes the instruction itself; the patched one executes the breakpoint, and what a
-provider does in its place.  Everything is compared: registers, flags, vectors, the pc, memory, and
-the fault with its kind and address.  When they differ, the state is made as small as it can be
-while it still shows the difference.
+The plain CPU executes the instruction itself; the patched one executes the breakpoint, and the
+provider's replacement.  Everything is compared: registers, flags, vectors, the pc, memory, and the
+fault with its kind and address.  If they differ, the state is reduced as long as it still shows the
+difference.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from trapline.lab.check.probers import NoProbe, Prober, Way
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import LAST_PAGE, State, States, chosen, general_registers
 
-# Bytes, or registers, that a divergence names one by one.
+# The largest number of bytes, or registers, that a divergence names one by one.
 _SHOWN: Final = 6
 # The bit of rflags that is always set.
 _RESERVED: Final = 2
-# The count of a repeated string instruction is cut to this.
+# The largest count of a repeated string instruction.
 _FEW: Final = 0xFF
 
 
@@ -35,16 +35,16 @@ class Outcome(Enum):
     AGREED = "agreed"
     DIVERGED = "diverged"
     REFUSED = "refused"
-    """No probe may go there."""
+    """No probe is allowed there."""
     UNREPEATABLE = "unrepeatable"
-    """The instruction itself does not do the same twice: a clock, say."""
+    """The instruction itself does not do the same twice, such as a read of a clock."""
     CRASHED = "crashed"
     """The CPU emulator did not survive it."""
     FAILED = "failed"
     """The rules under test raised an exception."""
 
 
-# Who tries a site in a state.
+# The function that tries a site in a state.
 MACHINE_CODE: Final = "machine code"
 PYTHON: Final = "Python"
 
@@ -83,9 +83,9 @@ class SiteResult:
     states: int = 0
     """States in which both were compared."""
     left_out: int = 0
-    """States that the CPU emulator gets wrong (`LAST_PAGE`)."""
+    """States in which the CPU emulator is wrong (`LAST_PAGE`)."""
     divergences: tuple[Divergence, ...] = ()
-    """At most one for each way."""
+    """At most one for each way of execution."""
 
 
 # How an execution ended; general registers, flags, vectors, and the memory that it wrote, by name.
@@ -95,9 +95,9 @@ _Seen = tuple[Ending, bytes, int, list[bytes], dict[str, bytes]]
 class SiteChecker:
     """Checks the sites of one program for one provider, on two CPUs, one of which is probed.
 
-    `native`: machine code tries the states (`trapline.lab.check.native`), and Python those that it
-    cannot, or in which it finds a difference.  None: if it can run here, and TRAPLINE_ENGINE is not
-    another one.
+    `native`: machine code tries the states (`trapline.lab.check.native`), and Python tries those
+    that machine code cannot, or in which it finds a difference.  None: it does if it can run here,
+    and TRAPLINE_ENGINE selects no other engine.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class SiteChecker:
         """Site-states that machine code has tried, and those that Python has, by name."""
 
     def check(self, site: CheckSite) -> SiteResult:
-        """Check a site in all ways in which its instruction may come to be executed."""
+        """Check a site in all ways in which its instruction may be executed."""
         looked = self._prober.look(site)
         if isinstance(looked, NoProbe):
             return SiteResult(site, Outcome.REFUSED, looked.rule)
@@ -153,7 +153,7 @@ class SiteChecker:
             self.executed[MACHINE_CODE] += (len(numbers) - left) * natively
 
     def _numbers(self, site: CheckSite, ways: int) -> list[list[int]]:
-        """Return which states of the pool are tried in each way: they share them."""
+        """Return the states of the pool for each way of execution; the ways share a site's states."""
         numbers = chosen(site.address, self._states)
         return [numbers[index::ways] for index in range(ways)]
 
@@ -197,7 +197,7 @@ class SiteChecker:
 
     @staticmethod
     def _seen(cpu: TrialCpu, site: CheckSite, repeats: bool) -> _Seen:
-        """Execute, and return all there is to compare; the memory is clean afterwards."""
+        """Execute, and return everything to be compared; the memory is clean afterwards."""
         if repeats:
             _cut(cpu)
         ending = cpu.execute(site.address, repeats=repeats)
@@ -206,7 +206,7 @@ class SiteChecker:
         return seen
 
     def _differences(self, site: CheckSite, state: State, repeats: bool) -> tuple[Difference, ...]:
-        """Return how they differ in a state; nothing if they do not."""
+        """Return the differences in a state; empty if there are none."""
         self._plain.load(state)
         original = self._seen(self._plain, site, repeats)
         self._patched.load(state)
@@ -264,12 +264,12 @@ def _without(state: State, name: str) -> State:
 
 
 def _beyond(ending: Ending) -> bool:
-    """Return whether a plan met the page that the CPU emulator does not know."""
+    """Return whether a plan has accessed the page that the CPU emulator treats wrongly."""
     return ending.fault is not None and ending.fault[2] >= LAST_PAGE
 
 
 def _bytes(what: str, original: bytes, patched: bytes) -> Iterator[Difference]:
-    """Yield the first stretch of bytes that differs."""
+    """Yield the first range of bytes that differs."""
     if not original or not patched:
         yield Difference(what, "as it was" if not original else "written", "as it was" if not patched else "written")
         return

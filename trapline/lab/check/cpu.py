@@ -3,8 +3,8 @@
 It is a Linux guest with one process, so that providers of user probes work on it.  The code is at
 the program's own addresses.  Every other address is valid too: pages of `KINDS` kinds alternate
 through the whole address space, and all pages of a kind are one page of RAM.  So an instruction may
-be tried with any values in its registers, what it wrote is found in eight pages, and a page that
-cannot be written or is not there is always near.
+be tried with any values in its registers, its writes are found in eight pages, and a page that is
+not writable or not mapped is always near.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from emu.isa.linux_signals import SignalInfo
 from trapline.lab.check.aliased import AliasedSpace, pristine_memory
 from trapline.lab.check.states import KINDS, POOL, State, general_registers
 
-# Steps after which something that should have ended is left as it is.
+# The largest number of steps of code that should have ended.
 _LONGEST: Final = 2_000
-# Breakpoints that one instruction may take.
+# The largest number of breakpoints of one instruction.
 _TRAPS: Final = 100
-# Blocks of code whose sizes are remembered: patching forgets them, and few are needed.
+# The number of blocks whose sizes are remembered: patching forgets them, and few are needed.
 _BLOCKS: Final = 256
 _SIGSEGV: Final = 11
 _PID: Final = 100
@@ -46,7 +46,7 @@ class Ending(NamedTuple):
     """Signal, code, address."""
     system_call: bool = False
     traps: int = 1
-    """How many breakpoints a patched instruction took, where that is none, or too many."""
+    """The number of breakpoints of a patched instruction, if that is 0 or too large."""
 
     def __str__(self) -> str:
         if not self.traps:
@@ -60,11 +60,11 @@ class Ending(NamedTuple):
 
 
 class _EndlessError(Exception):
-    """A breakpoint was taken again and again."""
+    """A breakpoint was taken too often."""
 
 
 class Stretch(NamedTuple):
-    """A stretch of a program's code."""
+    """A range of a program's code."""
 
     address: int
     data: bytes
@@ -73,8 +73,7 @@ class Stretch(NamedTuple):
 class TrialCpu:
     """One CPU and its process.
 
-    `stepping` says that it executes instructions as they are, one by one; else it runs what has
-    been patched.
+    `stepping`: it executes plain instructions, one by one; else it runs patched code.
     """
 
     def __init__(
@@ -143,7 +142,7 @@ class TrialCpu:
     # -- states
 
     def clean(self) -> None:
-        """Put the pages back as they were."""
+        """Restore the pages."""
         ctypes.memmove(self.memory, self._pristine, KINDS * PAGE)
 
     def is_clean(self) -> bool:
@@ -176,7 +175,7 @@ class TrialCpu:
             at += size
 
     def load_numbered(self, states: Sequence[State], number: int) -> None:
-        """Put a state into the registers; what it comes to is kept, if it is of the pool."""
+        """Load a state into the registers; store the image if the state is in the pool."""
         if number >= POOL:
             self.load(states[number])
             return
@@ -190,7 +189,7 @@ class TrialCpu:
     def same_registers(self, other: TrialCpu, *, called: bool = False) -> bool:
         """Return whether two CPUs have the same registers, flags and vectors.
 
-        `called`: after a system call, which says in a register where it was made.
+        `called`: after a system call, which leaves the address of its caller in a register.
         """
         if called and self.clobbered_by_calls:
             for cpu in (self, other):
@@ -206,8 +205,8 @@ class TrialCpu:
     def execute(self, address: int, *, repeats: bool = False) -> Ending:
         """Execute the instruction at an address, and return how it ended.
 
-        What is patched runs until one instruction is counted.  One that `repeats` is stepped until
-        it is over.
+        Patched code runs until one instruction is counted.  One that `repeats` is stepped until it
+        has ended.
         """
         engine, kernel = self.engine, self.kernel
         engine.pc = address
@@ -225,13 +224,13 @@ class TrialCpu:
         called = kernel.trapping.take_call()
         pc = engine.pc
         if fault is None and not self.stepping and self._in_scratch(pc):
-            # A copy that ends its block, such as a system call: on to what leads back.
+            # A copy that ends its block, such as a system call: continue with the way back.
             fault = self._step_until(lambda pc: not self._in_scratch(pc))
             pc = engine.pc
         if fault is None:
             return Ending(pc, None, called)
         if fault.address == pc != address and fault.number == _SIGSEGV:
-            return Ending(pc)  # done: it is the next one that cannot be fetched
+            return Ending(pc)  # done: it is the next instruction that cannot be fetched
         return Ending(pc, (fault.number, fault.code, fault.address or 0))
 
     def _run_one(self) -> SignalInfo | None:
@@ -259,7 +258,7 @@ class TrialCpu:
         return area is not None and area.backing is None
 
     def _step_until(self, over: Callable[[int], bool]) -> SignalInfo | None:
-        """Step to where a pc is that will do, or to a fault."""
+        """Step until the pc passes a test, or to a fault."""
         fault = None
         for _ in range(_LONGEST):
             fault = self.kernel.trapping.advance(self.thread, self.engine.step)
@@ -272,7 +271,7 @@ class TrialCpu:
         return bytes(self._registers)
 
     def flags(self) -> int:
-        """Return the flags; 0 where there are none."""
+        """Return the flags; 0 if the ISA has none."""
         return self.engine.read_register(self._flags) if self._flags else 0
 
     def vectors(self) -> list[bytes]:

@@ -1,7 +1,7 @@
 """The cause of a difference between two runs.
 
-The sites are bisected to the first one that makes the difference, and two runs are followed,
-instruction by instruction, to where they part.
+The sites are bisected to the first one that causes the difference, and two runs are compared,
+instruction by instruction, to the point where they diverge.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def bisect(sites: Sequence[CheckSite], differs: Callable[[Sequence[CheckSite]], 
 
 
 def explain(spec: RunSpec, rules: Rules, culprit: CheckSite, syntax: Syntax) -> str:
-    """Name a site, and the first instruction whose effect differs once the site is patched."""
+    """Name a site, and the first instruction whose effect differs when the site is patched."""
     found = disassembly.first(spec.subject.isa.capstone, culprit.code, culprit.address, syntax)
     text = f"{culprit.name} ({found.text if found else disassembly.NO_INSTRUCTION})"
     trace: list[tuple[int, bytes]] = []

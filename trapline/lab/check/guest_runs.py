@@ -28,7 +28,7 @@ from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.subject import Subject
 
-# Virtual time after which a run is stopped, and compared as far as it came.
+# Virtual time after which a run is stopped, and compared up to there.
 LONGEST_RUN: Final = 120 * NANOSECONDS
 
 
@@ -37,7 +37,7 @@ class RunSpec:
     """The program or boot to run."""
 
     subject: Subject
-    """The program whose sites are patched; its `kind` says by which provider."""
+    """The program whose sites are patched; its `kind` is the provider."""
     arguments: tuple[str, ...] = ()
     root: Path | None = None
     program: str = ""
@@ -70,11 +70,11 @@ class GuestRun(Protocol):
 
     @property
     def fired(self) -> int:
-        """How often a probe was hit."""
+        """The number of hits of probes."""
         ...
 
     def prepare(self) -> None:
-        """Let it come to where it may be patched."""
+        """Run it to the point where it may be patched."""
         ...
 
     def patch(self, sites: Sequence[CheckSite]) -> None:
@@ -86,7 +86,7 @@ class GuestRun(Protocol):
         ...
 
     def in_program(self, pc: int) -> bool:
-        """Return whether a pc is outside of code that a provider made."""
+        """Return whether a pc is outside the code of providers."""
         ...
 
     def locate(self, pc: int) -> Location | None:
@@ -115,14 +115,14 @@ class LinuxRun(LinuxObserver):
 
     @property
     def fired(self) -> int:
-        """How often a probe was hit."""
+        """The number of hits of probes."""
         return self._listener.fired
 
     def prepare(self) -> None:
         """Do nothing: the program is at its first instruction."""
 
     def patch(self, sites: Sequence[CheckSite]) -> None:
-        """Put probes at sites; what is refused stays as it is."""
+        """Put probes at sites; a refused site is not changed."""
         loaded = next(one for one in self._guest.objects.of(self._process) if one.file is self._process.executable)
         if self._provider == "pid":
             framework = self._listener
@@ -156,7 +156,7 @@ class LinuxRun(LinuxObserver):
         return Ended(bytes(self._output), status, self.engine.instructions, self._memory)
 
     def exited(self, process: Process) -> None:
-        """Look at what is in the program's memory."""
+        """Compute the checksum of the program's memory."""
         if process is self._process:
             for area in process.space.areas:
                 if Access.WRITE in area.access and not area.shared:
@@ -198,7 +198,7 @@ class KernelRun:
 
     @property
     def fired(self) -> int:
-        """How often a probe was hit."""
+        """The number of hits of probes."""
         return self._listener.fired
 
     def prepare(self) -> None:
@@ -226,7 +226,7 @@ class KernelRun:
         except GuestError as error:
             status = str(error)
         self._patcher.restore_all()
-        # On the guest's own path the trap frames of probes stay behind on the stacks.
+        # On the guest's own path the trap frames of probes remain on the stacks.
         memory = zlib.crc32(self.engine.memory.ram) if self._spec.trap_path is TrapPath.HOST else 0
         return Ended(bytes(self._output), status, self.engine.instructions, memory)
 
@@ -235,7 +235,7 @@ class KernelRun:
         return self._guest.locate(pc)
 
     def in_program(self, pc: int) -> bool:
-        """Return True: every pc is the kernel's, or its programs'."""
+        """Return True: every pc is in the kernel or in its programs."""
         del pc
         return True
 

@@ -1,9 +1,9 @@
 """Checks of kernel sites on the guest's own trap path, in a booted kernel.
 
 Two kernels are booted alike.  One executes the instruction; the other takes the breakpoint as an
-exception, saves a trap frame, asks `dtrace_invop`, emulates the instruction in its own assembly,
-and returns.  The stack pointer has to point into a stack, or the kernel does not survive its own
-vector; everything else is as awkward as on the host path.
+exception, saves a trap frame, calls `dtrace_invop`, emulates the instruction in its own assembly,
+and returns.  The stack pointer must point into a stack, because the kernel's vector uses it;
+everything else is as awkward as on the host path.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State, general_registers, pool
 from trapline.lab.check.subject import Subject
 
-# Instructions that the vector, the stub and the return may take.
+# The largest number of instructions of the vector, the stub and the return.
 _STEPS: Final = 4_000
 _RAM: Final = 32 << 20
 # Bytes from the top of the stack to the stack pointers of states.
 _DEPTH: Final = 1_024
-# Bytes of stack below the stack pointers that hold something before the instruction.
+# Size of the stack below the stack pointers that has a content before the instruction.
 _WINDOW: Final = 512
 # Stands for a frame pointer near the stack pointer.
 _NEAR: Final = 1
@@ -85,7 +85,7 @@ class KernelPathChecker:
         self._patched.engine.stop()
 
     def _stack_pointer(self) -> int:
-        """Return about where on process 1's kernel stack the states have their stack pointers."""
+        """Return the approximate place of the states' stack pointers on process 1's kernel stack."""
         sp = self._plain.engine.read_register(self._isa.registers.sp)
         return sp - _DEPTH & ~0xFF
 
@@ -185,13 +185,13 @@ class KernelPathChecker:
         word = self._isa.word
         for at in range(0, len(self._stack), word):
             before_word, after_word = (stack[at : at + word] for stack in stacks)
-            # Below that the trap frame was: what the instruction did not write is nobody's.
+            # The trap frame was below that: bytes that the instruction did not write have no meaning.
             written = start + at >= owned or before_word != self._stack[at : at + word]
             if written and before_word != after_word:
                 yield Difference(f"[sp{start + at - owned:+#x}]", before_word[::-1].hex(), after_word[::-1].hex())
 
     def _smallest(self, site: CheckSite, state: State, found: tuple[Difference, ...]) -> Divergence:
-        """Make the state as small as still shows a difference."""
+        """Reduce the state as long as it shows a difference."""
         keep = {self._isa.registers.sp, self._isa.registers.fp}
         for name, value in state.registers.items():
             if value and name not in keep:
@@ -212,8 +212,8 @@ class KernelPathChecker:
 def _survivable(isa_name: str) -> tuple[State, ...]:
     """Return the states of the pool with stack pointers that a kernel's vector can use.
 
-    The stack pointer is an offset from where the stacks are; the frame pointer is near it in every
-    other state.
+    The stack pointer is an offset from the place of the stacks; in every second state the frame
+    pointer is near it.
     """
     isa = ISAS[isa_name]
     kept = isa.traps.kept

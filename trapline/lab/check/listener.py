@@ -1,4 +1,4 @@
-"""Takes the place of the framework while providers are checked: firings are only counted."""
+"""A substitute for the framework while providers are checked: it only counts firings."""
 
 # ruff: noqa: ARG002  (the contract passes more than is needed)
 
@@ -22,11 +22,11 @@ class Listener(Framework):
 
     @property
     def fired(self) -> int:
-        """How often any of them did."""
+        """The number of all firings."""
         return self.hits.total()
 
     def by_name(self) -> Counter[str]:
-        """Return how often the probes of each name fired."""
+        """Return the number of firings of the probes of each name."""
         found: Counter[str] = Counter()
         for number, count in self.hits.items():
             found[self.created[number - 1][0]] += count
@@ -36,7 +36,7 @@ class Listener(Framework):
         """Take a provider."""
 
     def unregister(self, provider: Provider) -> None:
-        """Let a provider go."""
+        """Remove a provider."""
 
     def probe_create(self, provider: Provider, module: str, function: str, name: str, aframes: int, arg: Any) -> int:
         """Take a probe."""
@@ -44,11 +44,11 @@ class Listener(Framework):
         return len(self.created)
 
     def probe_lookup(self, provider: Provider, module: str, function: str, name: str) -> int:
-        """Return 0: no probe is looked for."""
+        """Return 0: no provider needs this."""
         return 0
 
     def probe_arg(self, provider: Provider, probe_id: int) -> Any:
-        """Return what the provider keeps with a probe."""
+        """Return the provider's data of a probe."""
         return self.created[probe_id - 1][1]
 
     def native_runs(self, probe_id: int) -> int:

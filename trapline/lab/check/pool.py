@@ -16,19 +16,19 @@ from typing import Final
 from trapline.lab.check.work import Done, Spec, Unit, crashed, work
 
 MakeExecutor = Callable[[], Executor]
-# Units that wait for each worker.
+# The number of queued units for each worker.
 _AHEAD: Final = 2
 
 
 def local(jobs: int) -> MakeExecutor:
-    """Return what makes an executor of `jobs` processes of this machine."""
+    """Return a function that makes an executor of `jobs` processes of this machine."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([work.__module__])  # a worker that takes another's place is there at once
+    context.set_forkserver_preload([work.__module__])  # a worker that replaces another one starts at once
     return lambda: ProcessPoolExecutor(jobs, mp_context=context)
 
 
 class Crew:
-    """Does units on executors that `make` makes: one, and another whenever one has broken."""
+    """Does units on an executor of `make`, and on a new one whenever one has broken."""
 
     def __init__(self, make: MakeExecutor, jobs: int) -> None:
         self._make = make
@@ -46,7 +46,7 @@ class Crew:
             process.terminate()
 
     def run(self, spec: Spec, units: Iterable[Unit]) -> Iterator[Done]:
-        """Do all units, and yield what was found as it comes."""
+        """Do all units, and yield the results as they arrive."""
         waiting = deque(units)
         under_way = self._under_way
         while waiting or under_way:
@@ -55,7 +55,7 @@ class Crew:
                 while waiting and len(under_way) < self._ahead:
                     under_way[self._executor.submit(work, spec, waiting[0])] = waiting[0]
                     waiting.popleft()
-            except RuntimeError:  # broken, or shut down by somebody
+            except RuntimeError:  # broken, or shut down by other code
                 suspects = list(under_way.values())
             for future in wait(under_way, return_when=FIRST_COMPLETED).done if not suspects else ():
                 unit = under_way.pop(future)

@@ -1,8 +1,7 @@
 """Probers: they probe a site during a check with the provider's own code.
 
 For each site a prober returns the rule that refuses it, or the ways in which its displaced
-instruction can be executed.  Each way is put in place, tried in a number of states, and taken out
-again.
+instruction can be executed.  Each way is installed, tried in a number of states, and removed again.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Way(NamedTuple):
     enter: Apply
     """Puts the probe in place."""
     leave: Apply
-    """Takes it out."""
+    """Removes the probe."""
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
@@ -51,7 +50,7 @@ class Way(NamedTuple):
 
 
 class NoProbe(NamedTuple):
-    """No probe may go there."""
+    """No probe is allowed there."""
 
     rule: str
 
@@ -65,7 +64,7 @@ class Treated(NamedTuple):
 
 
 class Prober(Protocol):
-    """One provider on a CPU that runs what is patched."""
+    """One provider on a CPU that runs patched code."""
 
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""
@@ -165,7 +164,7 @@ class KernelCode(ProcessCode):
 
 
 class FbtProber:
-    """FBT: the emulator handles the trap; the plan is carried out natively, and by Python."""
+    """FBT: the emulator handles the trap; the plan is carried out by machine code, and by Python."""
 
     def __init__(self, cpu: TrialCpu, module: Module, rules: Rules) -> None:
         listener = CountingListener()

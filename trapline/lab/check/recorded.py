@@ -1,4 +1,4 @@
-"""States met in a real run: when it reaches a site, the instruction is tried in that state.
+"""States of a real run: when it reaches a site, the instruction is tried in that state.
 
 The run's registers are copied into the two CPUs, which borrow its memory page by page; neither the
 run nor its memory changes.  Nothing is stored, so a run of any length can be checked.
@@ -31,7 +31,7 @@ from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State, general_registers
 
-# How often a site is tried: the first times that the run reaches it.
+# The number of times that a site is tried: the first times that the run reaches it.
 HITS: Final = 2
 
 
@@ -39,7 +39,7 @@ class RecordedChecker(SiteChecker):
     """Checks one site in one state, in all ways."""
 
     def check_in(self, site: CheckSite, state: State) -> SiteResult:
-        """Check a site in a state, and forget the memory, which was of this moment."""
+        """Check a site in a state, and forget the memory, which was valid only at this moment."""
         self._pool = (state,)
         result = self.check(site)
         self._plain.clean()
@@ -87,7 +87,7 @@ class _Visits:
         self._results: dict[int, SiteResult] = {}
 
     def hit(self, number: int, engine: Engine, vectors: Sequence[memoryview]) -> None:
-        """Try a site in the state that a run is in."""
+        """Try a site in the current state of a run."""
         self._hits[number] += 1
         if self._hits[number] <= HITS:
             found = self._checker.check_in(self.moved[number], _state(engine, self._isa, vectors))
@@ -103,7 +103,7 @@ class _Visits:
 
 
 def check_recorded(spec: RunSpec, rules: Rules) -> list[SiteResult]:
-    """Run a program, or boot the kernel guest, and check the sites it reaches.
+    """Run a program, or boot the kernel guest, and check the sites that it reaches.
 
     Raises `GuestError`.
     """
@@ -152,7 +152,7 @@ def _in_kernel(spec: RunSpec, rules: Rules) -> list[SiteResult]:
     numbers = {site.address: number for number, site in enumerate(visits.sites)}
 
     def hit(_probe: int) -> None:
-        visits.hit(numbers[guest.engine.pc], guest.engine, ())  # a kernel has nothing in its vectors
+        visits.hit(numbers[guest.engine.pc], guest.engine, ())  # a kernel does not use vector registers
 
     framework = _Tap(hit)
     provider = fbt.FBT(framework, guest.patcher, guest.traps, isa)
@@ -174,7 +174,7 @@ def _state(engine: Engine, isa: Isa, vectors: Sequence[memoryview]) -> State:
 
 
 def _together(before: SiteResult | None, now: SiteResult) -> SiteResult:
-    """Return what is known of a site after another state."""
+    """Return a site's combined result after another state."""
     if before is None:
         return now
     outcome = before.outcome if before.outcome is not Outcome.AGREED else now.outcome

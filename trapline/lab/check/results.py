@@ -1,7 +1,7 @@
-"""The results of a check in an SQLite file, so that a killed run goes on where it stopped.
+"""The results of a check in an SQLite file, so that a killed run can be continued.
 
-A unit of work (a stretch of sites, a whole run, a chunk of encodings) is recorded together with its
-results, in one transaction: nothing is counted twice, and nothing that was not finished counts.
+A unit of work (a range of sites, a whole run, a chunk of encodings) is recorded together with its
+results, in one transaction: nothing is counted twice, and unfinished units are not counted.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ class RunResult:
     """A whole program or boot, run plain and with all its sites patched."""
 
     name: str
-    """What was run."""
+    """The name of the program."""
     same: bool
     instructions: int
-    """Of the plain run."""
+    """Number of instructions of the plain run."""
     fired: int
-    """How often a probe was hit."""
+    """The number of hits of probes."""
     differences: tuple[str, ...] = ()
-    """What differs: output, exit status, instructions, memory."""
+    """The differences: output, exit status, instructions, memory."""
     culprit: str = ""
-    """The first site that makes the difference, and the first instruction that differs."""
+    """The first site that causes the difference, and the first instruction that differs."""
     status: str = ""
-    """How the plain run ended."""
+    """The ending of the plain run."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Tally:
     """The results, counted."""
 
     spec: dict[str, Any]
-    """What was checked, by option name: program, isa, provider, states, ..."""
+    """The specification of the check, by option name: program, isa, provider, states, ..."""
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     files: dict[tuple[str, str], Counter[Outcome]] = field(default_factory=dict)
     """(file, provider) -> the outcomes there."""
@@ -70,21 +70,22 @@ class Tally:
     refusals: Counter[str] = field(default_factory=Counter)
     """Rule -> sites that it refuses."""
     trouble: list[tuple[str, str, SiteResult]] = field(default_factory=list)
-    """(file, provider, site) of whatever diverged or crashed."""
+    """(file, provider, site) of every divergence and crash."""
     runs: list[RunResult] = field(default_factory=list)
     encodings: list[dict[str, Any]] = field(default_factory=list)
     """Summaries of encodings checks: {isa, provider, encodings, classes, disagreements, unreached,
     ...}."""
     seconds: float = 0.0
-    """Wall time of this run; what was found earlier took its own."""
+    """Wall time of this run, without that of earlier runs."""
     omitted: tuple[str, ...] = ()
-    """What the check left out, a sentence each."""
+    """The omitted parts of the check, a sentence each."""
     syntax: Syntax = Syntax.INTEL
     """How reports write instructions."""
     fresh: int = 0
     """Site-states that this run itself compared."""
     executed: Counter[str] = field(default_factory=Counter)
-    """How many this run tried by machine code, and how many by Python (`SiteChecker.executed`)."""
+    """The number of states that this run tried by machine code, and by Python
+    (`SiteChecker.executed`)."""
 
     @property
     def sites(self) -> int:
@@ -93,7 +94,7 @@ class Tally:
 
     @property
     def empty(self) -> bool:
-        """Return whether nothing was compared: then nothing is known."""
+        """Return whether nothing was compared, so that there is no verdict."""
         return not (self.sites or self.runs or self.encodings)
 
     @property
@@ -109,7 +110,7 @@ class Tally:
 class Results:
     """The file; `path` ":memory:" for a temporary one.
 
-    `spec` says what is checked: a file that holds results of something else is refused.  Raises
+    `spec` is the specification of the check: a file with results of another one is refused.  Raises
     `ResultsError`.
     """
 
@@ -140,7 +141,7 @@ class Results:
         return {name for (name,) in self._database.execute("SELECT name FROM unit")}
 
     def add(self, unit: str, data: dict[str, Any], sites: Iterable[tuple[str, str, SiteResult]] = ()) -> None:
-        """Record a unit with what was found in it: (file, provider, result) of each site.
+        """Record a unit with its results: (file, provider, result) of each site.
 
         A result that is recorded already stays: another process has done the same check at the same
         time.
@@ -174,7 +175,7 @@ class Results:
                 yield found["encodings"], found["chunk"]
 
     def tally(self) -> Tally:
-        """Count everything there is."""
+        """Count all results."""
         tally = Tally(self.spec)
         with closing(self._database.cursor()) as cursor:
             for (data,) in cursor.execute("SELECT data FROM unit ORDER BY name"):

@@ -6,11 +6,11 @@ names a Python object, which may be
 
 * a `providers.fasttrap.port.Port`, `providers.uprobes.port.Port` or `providers.fbt.port.Port`: an
   ISA's part of a provider;
-* an `emu.displaced.DisplacedTable`: what FBT's stub does with displaced instructions;
-* a subclass of `emu.patcher.Patcher`: what writes the breakpoints;
+* an `emu.displaced.DisplacedTable`: the decisions of FBT's stub;
+* a subclass of `emu.patcher.Patcher`, which writes the breakpoints;
 * a `Rules`, with several of these.
 
-Anything else that can be called without arguments is called, and its answer taken.
+Another object that can be called without arguments is called, and its result is used.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Rules:
     displaced: DisplacedTable | None = None
     patcher: Callable[[CodeMemory], Patcher] = Patcher
     fidelity: Fidelity = Fidelity.EXACT
-    """What the package's own rules, and the providers, keep of the real systems' quirks."""
+    """The fidelity of the package's own rules, and of the providers."""
 
 
 # Type of an object -> the part of the rules that it is.
@@ -62,7 +62,7 @@ _FIELDS: Final[tuple[tuple[type, str], ...]] = (
 
 
 def as_rules(thing: Any) -> Rules:
-    """Return the rules that an object stands for.  Raises `RulesError`."""
+    """Return the rules of an object.  Raises `RulesError`."""
     if isinstance(thing, Rules):
         return thing
     for kind, field in _FIELDS:
@@ -87,7 +87,7 @@ _OWN: Final[dict[str, Mapping[str, object]]] = {
 
 
 def _pieces(part: Any) -> set[int]:
-    """Return the identities of what a port or a table is made of: its functions, or its rows."""
+    """Return the identities of the parts of a port or a table: its functions, or its rows."""
     if isinstance(part, DisplacedTable):
         return {id(row) for row in part.rows}
     return {id(value) for value in (getattr(part, one.name) for one in fields(part)) if callable(value)}

@@ -2,7 +2,7 @@
 
 A program, or a boot of the kernel guest, runs plain and with every site patched.  Its output, exit
 status, number of instructions and memory at the end must be the same.  If they are not, the cause
-is looked for (`trapline.lab.check.following`).
+is searched (`trapline.lab.check.following`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trapline.lab.check.site import CheckSite
 
 
 def run_check(spec: RunSpec, rules: Rules, syntax: Syntax = Syntax.INTEL) -> RunResult:
-    """Run plain and patched, and compare; if they differ, look for the cause.
+    """Run plain and patched, and compare; if they differ, search for the cause.
 
     Raises `GuestError`.
     """
@@ -50,7 +50,7 @@ def run_check(spec: RunSpec, rules: Rules, syntax: Syntax = Syntax.INTEL) -> Run
 
 
 def differences(plain: Ended, patched: Ended, spec: RunSpec) -> Iterator[str]:
-    """Yield what differs between two runs."""
+    """Yield the differences between two runs."""
     if plain.output != patched.output:
         pairs = enumerate(zip(plain.output, patched.output, strict=False))
         shorter = min(len(plain.output), len(patched.output))
@@ -63,5 +63,5 @@ def differences(plain: Ended, patched: Ended, spec: RunSpec) -> Iterator[str]:
 
 
 def as_data(result: RunResult) -> dict[str, Any]:
-    """Return a result as JSON has it."""
+    """Return a result as data for JSON."""
     return asdict(result)

@@ -14,15 +14,15 @@ class CheckSite(NamedTuple):
     function: str = ""
     """The function it is in; "": unknown."""
     start: int = 0
-    """Where that function begins; 0: unknown."""
+    """The start of that function; 0: unknown."""
     probe: str = ""
-    """entry or return, where it is one."""
+    """"entry" or "return", if it is one of these."""
 
     def moved(self, bias: int) -> CheckSite:
-        """Return the same place in a program that is `bias` bytes from where its file has it."""
+        """Return the same place in a program that is `bias` bytes from the address in its file."""
         return self._replace(address=self.address + bias, start=self.start and self.start + bias)
 
     @property
     def name(self) -> str:
-        """What people call it: function+offset, or its address."""
+        """Its name for users: function+offset, or its address."""
         return f"{self.function}+{self.address - self.start:#x}" if self.function else f"{self.address:#x}"

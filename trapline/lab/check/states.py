@@ -1,7 +1,7 @@
-"""The states that an instruction is tried in: awkward registers, flags and vectors.
+"""The states in which an instruction is tried: awkward registers, flags and vectors.
 
-States are made once, in a fixed order, and each site takes a stretch of them that depends on its
-address; so a site meets the same states in every run, and a program's sites together meet them all.
+States are made once, in a fixed order, and each site uses a range of them that depends on its
+address; so a site has the same states in every run, and a program's sites together use all of them.
 Memory is not part of them: every address is valid (`trapline.lab.check.aliased`).
 """
 
@@ -18,15 +18,15 @@ from emu.isa import ISAS
 from emu.isa.base import Isa
 from emu.words import WORD_MASK
 
-# How many states there are.
+# The number of states.
 POOL: Final = 320
-# Unicorn takes an access to the last page of the address space for one to an empty entry of its TLB: loads find zeros,
-# and stores do not fault.  A plan's accesses fault, as a CPU's do; so such states show nothing.
+# Unicorn treats an access to the last page of the address space as a hit of an empty entry of its TLB: loads return
+# zeros, and stores do not fault.  A plan's accesses fault, as on a CPU; so such states have no significance.
 LAST_PAGE: Final = (1 << 64) - PAGE
-# Pages come in kinds, by their number modulo this (`trapline.lab.check.aliased.RIGHTS`).
+# Pages have kinds, by their number modulo this (`trapline.lab.check.aliased.RIGHTS`).
 KINDS: Final = 8
-# Bytes of a word -> where a range begins in which no program is loaded, and how many times the pages of all kinds
-# fit there.
+# Size of a word in bytes -> the start of a range in which no program is loaded, and the number of times that the pages
+# of all kinds fit there.
 _UNUSED: Final = {8: (0x0000_2A00_0000_0000, 1 << 20), 4: (0x4000_0000, 0xC000)}
 _AWKWARD: Final = (
     0, 1, 2, 7, 8, 0x7F, 0x80, 0xFF, 1 << 15, 1 << 31, (1 << 31) - 1, 1 << 32, 1 << 63, (1 << 63) - 1,
@@ -137,7 +137,7 @@ def pool(isa_name: str) -> tuple[State, ...]:
         registers = {name: value & isa.address_mask for name, value in make(isa, draw, names).items()}
         counter = isa.registers.counter
         if counter and kind != "registers apart":
-            # A string instruction is to end some day.
+            # A string instruction must end after a reasonable time.
             registers[counter] = draw.choice((0, 1, 2, 3, 5, 64, registers[counter] if number % 3 == 0 else 7))
         states.append(State(kind, registers, draw.choice(flags), number))
     return tuple(states)
@@ -166,15 +166,15 @@ class States(Sequence[State]):
 
 
 def parts(number: int) -> tuple[int, int]:
-    """Return which states of the pool a state has its registers from, and its flags and vectors."""
+    """Return the states of the pool that give a state its registers, and its flags and vectors."""
     registers = number % POOL
     return registers, (registers + number // POOL) % POOL
 
 
 def chosen(address: int, count: int) -> list[int]:
-    """Return the numbers of the states that a site is tried in: consecutive ones, of all kinds.
+    """Return the numbers of the states for a site: consecutive ones, of all kinds.
 
-    They are different ones, up to `POOL` times `POOL`.
+    They are all different, up to `POOL` times `POOL`.
     """
     first = address * 0x9E37_79B9 >> 7
     return [(first + number) % POOL + number // POOL % POOL * POOL for number in range(count)]

@@ -1,6 +1,6 @@
 """The subject of a check: a program's code, and the sites in it.
 
-Every worker reads the file itself: what travels between processes is its name.
+Every worker reads the file itself: only its name is sent to processes.
 """
 
 from __future__ import annotations
@@ -33,19 +33,20 @@ from trapline.targets import default_provider
 
 PROVIDERS: Final = ("fbt", "pid", "uprobe")
 _LONGEST: Final = 16
-# Bytes of a word -> where programs are checked that may be anywhere: on every ISA of that width there may be one.
+# Size of a word in bytes -> the address at which position-independent programs are checked: it is valid on every ISA of
+# that width.
 _ANYWHERE: Final = {8: 0x15_5555_4000, 4: 0x1555_5000}
-# Near scratch space begins so far after a program: in reach of every relative branch.
+# The distance of near scratch space from a program: in reach of every relative branch.
 _BEYOND: Final = 32 << 20
 
 
 class SubjectError(Exception):
-    """Something that cannot be checked: the message says why, on one line."""
+    """A subject that cannot be checked: the message says why, on one line."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A file, the provider whose probes are tried, and which sites of it are meant."""
+    """A file, the provider whose probes are tried, and the selection of sites."""
 
     path: Path
     isa_name: str | None = None
@@ -55,10 +56,10 @@ class Subject:
     function: str | None = None
     """Only functions whose names match this glob."""
     every_instruction: bool = False
-    """All instructions of the program; else where functions begin and return."""
+    """All instructions of the program; else only the entries and returns of functions."""
 
     def __reduce__(self) -> tuple[type[Subject], tuple[object, ...]]:
-        """Travel by name: every process reads the file itself."""
+        """Pickle only the names: every process reads the file itself."""
         return type(self), (self.path, self.isa_name, self.provider, self.function, self.every_instruction)
 
     @cached_property
@@ -83,15 +84,15 @@ class Subject:
 
     @property
     def bias(self) -> int:
-        """How far from where the file has it a program is checked.
+        """The distance from a program's address in its file to that in the check.
 
-        One that may be anywhere is not left at address 0, where small numbers in registers would
-        point into it: what reads its own code finds the breakpoint there.
+        A position-independent program does not stay at address 0, where small numbers in registers
+        would point into it: code that reads itself would find the breakpoint.
         """
         return _ANYWHERE[self.isa.word] if self.image.kind is ElfKind.SHARED else 0
 
     def code(self, bias: int = 0) -> list[Stretch]:
-        """Return the program's code, `bias` bytes from where the file has it."""
+        """Return the program's code, `bias` bytes from its address in the file."""
         executable = (segment for segment in self.image.segments if segment.flags & SegmentFlag.EXECUTE)
         return [Stretch(segment.vaddr + bias, segment.data) for segment in executable]
 
@@ -140,7 +141,7 @@ class Subject:
         return [one for one in self.image.functions if one.size and (glob is None or fnmatchcase(one.name, glob))]
 
     def _new_module(self) -> Module:
-        """Return the kernel or module, without probes: it keeps which it has."""
+        """Return a new object of the kernel or module, because it stores its probes."""
         glob = self.function
         needed = dependencies(self.image.symbols)
         symbols = self.image.symbols
@@ -180,7 +181,7 @@ class Subject:
             yield CheckSite(symbol.value + offset, data, symbol.name, symbol.value, probe)
 
     def _section(self, section: FileSection) -> Iterator[CheckSite]:
-        """Yield the instructions of a section; decoding begins anew at each function."""
+        """Yield the instructions of a section; decoding starts again at each function."""
         port = fasttrap.PORTS[self.isa.name]
         end = section.address + len(section.data)
         named = {one.value: one.name for one in self.image.functions if section.address <= one.value < end}

@@ -1,7 +1,7 @@
 """Units of work: the orders to a worker process, and its answers.
 
-Everything that travels is small and plain: the specification by names, a unit by numbers, the
-answer as data.
+Everything that is sent between processes is small and plain: the specification by names, a unit by
+numbers, the answer as data.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from trapline.lab.check.runs import as_data, run_check
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.subject import Subject
 
-# Sites of a unit, and how many site-states it has at most, unless it is of one site.
+# The number of sites of a unit, and the largest number of its site-states, unless it has only one site.
 UNIT: Final = 200
 _UNIT_STATES: Final = 400_000
 
 
 @dataclass(frozen=True, slots=True)
 class EncodingsSpec:
-    """An ISA's encodings, each held against the decode tables."""
+    """An ISA's encodings, each of which is compared with the decode tables."""
 
     isa: str
     provider: str = ""
-    """Whose table is judged; "": all."""
+    """The provider whose table is judged; "": all."""
     sample: int | None = None
-    """The number of encodings that are checked; None: all there are."""
+    """The number of encodings that are checked; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Spec:
     syntax: Syntax = Syntax.INTEL
     """How reports write instructions."""
     omitted: tuple[str, ...] = ()
-    """What the check leaves out, a sentence each."""
+    """The omitted parts of the check, a sentence each."""
 
     def all_rules(self) -> Rules:
         """Return the rules.  Raises `RulesError`."""
@@ -78,19 +78,19 @@ class Spec:
 
 
 class Unit(NamedTuple):
-    """A stretch of work."""
+    """A unit of work."""
 
     kind: str
     """A key of `WORK`."""
     number: int
-    """Which of the specification's subjects, runs, or encodings."""
+    """Index among the specification's subjects, runs, or encodings."""
     first: int = 0
     last: int = 1
     """Sites, or chunks of encodings, [first, last)."""
 
     @property
     def name(self) -> str:
-        """What it is recorded as."""
+        """Its name in the results."""
         return f"{self.kind} {self.number} {self.first:08}-{self.last:08}"
 
     @property
@@ -99,7 +99,7 @@ class Unit(NamedTuple):
         return self.kind in {"run", "recorded"}
 
     def halves(self) -> tuple[Unit, Unit] | None:
-        """Return two units that are this one, None if it is of one site."""
+        """Return the two halves of this unit, None if it has only one site."""
         middle = (self.first + self.last) // 2
         if middle == self.first:
             return None
@@ -107,7 +107,7 @@ class Unit(NamedTuple):
 
 
 class Done(NamedTuple):
-    """A unit that is done, and what was found."""
+    """A finished unit, and its results."""
 
     unit: Unit
     data: dict[str, Any]
@@ -144,7 +144,7 @@ def _check_kernel_path(spec: Spec, unit: Unit) -> Done:
 
 
 def _each(spec: Spec, unit: Unit, checker: Any, provider: str) -> Done:
-    """Check each site of a unit; a checker that fails is made anew."""
+    """Check each site of a unit; a checker that fails is replaced by a new one."""
     subject = spec.subjects[unit.number]
     path = str(subject.path)
     found = []
@@ -187,7 +187,7 @@ def _encodings(spec: Spec, unit: Unit) -> Done:
     return Done(unit, {"chunk": encodings.classify(chunk).to_json(), "encodings": unit.number}, [])
 
 
-# Kind of unit -> how it is done.
+# Kind of unit -> the function that does it.
 WORK: Final = {
     "sites": _check_sites,
     "guest": _check_kernel_path,
@@ -198,7 +198,7 @@ WORK: Final = {
 
 
 def work(spec: Spec, unit: Unit) -> Done:
-    """Do a unit, in whatever process this is."""
+    """Do a unit, in any process."""
     return WORK[unit.kind](spec, unit)
 
 
@@ -236,14 +236,14 @@ def units(spec: Spec) -> list[Unit]:
 
 
 def size(spec: Spec, unit: Unit) -> int:
-    """Return how much a unit is, in site-states, or in encodings; 0 for a whole run."""
+    """Return the size of a unit in site-states, or in encodings; 0 for a whole run."""
     if unit.kind == "encodings":
         return _chunks(spec.encodings[unit.number], spec.rules)[unit.first].count
     return 0 if unit.whole else spec.states * (unit.last - unit.first)
 
 
 def verdicts(spec: Spec, chunks: Iterable[tuple[int, str]]) -> list[dict[str, Any]]:
-    """Judge the tables by the chunks that are done: (number in the specification, result)."""
+    """Judge the tables by the finished chunks: (number in the specification, result)."""
     done: dict[int, list[encodings.ChunkResult]] = {number: [] for number in range(len(spec.encodings))}
     for number, text in chunks:
         done[number].append(encodings.ChunkResult.from_json(text))

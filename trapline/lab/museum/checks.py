@@ -1,7 +1,7 @@
 """The checks of the museum, which show a difference.
 
-One instruction is tried in many states; or a function is run with a probe in it; or with all that
-FBT has for it.
+One instruction is tried in many states; or a function is run with a probe in it; or with all of
+FBT's probes for it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State
 from trapline.lab.museum.exhibit import Exhibit, Showing
 
-# Where an exhibit's code is; the first of eight pages (`trapline.lab.check.aliased.RIGHTS`).
+# The address of an exhibit's code; the first of eight pages (`trapline.lab.check.aliased.RIGHTS`).
 ADDRESS: Final = 0x40_0000
 _NEAR: Final = ADDRESS + (32 << 20)
 _LONGEST: Final = 16
-# Where functions return to: there is nothing to execute.
+# The return address of functions: it has no code.
 _RETURN: Final = 0x0000_2A00_0000_7000
 _STACK: Final = 0x0000_2A00_0000_2800
 _NAME: Final = "exhibit"
@@ -94,7 +94,7 @@ class InRun:
     arguments: tuple[int, ...] = ()
     offset: int = 0
     limit: int = 10_000
-    """Instructions after which it is left: it would not end."""
+    """The number of instructions after which it is aborted, because it would not end."""
 
     def verdict(self, exhibit: Exhibit, rules: Rules) -> Showing:
         """Compare."""
@@ -107,7 +107,7 @@ class InRun:
         hits = 0
 
         def hit(_address: int, _frame: Frame, _extra: int) -> int:
-            """Lose the reservation, as exceptions do; leave the breakpoint to its owner."""
+            """Clear the reservation, as exceptions do; leave the breakpoint to its owner."""
             nonlocal hits
             hits += 1
             cpu.engine.lose_reservation()
@@ -153,12 +153,12 @@ def _place(pc: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class InFbt:
-    """A function called without probes, and with all of FBT's, which fire as `fires` says."""
+    """A function called without probes, and with all of FBT's; `fires` says how they must fire."""
 
     arguments: tuple[int, ...] = ()
     fires: tuple[tuple[str, int], ...] = (("entry", 1), ("return", 1))
     limit: int = 10_000
-    """Instructions after which it is left: it would not end."""
+    """The number of instructions after which it is aborted, because it would not end."""
 
     def verdict(self, exhibit: Exhibit, rules: Rules) -> Showing:
         """Compare."""
@@ -203,8 +203,8 @@ class InFbt:
 def _leave_to_the_kernel(guest: FunctionGuest, isa: Isa, address: int) -> int:
     """Take a breakpoint that the stub does not emulate.
 
-    AArch64's kernel does not look at the stub's answer (FreeBSD sys/arm64/arm64/trap.c): the
-    breakpoint is hit again.
+    AArch64's kernel ignores the stub's answer (FreeBSD sys/arm64/arm64/trap.c): the breakpoint is
+    hit again.
     """
     if not isa.traps.repeats_unclaimed:
         raise FunctionFaultError("a breakpoint that no probe claims", address)

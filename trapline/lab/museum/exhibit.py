@@ -1,4 +1,4 @@
-"""Exhibits of the museum: a bug, the code that shows it, and the rule that had it."""
+"""Exhibits of the museum: a bug, the code that shows it, and the rule with the bug."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ class Showing(NamedTuple):
     """The result of running an exhibit's code under some rules."""
 
     agrees: bool
-    """Whether the probed code does what it does without probes, and the probes fire as they
-    should."""
+    """Whether the probed code behaves as without probes, and the probes fire as they should."""
     lines: tuple[str, ...]
-    """The difference, or what agreed."""
+    """The differences, or the equal results."""
 
 
 class ExhibitCheck(Protocol):
@@ -36,22 +35,22 @@ class Exhibit:
     path: str
     """The module's file: it names the exhibit."""
     text: str
-    """The module's docstring: a line that says what went wrong, and the story."""
+    """The module's docstring: one line about the bug, and the story."""
     system: str
-    """Who had the bug, and when."""
+    """The system that had the bug, and the time."""
     references: tuple[str, ...]
     """Public pages about it."""
     isa_name: str
     provider: str
     """fbt, pid or uprobe: the part of the package that has the rule in question."""
     code: bytes
-    """One function of a few instructions."""
+    """The bytes of one function of a few instructions."""
     old: Rules
     """The package's rules with the wrong one in its place."""
     was: str
-    """What the old rule decides."""
+    """The decision of the old rule."""
     now: str
-    """What the right one decides."""
+    """The decision of the correct rule."""
     check: ExhibitCheck
 
     @property
@@ -61,7 +60,7 @@ class Exhibit:
 
     @property
     def title(self) -> str:
-        """What went wrong, on one line."""
+        """The bug, on one line."""
         return self.text.partition("\n")[0].strip()
 
     @property

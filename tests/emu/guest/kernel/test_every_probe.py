@@ -1,9 +1,9 @@
 """All providers at once, under load; and probes that come and go in any order.
 
-Every probe of every provider of the kernel guest is on while the start-up script runs: the guest
-prints what it prints without, nothing is lost uncounted, and every byte of its text is what it was
-afterwards.  Then the same probes are enabled and disabled ten thousand times in random order, and
-the books are compared with what is in memory.
+Every probe of every provider of the kernel guest is enabled while the start-up script runs: the
+guest prints the same as without probes, every loss is counted, and afterwards every byte of its
+text is restored.  Then the same probes are enabled and disabled ten thousand times in random order,
+and the records are compared with the memory.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, 
 
 ANY = ProbeDescription("", "", "", "")
 TURNS = 10_000
-# Probes that are on at a time, at most.
+# The largest number of probes that are enabled at one time.
 AT_ONCE = 200
 # Providers whose probes the start-up script fires.
 ALWAYS = frozenset({"fbt", "syscall", "proc", "sched", "vfs", "lockstat", "dtmalloc", "priv", "callout_execute"})
 
 
 class Boot:
-    """A booted guest, and what it has printed."""
+    """A booted guest, and its output."""
 
     def __init__(self, isa: str, path: TrapPath = TrapPath.HOST) -> None:
         self.screen = bytearray()
@@ -47,7 +47,7 @@ class Boot:
 
 @cache
 def unprobed(isa: str) -> tuple[bytes, int | None]:
-    """Return what the guest prints, and its exit status, without probes."""
+    """Return the output of the guest, and its exit status, without probes."""
     plain = Boot(isa)
     plain.guest.run(None)
     return bytes(plain.screen), plain.guest.exit_status

@@ -1,4 +1,4 @@
-"""Facts that the teaching kernel's sources and the emulator both hold: they are the same."""
+"""Facts that are both in the teaching kernel's sources and in the emulator: they are the same."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The kernel guest and hostile programs: random system calls, damaged program files.  It goes on."""
+"""The kernel guest survives hostile programs: random system calls, damaged program files."""
 
 from random import Random
 
@@ -42,7 +42,7 @@ def test_random_system_calls_leave_the_kernel_alive(isa, seed):
 def test_damaged_programs_leave_the_kernel_alive(isa, program):
     whole = images.programs(isa)[program]
     files = {f"bin/bad{n}": damage(seeded(n), whole, 8, HEADERS) for n in range(12)}
-    # In the background, because one may loop for ever; the script goes on all the same.
+    # In the background, because one may loop forever; the script continues.
     script = "".join(f"bad{n} &\n" for n in range(12)) + "sleep 0.5\necho still here\n"
     _state, screen = run(isa, script, 2, files)
     assert "still here\n" in screen
@@ -52,6 +52,6 @@ def test_damaged_programs_leave_the_kernel_alive(isa, program):
 def test_damaged_libraries_leave_the_kernel_alive(isa):
     for seed in range(4):
         library = damage(seeded(seed), images.programs(isa)["lib/libc.so.7"], 8, HEADERS)
-        # The shell is linked statically; cat and echo are not: the shell says itself what became of them.
+        # The shell is linked statically; cat and echo are not: the shell itself reports their endings.
         state, _screen = run(isa, "cat /etc/motd\nexit 0\n", 2, {"lib/libc.so.7": library})
         assert state is RunState.FINISHED

@@ -1,4 +1,4 @@
-"""The kernel guest on every ISA: boots, runs programs, keeps time, panics in words."""
+"""The kernel guest on every ISA: it boots, runs programs, keeps time, and panics with a message."""
 
 import pytest
 

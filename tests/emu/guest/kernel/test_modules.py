@@ -83,7 +83,7 @@ def test_kldstat_tells_addresses_sizes_and_modules(isa):
 
 
 class Linker:
-    """What the kernel's linker is to do: FreeBSD's rules for references, in a few lines."""
+    """A model of the kernel's linker: FreeBSD's rules for references, in a few lines."""
 
     def __init__(self):
         self.refs, self.userrefs = {}, {}

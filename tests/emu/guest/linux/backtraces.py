@@ -1,4 +1,4 @@
-"""Stacks of programs as the guest walks them, and as gdb does under qemu-user.
+"""Stacks of programs: those that the guest finds, and those that gdb finds under qemu-user.
 
 A frame is (object's base name, address in the file), so that it does not matter where objects are
 loaded.
@@ -22,7 +22,7 @@ from trapline.machine import linux_machine
 QEMU = {isa: shutil.which(f"qemu-{isa}") for isa in ISAS}
 GDB = shutil.which("gdb-multiarch")
 DEEPEST = 60
-# What programs do by chance they do the same way each time.
+# Environment variables that remove randomness from programs.
 CONSTANT = {**ENVIRONMENT, "PERL_HASH_SEED": "0", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C"}
 
 
@@ -91,7 +91,7 @@ def debian(isa, name):
     return Case(words, function, "libc.so.6", (DEBIAN / isa).resolve(), most=30)
 
 
-# Cases that tell nothing, and why.
+# Cases without significance, with the reasons.
 NOT_COMPARED = {
     ("i386", "signals"): "gdb 13 does not go on from a signal's frame here",
     ("i386", "python"): "qemu-i386 does not run this python",

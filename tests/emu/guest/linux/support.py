@@ -1,4 +1,4 @@
-"""Running Linux programs in a guest, and what they are to print."""
+"""Running Linux programs in a guest, and their expected output."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ CASES = (
 
 @dataclass
 class Ran:
-    """What became of a program."""
+    """The result of a program."""
 
     output: str
     instructions: int
@@ -27,7 +27,7 @@ class Ran:
 
 
 def expected(case, isa):
-    """Return what a case prints, its exit status on the last line."""
+    """Return the expected output of a case, with its exit status on the last line."""
     for name in (f"{case}.{isa}.txt", f"{case}.txt"):
         if (EXPECTED / name).is_file():
             return (EXPECTED / name).read_text()

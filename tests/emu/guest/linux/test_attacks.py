@@ -1,4 +1,4 @@
-"""What a hostile program asks for costs the host no more memory and time than the guest has."""
+"""Requests of hostile programs take no more of the host's memory and time than the guest has."""
 
 import resource
 import struct

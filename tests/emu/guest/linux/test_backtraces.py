@@ -1,4 +1,4 @@
-"""The stacks of programs are those that gdb finds under qemu-user, and known without gdb."""
+"""The stacks of programs are those that gdb finds under qemu-user; saved ones need no gdb."""
 
 import pytest
 

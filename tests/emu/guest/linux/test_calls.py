@@ -1,7 +1,7 @@
-"""System calls do in the guest what they do on Linux, on every ISA.
+"""System calls have the same results in the guest as on Linux, on every ISA.
 
-What each case of `testbins/linux/calls` is to print was written by a run on the hardware's own Linux
-(`testbins/linux/calls/save-expected`).
+The expected output of each case of `testbins/linux/calls` was written by a run on the hardware's
+own Linux (`testbins/linux/calls/save-expected`).
 """
 
 from pathlib import Path

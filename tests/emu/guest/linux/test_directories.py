@@ -1,4 +1,4 @@
-"""Directories that come from the host have as many links as subdirectories ask for."""
+"""Directories from the host have the number of links that follows from their subdirectories."""
 
 from emu.guest.linux.inodes import Directory
 

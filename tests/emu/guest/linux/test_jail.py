@@ -1,4 +1,4 @@
-"""The root is a jail: whatever a program does, it sees and changes nothing of the host beyond it."""
+"""The root is a jail: no program can read or change files of the host outside it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A probed program is the same program: it prints the same, ends the same, and executes as many instructions."""
+"""A probed program has the same output, the same ending, and the same number of instructions."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from providers.fidelity import Fidelity
 from tests.emu.guest.linux.support import CASES, expected, zoo
 
 BOUNDARIES = "pid$target:::entry, pid$target:::return { @ = count(); }"
-# Of each case, functions of which every instruction is probed.
+# For each case, the functions of which every instruction is probed.
 OWN = {
     "recursion": "fib ackermann is_odd is_even",
     "setjmp": "*setjmp* *longjmp*",

@@ -1,4 +1,4 @@
-"""/proc says what is true when it is read, in the form that tools read it in."""
+"""/proc has the current facts when it is read, in the form that tools expect."""
 
 import re
 

@@ -1,6 +1,6 @@
-"""Real programs, static glibc ones of every kind, do in the guest what they do under qemu-user and on the hardware.
+"""Real programs, statically linked with glibc, behave as under qemu-user and on hardware.
 
-What they are to print was made by `testbins/linux/check-expected`, which runs them under qemu-user.
+Their expected output was made by `testbins/linux/check-expected`, which runs them under qemu-user.
 """
 
 import pytest

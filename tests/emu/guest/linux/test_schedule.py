@@ -1,4 +1,4 @@
-"""Who has a turn, and what many threads that wait cost."""
+"""The order of threads, and the cost of many waiting threads."""
 
 import struct
 import time

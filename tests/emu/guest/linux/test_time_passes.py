@@ -1,4 +1,4 @@
-"""Virtual time passes whatever a program does, so that a deadline always comes."""
+"""Virtual time passes whatever a program does, so that a deadline is always reached."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What machine code finds out about the kernel guest by itself is what Python finds."""
+"""Machine code reads the same facts of the kernel guest as Python."""
 
 from __future__ import annotations
 

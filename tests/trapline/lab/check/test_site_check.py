@@ -1,4 +1,4 @@
-"""Sites in awkward states: what is right agrees, what is wrong is caught, and the state is made small."""
+"""Sites in awkward states: correct rules agree, wrong ones are found, and the state is reduced."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ADDRESS = 0x40_0000
 NEAR = 0x100_0000
 STATES = 28
 
-# Instructions that somebody has to think about, by ISA.
+# Instructions that need special care, by ISA.
 SITES = {
     "x86_64": {
         "push rbp": "55",

@@ -1,8 +1,7 @@
-"""Counting: encodings of which our tables and capstone say the same go to the same cell.
+"""Counting: encodings with the same result of the tables and of capstone are in one cell.
 
-A cell's key is the row of each provider and the exemption that applies there, and what capstone
-says.  A few hundred cells hold 2^32 words; whether ours and theirs agree is asked of cells, not of
-words.
+A cell's key is the row of each provider and the exemption that applies there, and capstone's
+result. 2^32 words are in a few hundred cells, so the results are compared for cells, not for words.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from trapline.lab.check.encodings.tables import row_of, tables
 
 ROW_BITS: Final = 6
 EXEMPTION_BITS: Final = 5
-# Of capstone's instruction numbers.
+# Bits of capstone's instruction numbers.
 NUMBER_BITS: Final = 12
 
 
@@ -26,7 +25,7 @@ class Choice(NamedTuple):
 
     row: int
     exemption: int
-    """Index among the provider's exemptions, and one more; 0 for none."""
+    """Index among the provider's exemptions plus one; 0 for none."""
 
 
 class Key(NamedTuple):
@@ -39,12 +38,12 @@ class Key(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Encodings about which the tables and capstone say the same."""
+    """Encodings with the same result of the tables and of capstone."""
 
     key: int
     encodings: int
     example: int
-    """The first of them that was met."""
+    """The first of them."""
 
 
 def exemptions(isa: str, provider: str) -> tuple[Exemption, ...]:
@@ -53,7 +52,7 @@ def exemptions(isa: str, provider: str) -> tuple[Exemption, ...]:
 
 
 def pack(key: Key) -> int:
-    """Make a number of a key."""
+    """Return the number of a key."""
     packed = 0
     for choice in key.choices:
         assert choice.row < 1 << ROW_BITS, "the table has more rows than a key can hold"
@@ -62,7 +61,7 @@ def pack(key: Key) -> int:
 
 
 def unpack(isa: str, packed: int) -> Key:
-    """Make a key of a number."""
+    """Return the key of a number."""
 
     def take(bits: int) -> int:
         nonlocal packed
@@ -79,7 +78,7 @@ def unpack(isa: str, packed: int) -> Key:
 
 
 def choice(isa: str, provider: str, word: int, size: int) -> Choice:
-    """Return what a provider says of a word of `size` bytes."""
+    """Return a provider's decision about a word of `size` bytes."""
     found = next((index for index, one in enumerate(exemptions(isa, provider), 1) if word & one.mask == one.value), 0)
     return Choice(row_of(tables(isa)[provider], word, size), found)
 

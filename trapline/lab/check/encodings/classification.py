@@ -1,4 +1,4 @@
-"""Classifying a chunk of encodings by what our tables and capstone say of them."""
+"""Classifying a chunk of encodings by the results of the tables and of capstone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trapline.lab.check.rules import load_rules
 
 
 def classify(chunk: Chunk) -> ChunkResult:
-    """Classify a chunk.  It depends on nothing but the chunk, and runs in any process.
+    """Classify a chunk.  The result depends only on the chunk; it can run in any process.
 
     Raises `trapline.lab.check.rules.RulesError` if the user's rules cannot be loaded.
     """
@@ -47,7 +47,7 @@ def _codes(chunk: Chunk) -> Iterator[bytes]:
 
 
 def _told(chunk: Chunk, counted: Iterable[cells.Cell]) -> Iterator[Cell]:
-    """Say in words what the keys of cells say in numbers."""
+    """Decode the numbers in the keys of cells."""
     size = FORMS[chunk.isa][chunk.form].size
     for cell in counted:
         key = cells.unpack(chunk.isa, cell.key)

@@ -1,6 +1,6 @@
-"""The other opinion: capstone, called as the C library it is.
+"""The second opinion: capstone, called as a C library.
 
-Its Python classes cost 20 µs for an instruction, its C functions a quarter of one.
+Its Python classes take 20 µs for an instruction, its C functions a quarter of a microsecond.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Facts(Flag):
     RELATIVE = auto()
     """It names an address relative to the pc, other than the one after itself."""
     CONTROL = auto()
-    """It goes elsewhere than to the instruction after it; system calls, which come back by
-    themselves, do not."""
+    """It does not continue at the next instruction; this does not include system calls, which
+    return."""
 
     def __str__(self) -> str:
         return " and ".join(text for fact, text in _FACTS.items() if fact in self) or "neither relative nor a transfer"
@@ -39,9 +39,9 @@ _BOTH: Final = Facts.RELATIVE | Facts.CONTROL
 
 # The text has a memory operand.
 BRACKET: Final = 1 << 2
-# Capstone's groups have it among jumps, calls and returns.
+# It is in capstone's groups of jumps, calls and returns.
 CONTROL_BIT: Final = 1
-# Capstone's groups have it among the branches relative to the pc.
+# It is in capstone's group of branches relative to the pc.
 RELATIVE_BIT: Final = 1 << 1
 SIZE_SHIFT: Final = 3
 BITS: Final = 5 + SIZE_SHIFT
@@ -50,16 +50,16 @@ CONTROL_GROUPS: Final = (capstone.CS_GRP_JUMP, capstone.CS_GRP_CALL, capstone.CS
 RELATIVE_GROUP: Final = capstone.CS_GRP_BRANCH_RELATIVE
 
 _X86: Final = {
-    # It has them among the relative branches only.
+    # Capstone has these only in the group of relative branches.
     "loop": _BOTH,
     "loope": _BOTH,
     "loopne": _BOTH,
 }
-# What capstone's groups do not say, or say wrongly; its names are right.
+# Instructions that are missing in capstone's groups, or in a wrong one; their names are correct.
 _KNOWN: Final[Mapping[str, Mapping[str, Facts]]] = {
     "aarch64": {
         "adrp": _RELATIVE,
-        # It has them among the relative branches.
+        # Capstone has these in the group of relative branches.
         "blr": _CONTROL,
         "blraa": _CONTROL,
         "blraaz": _CONTROL,
@@ -76,7 +76,7 @@ _KNOWN: Final[Mapping[str, Mapping[str, Facts]]] = {
     "i386": _X86,
     "riscv64": {
         "auipc": _RELATIVE,
-        # It has them among calls and jumps only.
+        # Capstone has these only in the groups of calls and jumps.
         "jal": _BOTH,
         "c.j": _BOTH,
         "c.jal": _BOTH,
@@ -86,12 +86,12 @@ _KNOWN: Final[Mapping[str, Mapping[str, Facts]]] = {
         "uret": _CONTROL,
     },
 }
-# Instructions that name an address relative to the pc where the text has no brackets.
+# Instructions that name an address relative to the pc, although the text has no brackets.
 _LITERALS: Final = {"aarch64": frozenset({"adr", "ldr", "ldrsw", "prfm"})}
 
 
 class Decoded(NamedTuple):
-    """Capstone's result for an encoding; the name is "" if it decodes nothing."""
+    """Capstone's result for an encoding; the name is "" if it does not decode."""
 
     name: str
     length: int
@@ -109,7 +109,7 @@ _DETAIL: Any = capstone._cs_detail  # noqa: SLF001
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Offsets in bytes of what is read of capstone's structures."""
+    """Offsets in bytes of the fields of capstone's structures that are read."""
 
     size: int = _INSN.size.offset
     text: int = _INSN.op_str.offset
@@ -167,7 +167,7 @@ class Decoder:
 
     @property
     def bits(self) -> int:
-        """The other facts of it that are kept beside its number (BRACKET and so on)."""
+        """Its other facts, which are stored beside its number (BRACKET and so on)."""
         insn = self._insn
         detail = insn.detail.contents
         bits = insn.size << SIZE_SHIFT | (BRACKET if b"[" in insn.op_str else 0)
@@ -192,7 +192,7 @@ class Decoder:
         return names[number]
 
     def facts(self, number: int, bits: int) -> Decoded:
-        """Return what number and bits say."""
+        """Return the facts of a number and its bits."""
         name = self.name(number)
         facts = self._known.get(name)
         if facts is None:

@@ -1,6 +1,6 @@
-"""The known differences between our tables and capstone, with reasons.
+"""The known differences between the tables and capstone.
 
-Each by mask and value, by what capstone says, with the reason.
+Each has a mask and a value, capstone's names, and the reason.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from typing import Final
 
 from trapline.lab.check.encodings.decoder import Facts
 
-# Capstone's name of what it does not decode.
+# Capstone's name of an encoding that it does not decode.
 NOTHING: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """Encodings with word & `mask` == `value` that are right although capstone disagrees."""
+    """Encodings with word & `mask` == `value` whose row is correct although capstone disagrees."""
 
     providers: tuple[str, ...]
     rows: tuple[str, ...]
     mask: int
     value: int
     names: frozenset[str]
-    """What capstone calls them."""
+    """Capstone's names for them."""
     differs: Facts
-    """What either of us says of them and the other does not."""
+    """The facts on which the table and capstone differ."""
     why: str
 
 
@@ -107,7 +107,7 @@ def _x86(common: tuple[str, ...], away: frozenset[str], counted: frozenset[str],
          pc: str) -> tuple[Exemption, ...]:  # fmt: skip
     """Return the exemptions of a mode.
 
-    The rows of fasttrap's copies, and what capstone calls instructions there.
+    They name rows of fasttrap's copies, and capstone's instructions there.
     """
     return (
         Exemption(_PID, common, 0, 0, away, _CONTROL, _SAME),
@@ -162,7 +162,7 @@ _X86_64: Final = _x86(
     pc="rip",
 )
 _I386: Final = _x86(("COMMON",), away=_FAR, counted=_LOOPS | {"jcxz"}, privileged=_SYSTEM, pc="eip")
-# By ISA; of an encoding that two match, the first counts.
+# By ISA; if two match an encoding, the first one is used.
 EXEMPTIONS: Final[Mapping[str, tuple[Exemption, ...]]] = {
     "aarch64": _AARCH64,
     "riscv64": _RISCV64,

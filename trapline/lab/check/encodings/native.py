@@ -2,8 +2,8 @@
 
 It counts some four million words a second.
 
-The twin of `trapline.lab.check.encodings.cells.count`, which is easier to read.  The rows become
-comparisons with constants, and cells a hash table that is looked up once for each word.
+It does the same as `trapline.lab.check.encodings.cells.count`, which is easier to read.  The rows
+become comparisons with constants, and the cells a hash table with one lookup for each word.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from trapline.lab.check.encodings.decoder import (
 from trapline.lab.check.encodings.space import FORMS, Chunk, Form
 from trapline.lab.check.encodings.tables import tables
 
-# Cells there is room for; a power of two.
+# The number of cells, a power of two.
 SLOTS: Final = 1 << 14
 
 
@@ -41,7 +41,7 @@ def available() -> bool:
 
 
 class _Chain:
-    """Lines of IR that find which of several (mask, value) a word matches first."""
+    """Lines of IR that find the first of several (mask, value) that a word matches."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

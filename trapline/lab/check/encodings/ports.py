@@ -1,6 +1,6 @@
-"""Asking the rules themselves about one encoding after another.
+"""Applying the rules to one encoding after another.
 
-The rules of x86-64 and i386 are code, and so are rules that a user gives.
+This is for rules that are code: those of x86-64 and i386, and those of users.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from trapline.lab.check.encodings.space import FORMS
 from trapline.lab.check.encodings.tables import PROVIDERS, emulated_facts, plan_facts
 from trapline.lab.check.rules import Rules
 
-# Row, what is done, length in bytes or 0, and what it claims or None.
+# Row, treatment, length in bytes or 0, and its claimed facts or None.
 Said = tuple[str, Doing, int, Facts | None]
-# What a provider says of the instruction that starts some bytes.
+# A provider's decision about the instruction that starts some bytes.
 Opinion = Callable[[bytes], Said]
 
 
 def own(isa: str) -> Mapping[str, Opinion]:
-    """Return what the package's own rules say on an x86."""
+    """Return the functions of the package's own rules for an x86 ISA."""
     pid, uprobe = fasttrap.PORTS[isa].treat, uprobes.PORTS[isa].treat
     opinions = (
         of_table(isa, ISAS[isa].stub),
@@ -40,7 +40,7 @@ def own(isa: str) -> Mapping[str, Opinion]:
 
 
 def of_rules(isa: str, rules: Rules) -> Mapping[str, Opinion]:
-    """Return what the user's rules say, by provider."""
+    """Return the functions of the user's rules, by provider."""
     found: dict[str, Opinion] = {}
     if rules.displaced is not None:
         found["fbt"] = of_table(isa, rules.displaced)
@@ -54,16 +54,16 @@ def of_rules(isa: str, rules: Rules) -> Mapping[str, Opinion]:
 
 
 def _plan_facts(isa: str, plan: Plan, length: int) -> Facts | None:
-    """Return what a plan does; None where that says too little.
+    """Return the facts of a plan; None if these are not representative.
 
-    With register 0 as its operand, or a distance of nothing, an instruction does less than its
-    like.  The encodings that are walked by class have no such operands; elsewhere there are all.
+    With register 0 as its operand, or a distance of 0, an instruction does less than others of its
+    kind.  The encodings that are enumerated by class have no such operands; the others have all.
     """
     return None if isa in FORMS else plan_facts(plan, ISAS[isa].registers.pc, length)
 
 
 def of_table(isa: str, table: DisplacedTable) -> Opinion:
-    """Ask a table: FBT's stub."""
+    """Return the decision of a table, FBT's stub."""
 
     @cache
     def claims(number: int) -> Facts:
@@ -83,7 +83,7 @@ def of_table(isa: str, table: DisplacedTable) -> Opinion:
 
 
 def of_treatments(isa: str, treat: Callable[[bytes], Treatment]) -> Opinion:
-    """Ask the rules of a provider."""
+    """Return the decision of a provider's rules."""
 
     def say(code: bytes) -> Said:
         match treat(code):
@@ -130,7 +130,7 @@ def _asked(say: Opinion, code: bytes) -> Said:
 
 
 def count(isa: str, opinions: Mapping[str, Opinion], codes: Iterable[bytes]) -> Iterator[Cell]:
-    """Count encodings one by one, by what is said of them."""
+    """Count encodings one by one, by the decisions about them."""
     # Facts are looked up by identity: there is one of each, and hashing an enum is slow.
     counts: Counter[tuple[object, ...]] = Counter()
     cells: dict[tuple[object, ...], Cell] = {}

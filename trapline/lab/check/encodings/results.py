@@ -22,7 +22,7 @@ class Doing(Enum):
     OUT_OF_LINE = "out of line"
     REFUSED = "refused"
     FAILED = "failed"
-    """Nothing: the rules raised an exception."""
+    """The rules raised an exception."""
 
 
 class Ours(NamedTuple):
@@ -32,21 +32,21 @@ class Ours(NamedTuple):
     row: str
     doing: Doing
     length: int
-    """Bytes of the instruction; 0 where the row does not ask."""
+    """Length of the instruction; 0 if the row does not depend on it."""
     facts: Facts | None
     """None: the row makes no claim."""
     exemption: int
-    """Number of the exemption that the encodings are under, of those of the ISA; -1 for none."""
+    """Number of the exemption for the encodings, among those of the ISA; -1 for none."""
 
 
 class Cell(NamedTuple):
-    """Encodings of which all our tables say one thing and capstone says one thing."""
+    """Encodings with the same decision in each table, and the same result of capstone."""
 
     ours: tuple[Ours, ...]
     theirs: Decoded
     encodings: int
     example: bytes
-    """The first of them that was met."""
+    """The first of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class ChunkResult:
     cells: tuple[Cell, ...]
 
     def to_json(self) -> str:
-        """Write it down; what many cells share is listed once and referred to by number."""
+        """Return the JSON form; data that many cells share are listed once, and numbered."""
         said = list(dict.fromkeys(one for cell in self.cells for one in cell.ours))
         numbers = {one: number for number, one in enumerate(said)}
         return json.dumps({
@@ -74,7 +74,7 @@ class ChunkResult:
 
     @classmethod
     def from_json(cls, text: str) -> ChunkResult:
-        """Read what `to_json` wrote."""
+        """Read the result of `to_json`."""
         found = json.loads(text)
         said = [
             Ours(provider, row, Doing(doing), length, None if facts is None else Facts(facts), exemption)
@@ -97,7 +97,7 @@ def _value(facts: Facts | None) -> int | None:
 
 
 def merge(cells: Iterable[Cell]) -> tuple[Cell, ...]:
-    """Add up cells that say the same."""
+    """Add up cells with equal keys."""
     merged: dict[tuple[tuple[Ours, ...], Decoded], Cell] = {}
     for cell in cells:
         place = cell.ours, cell.theirs

@@ -34,17 +34,17 @@ _X86 = (
     *(x86, ports, x86_rows, x86_vectors, dis_tables, fasttrap_rules, x86_port, fasttrap, uprobes_rules, uprobes),
     *(condition, instruction, length, plans),
 )
-# Rules that are code, by ISA: what they are made of.
+# The modules of rules that are code, by ISA.
 MODULES: Mapping[str, tuple[ModuleType, ...]] = {
     "x86_64": (*_X86, stub),
     "i386": (*_X86, stub_i386, fasttrap_i386, uprobes_i386),
 }
-# Disagreements that are told one by one.
+# The largest number of disagreements that are reported one by one.
 _SHOWN = 20
 
 
 def providers(isa: str, rules: str = "") -> tuple[str, ...]:
-    """Return the names of the tables that an ISA has, or of the user's rules.  Raises `RulesError`.
+    """Return the names of an ISA's tables, or of the user's rules.  Raises `RulesError`.
 
     "pid:freebsd" is fasttrap's with the quirks of the systems that it comes from.
     """
@@ -59,10 +59,10 @@ def providers(isa: str, rules: str = "") -> tuple[str, ...]:
 
 
 def fingerprint(isa: str) -> str:
-    """Return what finished chunks depend on, short: with another one they are to be done again.
+    """Return a digest of what finished chunks depend on: if it changes, they are repeated.
 
-    Chunks of the user's rules are not kept: it is not known what these rules depend on.
-    On x86-64 and i386, where the rules are code, that is the text of the modules.
+    Chunks of the user's rules are not stored, because the dependencies of these rules are unknown.
+    On x86-64 and i386, whose rules are code, it includes the text of the modules.
     """
     rules: list[object] = [capstone.__version__]
     rules += [(one.providers, one.rows, one.mask, one.value, sorted(one.names), one.differs) for one in EXEMPTIONS[isa]]
@@ -85,7 +85,7 @@ def verdicts(isa: str, results: Iterable[ChunkResult], wanted: Iterable[str] | N
 
 
 def summary(verdict: Verdict) -> Iterator[str]:
-    """Tell a verdict in lines of text."""
+    """Return a verdict as lines of text."""
     done = ", ".join(f"{count:,} {doing.value}" for doing, count in sorted(verdict.doing.items(), key=lambda i: -i[1]))
     yield f"{verdict.isa} {verdict.provider}: {verdict.encodings:,} encodings: {done or 'none'}"
     rows = len(verdict.rows)
@@ -104,17 +104,17 @@ def summary(verdict: Verdict) -> Iterator[str]:
 
 
 def exempted(verdict: Verdict) -> int:
-    """Count encodings that disagree for a reason."""
+    """Count encodings that disagree and are exempted."""
     return verdict.exempted.total()
 
 
 def disagreeing(verdict: Verdict) -> int:
-    """Count encodings that disagree for none."""
+    """Count encodings that disagree and are not exempted."""
     return sum(disagreement.count for disagreement in verdict.disagreements)
 
 
 def as_dict(verdict: Verdict) -> dict[str, Any]:
-    """Tell a verdict as plain data."""
+    """Return a verdict as plain data."""
     return {
         "isa": verdict.isa,
         "provider": verdict.provider,

@@ -9,12 +9,12 @@ from trapline.lab.check.encodings import x86
 from trapline.lab.check.encodings.space import ASKED, CHUNK, FORMS, WITNESSES, Chunk, Form
 
 _FORMS: Final[Mapping[str, Mapping[str, Form | x86.Form]]] = {**FORMS, **x86.FORMS}
-# The ISAs whose encodings can be looked at.
+# The ISAs whose encodings can be checked.
 SWEPT: Final = tuple(_FORMS)
 
 
 def forms(isa: str) -> Mapping[str, int]:
-    """Return how many encodings each form of an ISA has."""
+    """Return the number of encodings of each form of an ISA."""
     return {name: form.encodings for name, form in _FORMS[isa].items()}
 
 

@@ -1,9 +1,9 @@
 """The encodings of an ISA, in chunks that can be classified in any order and in any process.
 
 AArch64 has one form of 2^32 words.  RISC-V has 2^30 words of 32 bits, those whose two low bits are
-3, and for each other value of these bits 2^14 of 16 bits; the 16 bits after a compressed
-instruction are none of its business, so the three quarters of 2^32 where they vary are these.
-x86-64 and i386, whose instructions are up to 15 bytes long, are walked by class:
+3, and for each other value of these bits 2^14 words of 16 bits; a compressed instruction does not
+depend on the 16 bits after it, so these represent the other three quarters of 2^32. x86-64 and
+i386, whose instructions are up to 15 bytes long, are enumerated by class:
 `trapline.lab.check.encodings.x86`.
 """
 
@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-# Encodings of a chunk at most where rules that are code are asked one by one, as a user's own are on every ISA.
+# The largest number of encodings of a chunk for rules that are code, such as a user's own on every ISA.
 ASKED: Final = 1 << 16
-# Encodings of a chunk at most: some seconds of work.
+# The largest number of encodings of a chunk: some seconds of work.
 CHUNK: Final = {"aarch64": 1 << 24, "riscv64": 1 << 24, "x86_64": ASKED, "i386": ASKED}
 # The form of the encodings made for each row from its mask and value, so that no sample misses a narrow row.
 WITNESSES: Final = "witnesses"
@@ -31,7 +31,7 @@ class Form(NamedTuple):
 
     @property
     def encodings(self) -> int:
-        """How many there are."""
+        """The number of encodings."""
         return 1 << 8 * self.size - self.shift
 
     def word(self, number: int) -> int:
@@ -39,7 +39,7 @@ class Form(NamedTuple):
         return number << self.shift | self.low
 
     def holds(self, word: int) -> bool:
-        """Return whether a word is one of these."""
+        """Return whether a word has this form."""
         return word & (1 << self.shift) - 1 == self.low and word < 1 << 8 * self.size
 
 
@@ -57,10 +57,10 @@ FORMS: Final[Mapping[str, Mapping[str, Form]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of an ISA's encodings: `count` of a form, from number `first` in steps of `stride`.
+    """A range of an ISA's encodings: `count` of a form, from number `first` in steps of `stride`.
 
     `rules` names the user's rules, as `trapline.lab.check.rules.load_rules` takes them; "" is the
-    package's own tables.  Hashable, picklable, and as a tuple of its fields fit for any store.
+    package's own tables.  It is hashable and picklable, and its fields can be stored as a tuple.
     """
 
     isa: str

@@ -1,4 +1,4 @@
-"""The decode tables of the providers, and what each row claims of its instructions."""
+"""The decode tables of the providers, and the claims of each row about its instructions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from providers.uprobes import aarch64 as uprobes_aarch64
 from providers.uprobes import riscv64 as uprobes_riscv64
 from trapline.lab.check.encodings.decoder import Facts
 
-# The tables, by whose they are; "pid:freebsd" is fasttrap with the quirks of the system it is from.
+# The tables, by provider; "pid:freebsd" is fasttrap with the quirks of its real system.
 PROVIDERS: Final = ("fbt", "pid", "pid:freebsd", "uprobe")
 
 Tables = Mapping[str, Sequence[DisplacedRow]]
@@ -38,7 +38,7 @@ _TABLES: Final[Mapping[str, Tables]] = {
 _ANY: Final = None
 _CONTROL: Final = Facts.CONTROL
 _RELATIVE: Final = Facts.RELATIVE
-# What the instructions are that a row refuses, if not nothing of the kind; None: of several kinds.
+# The facts of the instructions that a row refuses, if they have any; None: they are of several kinds.
 _REFUSED: Final[Mapping[tuple[str, str, str], Facts | None]] = {
     ("aarch64", "fbt", "anything else"): _ANY,
     ("riscv64", "fbt", "anything else"): _ANY,
@@ -82,7 +82,7 @@ def witnesses(mask: int, value: int, size: int) -> Iterator[int]:
         yield value | pattern & free
 
 
-# Odd, and its multiples have no pattern (2^32 divided by the golden ratio).
+# An odd number whose multiples have no pattern (2^32 divided by the golden ratio).
 _GOLDEN: Final = 0x9E3779B1
 _WORD: Final = 0xFFFF_FFFF
 
@@ -91,8 +91,8 @@ _WORD: Final = 0xFFFF_FFFF
 def facts(isa: str, provider: str, number: int) -> Facts | None:
     """Return what a row claims about the instructions that it matches; None: it claims nothing.
 
-    An instruction that is run out of line must neither branch nor use the pc, or its copy would do
-    something else.
+    An instruction that runs out of line must neither branch nor use the pc, because its copy would
+    have another effect.
     """
     row = tables(isa)[provider][number]
     if row.what in {Otherwise.OUT_OF_LINE, Otherwise.STEP}:
@@ -103,10 +103,10 @@ def facts(isa: str, provider: str, number: int) -> Facts | None:
 
 
 def emulated_facts(isa: str, rows: Sequence[DisplacedRow], number: int) -> Facts:
-    """Return what the plans of a row do, taken together.
+    """Return the combined facts of a row's plans.
 
     With some operands, such as register 0, an instruction does less than with others, so several
-    are asked.
+    are tried.
     """
     row, pc, found = rows[number], ISAS[isa].registers.pc, Facts.NONE
     for word in witnesses(row.mask, row.value, row.length):
@@ -116,7 +116,7 @@ def emulated_facts(isa: str, rows: Sequence[DisplacedRow], number: int) -> Facts
 
 
 def plan_facts(plan: Plan, pc: str, length: int) -> Facts:
-    """Return what a plan does for an instruction of `length` bytes.
+    """Return the facts of a plan for an instruction of `length` bytes.
 
     The address after the instruction, which calls keep, is not an address relative to the pc: it
     does not depend on the encoding.

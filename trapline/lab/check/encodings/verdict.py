@@ -1,4 +1,4 @@
-"""Judging from the cells of many chunks whether a provider's tables on an ISA are right."""
+"""Judging by the cells of many chunks whether a provider's table on an ISA is correct."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trapline.lab.check.rules import load_rules
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Encodings on which our table and capstone differ, and no exemption says why."""
+    """Encodings on which the table and capstone differ without an exemption."""
 
     encoding: bytes
     """The first of them."""
@@ -25,7 +25,7 @@ class Disagreement:
     ours: str
     theirs: str
     text: str
-    """The encoding as capstone writes it."""
+    """Capstone's text of the encoding."""
 
     def __str__(self) -> str:
         others = f" and {self.count - 1:,} more" if self.count > 1 else ""
@@ -40,26 +40,26 @@ class Verdict:
     provider: str
     encodings: int
     doing: Counter[Doing]
-    """Encodings, by what is done with them."""
+    """Number of encodings by treatment."""
     rows: Counter[str]
-    """Encodings, by row; every row of the table is there."""
+    """Number of encodings by row; it has every row of the table."""
     exempted: Counter[Exemption]
-    """Encodings that disagree for a reason; every exemption of the provider is there."""
+    """Number of exempted encodings; it has every exemption of the provider."""
     disagreements: tuple[Disagreement, ...]
 
     @property
     def unreached(self) -> tuple[str, ...]:
-        """Rows that no encoding reached: shadowed by the rows before them."""
+        """Rows that no encoding reached, because rows before them match first."""
         return tuple(row for row, count in self.rows.items() if not count)
 
     @property
     def unused(self) -> tuple[Exemption, ...]:
-        """Exemptions that nothing needed."""
+        """Exemptions that no encoding needed."""
         return tuple(exemption for exemption, count in self.exempted.items() if not count)
 
     @property
     def right(self) -> bool:
-        """Whether everything was reached, and agrees or is rightly exempted."""
+        """Whether every row was reached, and everything agrees or is exempted with need."""
         return not (self.unreached or self.unused or self.disagreements)
 
 
@@ -76,7 +76,8 @@ def rows(isa: str, provider: str, rules: str = "") -> tuple[str, ...]:
 def agree(ours: Ours, theirs: Decoded) -> bool:
     """Return whether capstone confirms a row.
 
-    It says nothing about what it does not decode; to refuse that cannot be wrong.
+    Capstone has no facts for an encoding that it does not decode; refusing that one is always
+    correct.
     """
     if ours.doing is Doing.FAILED:
         return False
@@ -86,7 +87,7 @@ def agree(ours: Ours, theirs: Decoded) -> bool:
 
 
 def differs(ours: Ours, theirs: Decoded) -> Facts:
-    """Return what one says and the other does not; nothing, where one of them says nothing."""
+    """Return the facts on which they differ; none, if one of them has no facts."""
     return Facts.NONE if ours.facts is None or not theirs.name else ours.facts ^ theirs.facts
 
 
@@ -100,9 +101,9 @@ def _exempted(ours: Ours, theirs: Decoded, isa: str) -> Exemption | None:
 
 
 def judge(isa: str, provider: str, results: Iterable[ChunkResult]) -> Verdict:
-    """Judge a provider's table by what was classified.
+    """Judge a provider's table by the classified chunks.
 
-    Only a user who gives rules knows which exemptions they need.
+    For a user's rules, unused exemptions are not reported.
     """
     results = tuple(results)
     rules = next((result.chunk.rules for result in results), "")

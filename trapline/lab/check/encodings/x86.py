@@ -1,14 +1,13 @@
 """The encodings of x86-64 and i386, by class: opcode map, prefixes, opcode, ModRM and SIB.
 
-What a rule can look at varies: each map with all its 256 opcodes, after each of the prefixes that
-change what an opcode means or where it reads, with every mod and reg, and the values of rm, base
-and index that mean something else than a register.  What no rule can look at does not:
-displacements and immediates are the same everywhere, and of registers that are all alike there is
-one.
+The parts that a rule can test vary: each map with all its 256 opcodes, after each of the prefixes
+that change the meaning of an opcode or its operand's address, with every mod and reg, and the
+values of rm, base and index that do not mean a register.  The parts that no rule can test do not
+vary: displacements and immediates are always the same, and one register represents all equal ones.
 
-The two are one table of forms each.  i386 has no REX and nothing relative to eip; after 67, ModRM
-means something else there; and its VEX and EVEX are those that would otherwise be les, lds or bound
-of a register, which there are not.
+Each of the two ISAs has a table of forms. i386 has no REX and no addresses relative to eip; after
+67, ModRM has another meaning there; and its VEX and EVEX are the encodings of les, lds or bound
+with a register, which do not exist.
 """
 
 from __future__ import annotations
@@ -23,15 +22,14 @@ from providers.fidelity import Fidelity
 from providers.uprobes import x86 as uprobe
 
 _SHARED: Final = ("", *"66 f2 f3 67 f0 26 2e 36 3e 64 65 6766 66f2 66f3 f2f3 2e3e 6666".split())
-# Of legacy instructions: each prefix, each bit of REX, those that meet in real code, two of a kind, and REX where it is
-# void.
+# Prefixes of legacy instructions: each prefix, each bit of REX, usual combinations, two of a kind, and a void REX.
 _PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
     "x86_64": (*_SHARED, *"40 41 42 44 48 4f 6648 f248 f348 f048 6641 f241 f341 6441 6748 4866 4841".split()),
     "i386": (*_SHARED, *"6466 6467 67f3".split()),
 }
 # Displacement and immediate.
 _REST: Final = bytes.fromhex("1122334455667788990a0b0c")
-# A base and an index; no base, where mod is 0; no index.
+# A base and an index; no base, if mod is 0; no index.
 _SIBS: Final = (bytes((0x08,)), bytes((0x0D,)), bytes((0x24,)))
 
 
@@ -39,13 +37,13 @@ class Operands(NamedTuple):
     """The operands of an opcode map."""
 
     memory: tuple[tuple[int, tuple[bytes, ...]], ...]
-    """Values of rm where mod is not 3, and what follows each."""
+    """Values of rm if mod is not 3, and the bytes after each."""
     registers: range
-    """Values of rm where it is."""
+    """Values of rm if mod is 3."""
 
     @property
     def tails(self) -> tuple[bytes, ...]:
-        """What follows an opcode: ModRM with each mod and reg, SIB, displacement and immediate."""
+        """Bytes after an opcode: ModRM with each mod and reg, SIB, displacement, immediate."""
         memory = (
             bytes((mod << 6 | reg << 3 | rm,)) + sib
             for mod, reg in product(range(3), range(8))
@@ -57,18 +55,18 @@ class Operands(NamedTuple):
 
 
 _NO_SIB: Final = (b"",)
-# Any base, but not the first, which makes jumps by a distance of 0; SIB; where mod is 0, no base: relative to rip, or
-# in 32-bit mode an address.
+# Any base except the first, which makes jumps by a distance of 0; SIB; if mod is 0, no base: relative to rip, or in
+# 32-bit mode an address.
 _LONG: Final = ((1, _NO_SIB), (4, _SIBS), (5, _NO_SIB))
 _TAILS: Final = {
     "x86_64": Operands(_LONG, range(8)).tails,
-    # With 16-bit addresses it is 6 that has no base where mod is 0.
+    # With 16-bit addresses 6 has no base if mod is 0.
     "i386": Operands((*_LONG, (6, _NO_SIB)), range(8)).tails,
 }
-# Of VEX, EVEX and XOP.
+# Operands of VEX, EVEX and XOP.
 _FEW_TAILS: Final = {
     "x86_64": Operands(_LONG, range(2)).tails,
-    # Nothing here is relative to eip, so no rule looks at an operand.
+    # In this mode nothing is relative to eip, so no rule tests an operand.
     "i386": Operands(((1, _NO_SIB), (5, _NO_SIB)), range(2)).tails,
 }
 
@@ -81,7 +79,7 @@ class Form(NamedTuple):
 
     @property
     def encodings(self) -> int:
-        """How many there are."""
+        """The number of encodings."""
         return len(self.heads) * 256 * len(self.tails)
 
     def code(self, number: int) -> bytes:
@@ -91,7 +89,7 @@ class Form(NamedTuple):
         return (self.heads[head] + bytes((opcode,)) + self.tails[tail])[:15]
 
 
-# vvvv, which is inverted, of no register.
+# vvvv, which is inverted, without a register.
 _ONES: Final = 0x78
 
 
@@ -102,11 +100,11 @@ class Bits(NamedTuple):
     """
 
     r: tuple[int, ...]
-    """Of VEX of two bytes."""
+    """Values in VEX of two bytes."""
     vvvv: tuple[int, ...]
-    """Of VEX of two bytes."""
+    """Values in VEX of two bytes."""
     rxb: tuple[int, ...]
-    """Of VEX of three bytes."""
+    """Values in VEX of three bytes."""
 
 
 _BITS: Final[Mapping[str, Bits]] = {
@@ -167,7 +165,7 @@ ROWS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {isa: _rows(isa) for 
 def witnesses(isa: str) -> Iterator[bytes]:
     """Yield encodings that reach each rule.
 
-    A few of each opcode, and those with prefixes that rules ask for.
+    They are a few of each opcode, and those with prefixes that rules test.
     """
     for escape, opcode, tail in product((b"", b"\x0f"), range(256), _TAILS[isa][4::5]):
         yield escape + bytes((opcode,)) + tail

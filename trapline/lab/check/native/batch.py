@@ -1,4 +1,4 @@
-"""Tries sites in machine code, as far as it can, for a pair of CPUs of the check."""
+"""Trying sites in machine code, as far as possible, on a pair of CPUs."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def _linked(isa_name: str) -> Any:
 
 
 def possible(plain: TrialCpu, patched: TrialCpu, *, wanted: bool | None) -> bool:
-    """Return whether machine code is to try the states on two CPUs.
+    """Return whether machine code tries the states on two CPUs.
 
-    `wanted` None: TRAPLINE_ENGINE says it.  Raises `trapline.framework.engines.EngineError`.
+    `wanted` None: TRAPLINE_ENGINE decides.  Raises `trapline.framework.engines.EngineError`.
     """
     if wanted is None:
         wanted = chosen() is ProgramEngine.NATIVE
@@ -60,7 +60,7 @@ def possible(plain: TrialCpu, patched: TrialCpu, *, wanted: bool | None) -> bool
 
 
 class _Table:
-    """Stretches of addresses, for machine code."""
+    """Ranges of addresses, for machine code."""
 
     def __init__(self) -> None:
         self._words = (ctypes.c_uint64 * (2 * AREAS))()
@@ -76,7 +76,7 @@ class _Table:
 
 
 class _Trial:
-    """One CPU, as machine code knows it."""
+    """The data of one CPU for machine code."""
 
     def __init__(self, cpu: TrialCpu, states: Sequence[State], linked: Linked) -> None:
         engine = cpu.engine
@@ -116,7 +116,7 @@ class _Trial:
             engine.run(hard=0)
 
     def show_areas(self) -> bool:
-        """Say what is mapped, if that has changed; return whether there is room to say it."""
+        """Store the mapped areas, if they have changed; return whether there is room for them."""
         areas = self.cpu.space.areas
         if len(areas) != self._count:
             self._count = len(areas)
@@ -125,7 +125,7 @@ class _Trial:
 
 
 def _fill_hook(handle: int, callback: int) -> int:
-    """Return where Unicorn describes the hook that is asked for pages.  Raises `EngineError`."""
+    """Return the address of Unicorn's description of the hook for pages.  Raises `EngineError`."""
     link = word(handle + layout.UC_FILL_HOOKS)
     while link:
         link, hook = word(link), word(link + _WORD)
@@ -156,7 +156,7 @@ class Batches:
         self._arguments = (self._batch.address, *(trial.block.address for trial in self._trials))
 
     def left_over(self, address: int, numbers: Sequence[int]) -> Iterator[int]:
-        """Try a site in states of the pool; yield those that Python has to try, when it has to."""
+        """Try a site in states of the pool; yield those that Python must try, in turn."""
         batch, place = self._batch, 0
         words = (ctypes.c_uint64 * len(numbers))(*numbers)
         for number in {part for each in numbers for part in parts(each)}:
@@ -187,12 +187,12 @@ class Batches:
         if (raised.address or 0) >= LAST_PAGE:
             self.left_out += 1
             return LEFT_OUT
-        # What a page refuses is a write, or it is not there.
+        # A page refuses an access because it is a write, or because it is not mapped.
         met = page_fault(self._plain.cpu.space, Access.WRITE, self._plain.block.refused)
         return ALIKE if raised == met else 0
 
     def _show_areas(self) -> bool:
-        """Tell machine code what is mapped; return whether that is possible."""
+        """Store the mapped areas for machine code; return whether that is possible."""
         shown = [trial.show_areas() for trial in self._trials]
         if not all(shown):
             return False
@@ -204,7 +204,7 @@ class Batches:
 
 
 class _Images:
-    """The CPU state in each state of a pool, made when it is first wanted."""
+    """The image of the CPU state for each state of a pool, made when it is first needed."""
 
     def __init__(self, cpu: TrialCpu, states: Sequence[State]) -> None:
         self._cpu = cpu

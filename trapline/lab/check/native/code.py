@@ -1,11 +1,11 @@
 """Machine code that tries one instruction in many states, on the plain CPU and on the patched one.
 
-It runs Unicorn's own translated blocks, one after the other, as `cpu_exec` does, but without what
-`emu_start` does before and after.  A breakpoint goes to the same callback of the engine that
-`emu_start` calls (`emu.engine.native`), so providers, tracepoints and plans are the product's.
+It runs Unicorn's own translated blocks, one after the other, as `cpu_exec` does, but without the
+preparations of `emu_start`.  A breakpoint goes to the same callback of the engine that `emu_start`
+calls (`emu.engine.native`), so providers, tracepoints and plans are the product's.
 
-A state in which both end alike is done.  Whatever else happens (a difference, an exception that is
-not the breakpoint's, code that nothing here knows) ends the batch: Python tries that state.
+A state in which both have the same result is done.  Any other event (a difference, an exception
+that is not the breakpoint's, unknown code) ends the batch: Python tries that state.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from trapline.lab.check.states import KINDS, LAST_PAGE, POOL
 
 # Runs of registers that are compared: the general ones, and the files of vectors.
 PLACES: Final = 4
-# Stretches of addresses that a program and providers may have.
+# The largest number of address ranges of a program and providers.
 AREAS: Final = 128
-# Blocks after which an instruction is left to Python.
+# The number of blocks after which an instruction is left to Python.
 _BLOCKS: Final = 64
-# Instead of what a block returns: it was left by an exception; it is not translated yet.
+# In place of a block's result: it was left by an exception; it is not translated yet.
 _LONGJUMP: Final = -1
 _UNKNOWN: Final = -2
-# What comparing finds, beside 0.
+# The results of a comparison, beside 0.
 ALIKE: Final = 1
 LEFT_OUT: Final = 2
 _PAGE_BITS: Final = 12
@@ -48,7 +48,7 @@ class Outcome(IntEnum):
     """The end of an execution."""
 
     STRANGE = 0
-    """Not known here: Python is to try it."""
+    """An unknown ending: Python must try the state."""
     DONE = 1
     """The pc is at the next instruction."""
     FAULT = 2
@@ -56,7 +56,7 @@ class Outcome(IntEnum):
     SIGNAL = 3
     """Python has raised a fault in the trap."""
     CRASHED = 4
-    """It has met the last page, with which Unicorn does not go on."""
+    """It has accessed the last page, with which Unicorn does not continue."""
 
 
 class TrialBlock(Block):
@@ -68,8 +68,8 @@ class TrialBlock(Block):
     size: int
     """Bytes of the CPU state that a state sets."""
     images: int
-    """Address of the addresses of the pool's states, by their numbers: the CPU state as it is
-    then."""
+    """Address of a table of addresses, by the numbers of the pool's states: images of the CPU
+    state."""
     flags: int
     """Address of the flags of the pool's states, by their numbers."""
     words: int
@@ -82,7 +82,7 @@ class TrialBlock(Block):
     physical: int
     """The eight pages in the guest's RAM."""
     areas: int
-    """How many stretches of addresses are not those pages, and where their starts and ends are."""
+    """The number of address ranges outside these pages, and the address of their starts and ends."""
     bounds: int
     fill: int
     """The engine's own hook for pages, as Unicorn calls it."""
@@ -92,7 +92,7 @@ class TrialBlock(Block):
     reach: int
     """The check's function for memory that plans access (`Word.REACH`)."""
     place0: int
-    """Registers that are compared: where they are."""
+    """The places of the compared registers."""
     place1: int
     place2: int
     place3: int
@@ -104,7 +104,7 @@ class TrialBlock(Block):
 
 
 class BatchBlock(Block):
-    """A site, and the states it is tried in."""
+    """A site, and the states in which it is tried."""
 
     site: int
     """Its address."""
@@ -116,22 +116,22 @@ class BatchBlock(Block):
     pristine: int
     memory_size: int
     size0: int
-    """Bytes of the runs of registers that are compared."""
+    """Sizes in bytes of the compared runs of registers."""
     size1: int
     size2: int
     size3: int
     scratch: int
-    """How many stretches of scratch space there are, and where their starts and ends are."""
+    """The number of ranges of scratch space, and the address of their starts and ends."""
     stretches: int
     traps: int
-    """How many exceptions the engine has taken in a state."""
+    """The number of exceptions that the engine has taken in a state."""
     signalled: int
     """u64 (): whether Python has raised the fault that the plain CPU has met: `ALIKE`, `LEFT_OUT`,
     or 0."""
 
 
 class TrialCode:
-    """The function `agree(batch, plain, patched)`: tries states until one is Python's."""
+    """The function `agree(batch, plain, patched)`: it tries states until Python must try one."""
 
     def __init__(self, isa: Isa, *, flags: int | None) -> None:
         self._isa = isa
@@ -173,7 +173,7 @@ class TrialCode:
     # -- blocks
 
     def _make_run(self, module: Module) -> Function:
-        """u64 run(buffer, prologue, env, code): what a block returned; `_LONGJUMP`: an exception."""
+        """u64 run(buffer, prologue, env, code): the result of a block; `_LONGJUMP`: an exception."""
         f = module.function("run_block", 4, local=True)
         buffer, prologue, env, code = f.parameters
         self._when_jumped(f, buffer, _LONGJUMP)
@@ -250,7 +250,7 @@ class TrialCode:
             f.call(function, f.load(trial, TrialBlock.offset("uc")), self._flags, flags)
 
     def _quiet(self, f: Function, trial: Value) -> None:
-        """Take back whatever asks the CPU to stop."""
+        """Clear all requests to stop the CPU."""
         uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
         f.store(uc, 0, layout.UC_COUNTER)
         f.store(uc, 0, layout.UC_INVALID_ERROR, 4)
@@ -260,7 +260,7 @@ class TrialCode:
         f.store(f.load(cpu, layout.CPU_BUDGET), 0, 2, 2)
 
     def _make_end(self, module: Module) -> Function:
-        """u64 end(trial, outcome): note how an execution ended."""
+        """u64 end(trial, outcome): store the ending of an execution."""
         f = module.function("end", 2, local=True)
         trial, outcome = f.parameters
         cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
@@ -285,7 +285,7 @@ class TrialCode:
         return f
 
     def _make_plain(self, module: Module) -> Function:
-        """u64 plain(batch, trial): execute one instruction as it is; the state is loaded."""
+        """u64 plain(batch, trial): execute one plain instruction; the state is loaded."""
         f = module.function("plain", 2, local=True)
         batch, trial = f.parameters
         uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
@@ -307,7 +307,7 @@ class TrialCode:
         return f
 
     def _make_within(self, module: Module) -> Function:
-        """u64 within(stretches, count, address): whether one of the stretches holds an address."""
+        """u64 within(stretches, count, address): whether one of the ranges contains an address."""
         f = module.function("within", 3, local=True)
         stretches, count, address = f.parameters
         stretch = f.variable(stretches)
@@ -322,7 +322,7 @@ class TrialCode:
         return f
 
     def _in_scratch(self, f: Function, batch: Value, pc: Value) -> Value:
-        """Return whether the pc is where copies of instructions run: 1 or 0."""
+        """Return whether the pc is in scratch space: 1 or 0."""
         stretches, count = (f.load(batch, BatchBlock.offset(name)) for name in ("stretches", "scratch"))
         return f.call(self._within, stretches, count, pc)
 
@@ -335,7 +335,7 @@ class TrialCode:
         """
         f = module.function("aliased", 2, local=True)
         trial, address = f.parameters
-        # The engine has an answer of its own for the last page, where emu_start is told to end.
+        # The engine has an answer of its own for the last page, where emu_start ends.
         f.ret_if(f.uge(address, LAST_PAGE), _MAPPED)
         bounds, areas = (f.load(trial, TrialBlock.offset(name)) for name in ("bounds", "areas"))
         f.ret_if(f.ne(f.call(self._within, bounds, areas, address), 0), _MAPPED)
@@ -344,9 +344,9 @@ class TrialCode:
         return f
 
     def _make_reach(self, module: Module) -> Function:
-        """u64 reach(trial, address, access): where eight bytes are, for a plan; 0: unknown.
+        """u64 reach(trial, address, access): the place of eight bytes for a plan; 0: unknown.
 
-        `Word.REACH` of the engine says that it is asked.
+        The engine calls it by `Word.REACH`.
         """
         f = module.function("reach", 3)
         trial, address, access = f.parameters
@@ -358,7 +358,7 @@ class TrialCode:
         return f
 
     def _make_fill(self, module: Module) -> Function:
-        """u64 fill(uc, address, kind, entry, trial): what Unicorn's TLB is to have of a page.
+        """u64 fill(uc, address, kind, entry, trial): the entry of Unicorn's TLB for a page.
 
         0: nothing, which is a fault.
         """
@@ -378,7 +378,7 @@ class TrialCode:
         return f
 
     def _take_pages(self, f: Function, trial: Value, *, own: bool) -> None:
-        """Let Unicorn ask the check's hook for pages, or the engine's."""
+        """Make Unicorn call the check's hook for pages, or the engine's."""
         hooks = (f.load(trial, TrialBlock.offset(name)) for name in ("engine_hook", "own_hook"))
         for hook, out in zip(hooks, (own, not own), strict=True):
             f.store(hook, int(out), layout.HOOK_OUT, 1)
@@ -426,7 +426,7 @@ class TrialCode:
         f.store(batch, f.add(f.load(batch, BatchBlock.offset("traps")), 1), BatchBlock.offset("traps"))
 
     def _make_patched(self, module: Module) -> Function:
-        """u64 patched(batch, trial): run what is patched until one instruction is counted."""
+        """u64 patched(batch, trial): run patched code until one instruction is counted."""
         f = module.function("patched", 2, local=True)
         batch, trial = f.parameters
         uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
@@ -459,7 +459,7 @@ class TrialCode:
         return f
 
     def _make_after_block(self, module: Module) -> Function:
-        """u64 after_block(batch, trial, found): see how a block of patched code ended, and note it.
+        """u64 after_block(batch, trial, found): determine and store the ending of a patched block.
 
         DONE: the next block may run.
         """
@@ -510,7 +510,7 @@ class TrialCode:
         return f.select(f.eq(f.load(uc, layout.UC_STOP_REQUEST, 1), 0), Outcome.DONE, Outcome.SIGNAL)
 
     def _at_block(self, f: Function, env: Value, block: Value) -> None:
-        """Put the pc where a block begins (synchronize_from_tb)."""
+        """Set the pc to the start of a block (synchronize_from_tb)."""
         f.store(env, TARGETS[self._target].start(f, block), self._pc)
 
     def _leave_if_over(self, f: Function, batch: Value, trial: Value, deadline: Variable) -> None:
@@ -523,29 +523,29 @@ class TrialCode:
             over = f.eq(inside, 0)
             with f.when(over):
                 f.ret(f.call(self._end, trial, f.mul(f.flag(trapped), Outcome.DONE)))
-            # A copy that ends its block: on to what leads back.
+            # A copy that ends its block: continue with the way back.
             deadline.set(f.add(total, 1))
 
     # -- comparing
 
     def _make_same_fault(self, module: Module) -> Function:
-        """u64 same_fault(batch, plain, patched): whether a copy has met the fault of the original."""
+        """u64 same_fault(batch, plain, patched): whether a copy has the fault of the original."""
         f = module.function("same_fault", 3, local=True)
         batch, plain, patched = f.parameters
         refused = f.load(plain, TrialBlock.offset("refused"))
         ended = (f.load(trial, TrialBlock.offset("ended")) for trial in (plain, patched))
         f.ret_if(f.ne(*ended), 0)
         f.ret_if(f.ne(f.load(patched, TrialBlock.offset("refused")), refused), 0)
-        # Of the accesses that a page refuses there is one kind, unless it is one that providers have mapped.
+        # A page refuses only one kind of access, unless providers have mapped it.
         f.ret_if(f.ne(self._in_scratch(f, batch, refused), 0), 0)
-        # It is where the trap has led to: from there the thread is put back to the original.
+        # It is the target of the trap, from which the thread is moved back to the original.
         f.ret(self._in_scratch(f, batch, f.load(patched, TrialBlock.offset("pc"))))
         return f
 
     def _make_same(self, module: Module) -> Function:
-        """u64 same(batch, plain, patched): whether both ended alike, the memory left aside.
+        """u64 same(batch, plain, patched): whether both ended in the same way, except for memory.
 
-        `LEFT_OUT`: they did not, for the CPU emulator is wrong there.
+        `LEFT_OUT`: they did not, because the CPU emulator is wrong there.
         """
         f = module.function("same", 3, local=True)
         batch, plain, patched = f.parameters
@@ -585,7 +585,7 @@ class TrialCode:
         return f.load(room)
 
     def _make_agree(self, module: Module) -> Function:
-        """u64 agree(batch, plain, patched): try the states from `next` on; `next` is then Python's."""
+        """u64 agree(batch, plain, patched): try states from `next` on, up to one for Python."""
         f = module.function("agree", 3)
         batch, plain, patched = f.parameters
         for trial in (plain, patched):

@@ -1,4 +1,4 @@
-"""A listener whose firings machine code serves too."""
+"""A listener whose firings machine code can serve, too."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _fired() -> Any:
 
 
 class CountingListener(Listener):
-    """Counts firings, in Python and in machine code; which probe fired is known of Python's alone."""
+    """Counts firings, in Python and in machine code; only for Python's firings the probe is known."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,10 +39,10 @@ class CountingListener(Listener):
 
     @property
     def counted(self) -> int:
-        """How often machine code fired a probe."""
+        """The number of firings in machine code."""
         return self._count.value
 
     def native_runs(self, probe_id: int) -> int:
-        """Return what machine code does when any probe fires (`Framework.native_runs`)."""
+        """Return the machine code for firings of any probe (`Framework.native_runs`)."""
         del probe_id
         return ctypes.addressof(self._runs) if self._runs[0] else 0

@@ -24,7 +24,7 @@ _RISCV_PC: Final = 0x200
 _RISCV_MSTATUS: Final = 0x270
 _RISCV_FS: Final = 0x6000
 
-# A block's pc, code segment base and flags, by which it is found.
+# A block's pc, code segment base and flags, which are its key.
 Key = tuple[Word, Word, Word]
 
 
@@ -59,7 +59,7 @@ def _x86_before_hook(f: Function, env: Value) -> None:
 
 
 class Target(NamedTuple):
-    """A CPU of QEMU's."""
+    """A CPU of QEMU."""
 
     key: Callable[[Function, Value, Callable[[str, int], Callee]], Key]
     """(function under construction, CPU state, QEMU's functions) -> what finds a block
@@ -67,7 +67,7 @@ class Target(NamedTuple):
     start: Callable[[Function, Value], Value] = lambda f, block: f.load(block, layout.BLOCK_PC)
     """(function under construction, block) -> the pc where it begins (synchronize_from_tb)."""
     before_hook: Callable[[Function, Value], None] = lambda _f, _env: None
-    """Does to the pc what QEMU does before the hook of an exception."""
+    """Changes the pc as QEMU does before the hook of an exception."""
 
 
 # By QEMU's name of a CPU; i386's is x86-64's.
@@ -79,7 +79,7 @@ TARGETS: Final[dict[str, Target]] = {
 
 
 def before_hook(f: Function, isa: Isa, env: Value) -> None:
-    """Do to the pc what Unicorn does before it calls an exception's hook (cpu_handle_exception)."""
+    """Change the pc as Unicorn does before it calls an exception's hook (cpu_handle_exception)."""
     TARGETS[isa.unicorn.target].before_hook(f, env)
     if isa.unicorn.pc_ahead:
         pc = 8 * isa.registers.slots[isa.registers.pc]

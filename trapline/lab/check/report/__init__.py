@@ -1,7 +1,7 @@
 """The report of `trapline check`: as text, JSON, JUnit XML, or a page.
 
-The suffix of the file that it is written to decides which (`WRITERS`).  All have the same content,
-which they take from `facts`.
+The suffix of the output file selects the form (`WRITERS`).  All have the same content, which they
+take from `facts`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trapline.lab.check.results import Tally
 
 Writer = Callable[[Tally], str]
 
-# Suffix of a file -> what makes its content.
+# Suffix of a file -> the function that makes its content.
 WRITERS: Final[Mapping[str, Writer]] = {
     ".txt": text.as_text,
     ".json": as_json.as_json,
@@ -31,7 +31,7 @@ class ReportError(Exception):
 def writer(path: str | Path) -> Writer:
     """Return the writer of reports for a file name.
 
-    Raises `ReportError`: ask before a long check.
+    Raises `ReportError`: call it before a long check.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in WRITERS:
@@ -40,7 +40,7 @@ def writer(path: str | Path) -> Writer:
 
 
 def write(tally: Tally, path: str | Path) -> None:
-    """Write a report into a file, in the form its suffix asks for.  Raises `ReportError`."""
+    """Write a report into a file, in the form of its suffix.  Raises `ReportError`."""
     content = writer(path)(tally)
     try:
         Path(path).write_text(content, encoding="utf-8")

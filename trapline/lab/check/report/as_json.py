@@ -17,7 +17,7 @@ def as_json(tally: Tally) -> str:
 
 
 def as_data(tally: Tally) -> dict[str, Any]:
-    """Return the report as what JSON can hold."""
+    """Return the report as data for JSON."""
     return {
         "same": tally.same,
         "verdict": facts.verdict(tally),

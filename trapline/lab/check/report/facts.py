@@ -26,7 +26,7 @@ MEANING: Final[Mapping[Outcome, str]] = {
 }
 # Characters that XML and HTML cannot contain, or that control terminals.
 _UNSPEAKABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# Bytes that are shown of an instruction that cannot be read.
+# The number of shown bytes of an instruction that cannot be decoded.
 _LAST: Final = 16
 
 
@@ -37,18 +37,18 @@ class Trouble(NamedTuple):
     provider: str
     result: SiteResult
     code: bytes
-    """Of the instruction alone."""
+    """The bytes of only the instruction."""
     instruction: str
-    """The disassembly; "(no instruction)" where there is none."""
+    """The disassembly; "(no instruction)" if there is none."""
 
     @property
     def site(self) -> CheckSite:
-        """Where it is."""
+        """The site."""
         return self.result.site
 
     @property
     def title(self) -> str:
-        """Name, address, and the probe that goes there by its own name."""
+        """The name, the address, and the probe's name if it has one."""
         where = "" if not self.site.function else f" at {self.site.address:#x}"
         return f"{self.site.name}{where}" + (f", {self.site.probe}" if self.site.probe else "")
 
@@ -62,7 +62,7 @@ class EncodingsSummary(NamedTuple):
     """The number of encodings by the way in which they are displaced."""
     disagreements: tuple[str, ...]
     unreached: tuple[str, ...]
-    """Rows of the table that nothing reaches."""
+    """Rows of the table that no encoding reaches."""
 
     @property
     def same(self) -> bool:
@@ -76,7 +76,7 @@ def printable(text: str) -> str:
 
 
 def verdict(tally: Tally) -> str:
-    """Say in one line whether the patched program is the same, and what of it is not."""
+    """Return one line: whether the patched program behaves the same, and the parts that do not."""
     if tally.empty:
         return "nothing was checked"
     looked = ", ".join(_looked(tally))
@@ -114,7 +114,7 @@ def count(number: int, what: str) -> str:
 
 
 def rate(tally: Tally) -> str:
-    """Say how fast this run was; "" if it compared nothing itself."""
+    """Return the speed of this run; "" if it compared nothing itself."""
     if not tally.fresh or not tally.seconds:
         return ""
     rate = f"{tally.fresh:,} site-states in {tally.seconds:,.1f} s, {tally.fresh / tally.seconds:,.0f} per second"
@@ -143,7 +143,7 @@ def _isa_of(file: str) -> Isa | None:
     try:
         return open_image(file).isa
     except ElfError:
-        return None  # gone since: its sites are shown as bytes
+        return None  # removed since: its sites are shown as bytes
 
 
 def disassembled(isa: Isa | None, site: CheckSite, syntax: Syntax) -> tuple[bytes, str]:
@@ -155,7 +155,7 @@ def disassembled(isa: Isa | None, site: CheckSite, syntax: Syntax) -> tuple[byte
 
 
 def state_words(divergence: Divergence) -> list[tuple[str, str]]:
-    """Return what matters of the smallest state: registers that are not zero, flags, vectors."""
+    """Return the relevant parts of the smallest state: registers that are not zero, flags, vectors."""
     state = divergence.state
     words = [(name, f"{value:#x}") for name, value in state.registers.items() if value]
     if state.flags:
@@ -187,7 +187,7 @@ def _classes(found: Any) -> Iterator[tuple[str, int]]:
 
 
 def _lines(found: Any) -> Iterator[str]:
-    """Yield a line for each thing of a list; one line for a mere number of them."""
+    """Yield a line for each element of a list; one line if there is only their number."""
     if isinstance(found, int):
         if found:
             yield f"{found:,} of them"

@@ -1,7 +1,6 @@
 """The report as one HTML page: no scripts, nothing loaded, readable without colours.
 
-The page is built as a tree of elements, so that whatever a file or a function is called, it stays
-text.
+The page is built as a tree of elements, so that the names of files and functions are always text.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from trapline.lab.check.report.facts import Trouble, printable
 from trapline.lab.check.report.style import STYLE
 from trapline.lab.check.results import Tally
 
-# Of a bar, in units of its own.
+# Width of a bar, in units of its own.
 _WIDTH: Final = 1000
-# What is there at all is seen.
+# The smallest width of a part, so that every part is visible.
 _NARROWEST: Final = 6
 
 Part = ET.Element | str
@@ -158,12 +157,12 @@ def _meaning(outcome: Outcome) -> ET.Element:
 
 
 def _key(outcome: Outcome) -> ET.Element:
-    """Return the patch of colour that stands for an outcome."""
+    """Return the coloured mark of an outcome."""
     return _svg("0 0 10 10", _tag("rect", of=outcome.value, width="10", height="10", rx="2"), **{"aria-hidden": "true"})
 
 
 def _bar(outcomes: Counter[Outcome], of: str) -> ET.Element:
-    """Return a picture of the outcomes: a stretch for each, as long as it is frequent."""
+    """Return a picture of the outcomes: a part for each, in proportion to its frequency."""
     told = ", ".join(f"{count:,} {outcome.value}" for outcome, count in _in_order(outcomes))
     return _svg(
         f"0 0 {_WIDTH} 24", _tag("title", told), *_stretches(outcomes), of=of, role="img", **{"aria-label": told}
@@ -213,7 +212,7 @@ def _refusals(refusals: Counter[str]) -> ET.Element:
     )
 
 
-# -- what is not the same
+# -- differences
 
 
 def _trouble(trouble: Trouble, number: int) -> ET.Element:

@@ -1,8 +1,8 @@
-"""The report as JUnit XML, as CI systems read it.
+"""The report as JUnit XML, for CI systems.
 
 A test suite for each file and provider: a test case for each site that diverged (a failure) or
-crashed the emulator (an error), one for all that agreed, and one, skipped, for those that no probe
-may go to.  Runs and sweeps of decode tables are suites of their own.
+crashed the emulator (an error), one for all that agreed, and one, skipped, for those that were
+refused.  Runs and sweeps of decode tables are suites of their own.
 """
 
 from __future__ import annotations

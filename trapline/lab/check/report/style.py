@@ -1,4 +1,4 @@
-"""The style sheet of the page: light or dark like the reader's system, and plain on paper."""
+"""The style sheet of the page: light or dark like the reader's system, and plain in print."""
 
 from __future__ import annotations
 

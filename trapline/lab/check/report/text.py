@@ -1,4 +1,4 @@
-"""The report as text: the verdict first, then the counts, then each thing that is not the same."""
+"""The report as text: the verdict first, then the counts, then each difference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STYLES: Final = {
     Outcome.CRASHED: "bold magenta",
     Outcome.FAILED: "bold magenta",
 }
-# Rules that are shown: the most frequent ones.
+# The number of rules that are shown: the most frequent ones.
 _RULES: Final = 12
 _PER_LINE: Final = 4
 _BREAKS: Final = str.maketrans(dict.fromkeys("\t\n\r\x85\u2028\u2029", " "))
@@ -32,7 +32,7 @@ def as_text(tally: Tally) -> str:
 
 
 def trouble_text(trouble: Trouble) -> str:
-    """Return what is said of one site."""
+    """Return the text about one site."""
     return "\n".join(line.plain.rstrip() for line in _safe(_trouble(trouble))).strip()
 
 

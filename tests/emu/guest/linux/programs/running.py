@@ -20,7 +20,7 @@ PROBE = "pid$target:libc.so.6::entry"
 
 @dataclass(frozen=True)
 class Workload:
-    """One program and what it is to do."""
+    """One program, its arguments and its expectations."""
 
     name: str
     words: tuple[str, ...]
@@ -60,7 +60,7 @@ def workloads():
 
 
 def under_qemu(isa, workload):
-    """Return what a program prints under qemu-user, its exit status on the last line."""
+    """Return the output of a program under qemu-user, with its exit status on the last line."""
     isa = workload.oracle.get(isa, isa)
     root = DEBIAN / isa
     program = root / workload.words[0].lstrip("/")
@@ -76,7 +76,7 @@ def under_qemu(isa, workload):
 
 
 def _ignored(_data):
-    """Take what no one looks at."""
+    """Ignore the arguments."""
 
 
 def in_guest(isa, workload, *, probed, errors=True):

@@ -1,4 +1,4 @@
-"""Real programs print in the guest what they print under qemu-user, with and without probes.
+"""Real programs have the same output in the guest as under qemu-user, with and without probes.
 
 `make debian` gets them; without them these tests are skipped.
 """

@@ -1,7 +1,7 @@
-"""Servers, compilers, archives and shells together do in the guest what they do natively.
+"""Servers, compilers, archivers and shells together behave in the guest as they do natively.
 
-What each script is to print was written by `scripts/save-expected`.  A test runs each script on one
-ISA, in turn; `python -m benchmarks.programs` runs all on all.
+The expected output of each script was written by `scripts/save-expected`.  A test runs each script
+on one ISA, in turn; `python -m benchmarks.programs` runs all on all.
 """
 
 import pytest

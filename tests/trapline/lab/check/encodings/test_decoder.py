@@ -1,4 +1,4 @@
-"""What is made of capstone's answers, held against definitions and against the CPU that is emulated."""
+"""The facts from capstone's answers, compared with definitions and with the emulated CPU."""
 
 import random
 

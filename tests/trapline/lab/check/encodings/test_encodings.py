@@ -1,4 +1,4 @@
-"""Every encoding against our tables and capstone: samples are right, and what is wrong is found."""
+"""Encodings against the tables and capstone: samples agree, and errors are found."""
 
 import inspect
 import os
@@ -251,7 +251,7 @@ def test_the_fingerprint_of_rules_that_are_code_is_that_of_all_their_modules(isa
         seen.add(name)
         text = inspect.getsource(import_module(name))
         asked += re.findall(r"^from ([\w.]+) import", text, re.MULTILINE)
-    # Where functions return and what raises an exception are not what becomes of an instruction.
+    # Rules about returns of functions and about exceptions are not treatments of an instruction.
     assert seen - said <= {"providers.fasttrap.x86_functions", f"emu.isa.{isa}.registers", f"emu.isa.{isa}.traps"}
     assert f"providers.fasttrap.{isa}" in seen
     assert "providers.uprobes.x86" in seen

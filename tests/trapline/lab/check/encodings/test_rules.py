@@ -1,4 +1,4 @@
-"""Somebody's own rules against every encoding."""
+"""A user's own rules against every encoding."""
 
 from dataclasses import replace
 

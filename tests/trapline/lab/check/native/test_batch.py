@@ -1,4 +1,4 @@
-"""Machine code finds what Python finds, state by state, and tries nearly all states itself."""
+"""Machine code has the same results as Python in each state, and tries nearly all states itself."""
 
 from __future__ import annotations
 
