@@ -48,7 +48,7 @@ from emu.engine.plans import Adjust, Encoder, Window, Windows
 from emu.engine.refusals import Refusals
 from emu.engine.special import Special
 from emu.engine.state import BLOCKS, NEVER, Word
-from emu.engine.tlb import SoftTlb
+from emu.engine.tlb import Fills, SoftTlb
 from emu.engine.tracepoints import Tracepoints
 from emu.engine.watch import Accessed, Watch
 from emu.isa.base import Isa
@@ -170,12 +170,9 @@ class Engine:
         return callbacks
 
     @property
-    def fills(self) -> int | None:
-        """The address of the table of pages that the CPU has used (`emu.engine.tlb`).
-
-        None if the guest has page tables.
-        """
-        return None if self._tlb is None else self._tlb.table
+    def hosted(self) -> bool:
+        """Whether the host keeps the address spaces; else the guest has page tables."""
+        return self._tlb is not None
 
     def discounting(self, instructions: int) -> Adjust:
         """Return the effect of `discount` as an operation for machine code."""
@@ -235,8 +232,22 @@ class Engine:
             raise TypeError("the guest has page tables of its own")
         self.memory.use(space)
         self._state[Word.SPACE] = self.space_number(space)
-        self._tlb.flush()
+        self._tlb.use(space)
         self.forget_user_blocks()
+
+    def fills(self, space: AddressSpace) -> Fills:
+        """Return the known translations of an address space that the host keeps.
+
+        Raises TypeError if the guest has page tables.
+        """
+        if self._tlb is None:
+            raise TypeError("the guest has page tables of its own")
+        return self._tlb.of(space)
+
+    def forget_space(self, space: AddressSpace) -> None:
+        """Forget an address space that the host keeps and uses no more."""
+        if self._tlb is not None:
+            self._tlb.forget(space)
 
     def note_thread(self, number: int) -> None:
         """Note which thread runs, if the host keeps the threads."""

@@ -192,6 +192,24 @@ class HostMemory(Memory):
         frame = (self._writable if access is Access.WRITE else self._readable).get(address >> 12)
         return self.space.reach(address, access) if frame is None else frame + (address & 0xFFF)
 
+    def read(self, address: int, size: int, root: int | None = None) -> bytes:
+        """Return bytes; from one page that is known, at once.  Raises `BadAddressError`."""
+        frame, offset = self._readable.get(address >> 12), address & 0xFFF
+        if frame is None or offset > PAGE - size:
+            return super().read(address, size, root)
+        return bytes(self.ram[frame + offset : frame + offset + size])
+
+    def write(self, address: int, data: bytes, root: int | None = None) -> None:
+        """Write bytes; to one page that is known, at once.
+
+        Raises `BadAddressError`; then nothing is written.
+        """
+        frame, offset = self._writable.get(address >> 12), address & 0xFFF
+        if frame is None or offset > PAGE - len(data):
+            super().write(address, data, root)
+        else:
+            self.ram[frame + offset : frame + offset + len(data)] = data
+
     def load(self, address: int, size: int) -> int:
         """Return an unsigned integer."""
         frame, offset = self._readable.get(address >> 12), address & 0xFFF

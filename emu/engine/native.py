@@ -114,7 +114,6 @@ class Callbacks:
             "hooked": hooked.address,
             "code_hooks": code_hooks.block.address,
             # If the guest has page tables, no TLB is filled.
-            "fills": windows.address if tlb is None else tlb.table,
             "on_fill": windows.address if tlb is None else _address(tlb.callback),
         }
         code = _machine_code(cpu.isa, counter.half, tuple(addresses), delivers=delivers, hosted=tlb is not None)
@@ -168,7 +167,6 @@ def _write_firing(module: Module, isa: Isa, symbols: Mapping[str, Value], *, hos
         ram=symbols["ram"],
         ram_end=symbols["ram_end"],
         windows=symbols["windows"],
-        fills=symbols["fills"],
         register_read=symbols["uc_reg_read"],
         register_write=symbols["uc_reg_write"],
     )

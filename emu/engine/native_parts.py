@@ -43,8 +43,7 @@ def engine_code(engine: Engine, clock: VirtualClock) -> GuestCode:
         functions["kernel_place"] = _kernel_place(engine.isa, tuple(engine.memory.windows()))
         if engine.isa.paging.tables is not None:
             functions["user_place"] = _user_place(engine.isa)
-    elif engine.fills is not None:
-        symbols["fills"] = engine.fills
+    elif engine.hosted:
         functions["user_place"] = _filled
     return GuestCode(functions, symbols)
 
@@ -145,7 +144,7 @@ def _filled(f: Function, _slow: Callable[[], Word]) -> None:
     """Write `user_place`: a page that the CPU has read is in the table of answers."""
     address, length = f.parameters
     page, offset = f.lshr(address, PAGE.bit_length() - 1), f.and_(address, PAGE - 1)
-    entry = f.add(f.module.symbol("fills"), f.shl(f.and_(page, FILLS - 1), 4))
+    entry = f.add(f.load(f.module.symbol("counter"), _WORD * EngineWord.FILLS), f.shl(f.and_(page, FILLS - 1), 4))
     wanted = f.or_(page, f.load(f.module.symbol("counter"), _WORD * EngineWord.GENERATION))
     answer = f.load(entry, _WORD)
     granted = f.ne(f.and_(answer, int(Access.READ)), 0)

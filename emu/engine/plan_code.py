@@ -44,7 +44,6 @@ class Places:
     """Where it ends."""
     windows: Value
     """The table of windows."""
-    fills: Value
     """The answers to Unicorn's TLB; used only if `hosted`."""
     register_read: Value
     """uc_reg_read."""
@@ -84,7 +83,7 @@ class PlanCode:
                 f.ret_if(f.ne(found, 0), found)
             # In one page, and the host has permitted the access there, in the current version of this address space.
             page = f.lshr(address, _PAGE_BITS)
-            entry = f.add(self._places.fills, f.shl(f.and_(page, FILLS - 1), 4))
+            entry = f.add(f.load(self._places.words, 8 * Word.FILLS), f.shl(f.and_(page, FILLS - 1), 4))
             key = f.or_(page, f.load(self._places.words, 8 * Word.GENERATION))
             answer = f.load(entry, 8)
             offset = f.and_(address, _OFFSET)

@@ -68,6 +68,9 @@ class Word(IntEnum):
     SERVED = 20
     """Number of hits that machine code has served since this word was set to 0."""
 
+    FILLS = 21
+    """Address of the table of answers of the current address space (`emu.engine.tlb`)."""
+
 
 WORDS: Final = 24
 NEVER: Final = (1 << 63) - 1

@@ -6,27 +6,30 @@ access is stored here.
 
 Unicorn's TLB holds few pages, and Python takes microseconds to fill one.  So the answers that
 Python gave are kept in a table in plain memory, where machine code finds them (`fill` in
-`ir/common.ll`). An entry is two words:
+`ir/common.ll`).  Each address space has a table of its own, so that nothing is asked again when a
+process goes on after another one.  An entry is two words:
 
      63      40 39               0      63                12 11     0
     | generation |  page number   |    | physical address   | access |
 
-When Unicorn forgets a page, or all pages, the table forgets the same: a new generation invalidates
-all entries.
+When Unicorn forgets a page, the table forgets the same; a new generation invalidates all entries.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Collection
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import unicorn
 
 from emu.engine.access import Access
 from emu.engine.cpu import Cpu
 from emu.engine.memory import HostMemory
-from emu.engine.pages import PAGE
+from emu.engine.pages import PAGE, AddressSpace
 from emu.engine.state import Word
+from emu.plain import WORD, address_of, words
 from emu.words import WORD_MASK
 
 _ACCESS: Final = {
@@ -37,6 +40,11 @@ _ACCESS: Final = {
 # Entries of the table, a power of two: 64 MiB of pages.
 FILLS: Final = 1 << 14
 _GENERATION: Final = 1 << 40
+# Rights as plain numbers: the operators of flags are Python's.
+_WRITE: Final = int(Access.WRITE)
+_or = int.__or__
+# With more pages than these it costs less to ask for those that are used again.
+_FEW: Final = 2048
 # Fills after which Unicorn's TLB is emptied for the first time, so that it grows (`grow` in ir/common.ll): twice as
 # many as it has entries (QEMU accel/tcg/cputlb.c, CPU_TLB_DYN_DEFAULT_BITS).
 _FIRST_GROWTH: Final = 512
@@ -53,6 +61,59 @@ _ON_FILL = ctypes.CFUNCTYPE(
 )
 
 
+class Fills:
+    """The answers for one address space."""
+
+    def __init__(self, tlb: SoftTlb) -> None:
+        self._tlb = tlb
+        self._table = words(2 * FILLS)
+        self.address = address_of(self._table)
+        """Where the table is."""
+        self.generation = _GENERATION
+
+    def keep(self, page: int, physical: int, granted: int) -> None:
+        """Store an answer for machine code."""
+        if page < _GENERATION:
+            place = 2 * (page % FILLS)
+            self._table[place] = page | self.generation
+            self._table[place + 1] = _or(physical // PAGE * PAGE, granted)
+
+    def forget_page(self, address: int) -> None:
+        """Forget the translation of a page."""
+        self._table[2 * (address // PAGE % FILLS)] = 0
+        self._tlb.changed_page(self, address)
+
+    def forbid_writing(self, pages: Collection[int]) -> None:
+        """Forget that these pages can be written."""
+        if len(pages) > _FEW:
+            self.forget_all()
+            return
+        table, generation = self._table, self.generation
+        for page in pages:
+            place = 2 * (page % FILLS)
+            if table[place] == page | generation:
+                table[place + 1] &= ~_WRITE
+        self._tlb.changed(self)
+
+    def forget_all(self) -> None:
+        """Forget all translations."""
+        self.generation = self.generation + _GENERATION & WORD_MASK
+        if not self.generation:
+            ctypes.memset(self.address, 0, 2 * FILLS * WORD)
+            self.generation = _GENERATION
+        self._tlb.changed(self)
+
+    def copy_to(self, other: Fills, pages: Collection[int]) -> None:
+        """Give another address space the answers for these pages, unless there are many."""
+        if len(pages) > _FEW:
+            return
+        table, theirs, generation = self._table, other._table, self.generation
+        for page in pages:
+            place = 2 * (page % FILLS)
+            if table[place] == page | generation:
+                theirs[place], theirs[place + 1] = page | other.generation, table[place + 1]
+
+
 class SoftTlb:
     """The TLB of one engine; `nowhere` is the address that emu_start looks up when it ends."""
 
@@ -66,12 +127,9 @@ class SoftTlb:
         self._flush_page = cpu.function("tlb_flush_page")
         self._flush = cpu.function("tlb_flush")
         self._state = state
-        self._array = (ctypes.c_uint64 * (2 * FILLS))()
-        self._table = memoryview(self._array).cast("B").cast("Q")
-        self.table = ctypes.addressof(self._array)
-        """Where the answers are kept."""
-        self._state[Word.GENERATION] = _GENERATION
-        self._restart()
+        self._known: WeakKeyDictionary[AddressSpace, Fills] = WeakKeyDictionary()
+        self._current = Fills(self)
+        self.use(memory.space)
 
         def fill(_uc: int, address: int, kind: int, entry: Any, _data: int) -> bool:
             access = _ACCESS[kind]
@@ -87,33 +145,45 @@ class SoftTlb:
                     self.missed = (address, access)
                     return False
             else:
-                self._keep(address // PAGE, *found)
+                self._current.keep(address // PAGE, *found)
             entry[0].physical, entry[0].granted = found
             return True
 
         self.callback = _ON_FILL(fill)
         """The hook in Python, for UC_HOOK_TLB_FILL."""
 
-    def _keep(self, page: int, physical: int, granted: Access) -> None:
-        """Store an answer for machine code."""
-        if page < _GENERATION:
-            place = 2 * (page % FILLS)
-            self._table[place] = page | self._state[Word.GENERATION]
-            self._table[place + 1] = physical // PAGE * PAGE | granted
+    def of(self, space: AddressSpace) -> Fills:
+        """Return the answers for an address space."""
+        known = self._known.get(space)
+        if known is None:
+            known = self._known[space] = Fills(self)
+        return known
+
+    def forget(self, space: AddressSpace) -> None:
+        """Forget an address space that is used no more."""
+        self._known.pop(space, None)
+
+    def use(self, space: AddressSpace) -> None:
+        """Change to another address space."""
+        self._current = self.of(space)
+        self._state[Word.FILLS] = self._current.address
+        self.changed(self._current)
+
+    def changed_page(self, fills: Fills, address: int) -> None:
+        """Make Unicorn forget a page, if it belongs to the current address space."""
+        if fills is self._current:
+            self._flush_page(self._cpu, ctypes.c_uint64(address))
+
+    def changed(self, fills: Fills) -> None:
+        """Make Unicorn forget all pages, if they belong to the current address space."""
+        if fills is self._current:
+            self._state[Word.GENERATION] = fills.generation
+            self._restart()
+            self._flush(self._cpu)
 
     def flush_page(self, address: int) -> None:
-        """Forget the translation of a page."""
-        self._table[2 * (address // PAGE % FILLS)] = 0
-        self._flush_page(self._cpu, ctypes.c_uint64(address))
-
-    def flush(self) -> None:
-        """Forget all translations."""
-        generation = self._state[Word.GENERATION] + _GENERATION & WORD_MASK
-        if not generation:
-            ctypes.memset(self.table, 0, ctypes.sizeof(self._array))
-        self._state[Word.GENERATION] = generation or _GENERATION
-        self._restart()
-        self._flush(self._cpu)
+        """Forget the translation of a page of the current address space."""
+        self._current.forget_page(address)
 
     def _restart(self) -> None:
         """Set the count of fills to 0: the TLB is empty."""

@@ -38,7 +38,9 @@ define i32 @keep(ptr %uc, i64 %address, i64 %size) {
 define zeroext i1 @fill(ptr %uc, i64 %address, i32 %kind, ptr %entry, ptr %data) {
   %page = lshr i64 %address, 12
   %index = and i64 %page, $FILLS_MASK
-  %slot = getelementptr {i64, i64}, ptr inttoptr (i64 $fills to ptr), i64 %index
+  %fills.p = getelementptr i64, ptr inttoptr (i64 $words to ptr), i64 $FILLS
+  %fills = load ptr, ptr %fills.p
+  %slot = getelementptr {i64, i64}, ptr %fills, i64 %index
   %key = load i64, ptr %slot
   %generation.p = getelementptr i64, ptr inttoptr (i64 $words to ptr), i64 $GENERATION
   %generation = load i64, ptr %generation.p

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emu.engine.engine import Engine
+from emu.engine.tlb import Fills
 from emu.guest.linux.frames import Frames
 from emu.guest.linux.process import Life, Thread
 from emu.guest.linux.space import Space
@@ -31,12 +32,20 @@ class OnCpu:
         old = getattr(self._engine.memory, "space", None)
         if old is space:
             return
-        if isinstance(old, Space):
-            old.flush_page = lambda _address: None
-            old.flush = lambda: None
-        space.flush_page = self._engine.flush_page
-        space.flush = lambda: self._engine.use(space)
+        self._connect(space)
         self._engine.use(space)
+
+    def fork(self, space: Space) -> Space:
+        """Return a copy of an address space.  What the CPU knows of the pages holds in both."""
+        child = space.fork()
+        self._engine.fills(space).copy_to(self._connect(child), child.resident_pages)
+        return child
+
+    def _connect(self, space: Space) -> Fills:
+        """Make the CPU hear of changes of an address space, also while it holds another one."""
+        fills = self._engine.fills(space)
+        space.flush_page, space.forbid_writing = fills.forget_page, fills.forbid_writing
+        return fills
 
     def leave_space(self, space: Space) -> None:
         """Drop one user of an address space; the last one frees it."""
@@ -45,6 +54,7 @@ class OnCpu:
             if space is getattr(self._engine.memory, "space", None):
                 self.use(self.empty_space())
             space.release()
+            self._engine.forget_space(space)
 
     def reset_registers(self, pc: int, sp: int) -> None:
         """Give the CPU the registers with which a program starts."""

@@ -11,7 +11,7 @@ process alone, as it does in the kernels this follows.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -25,6 +25,7 @@ AREAS_MAX = 65_530
 # Rights as plain numbers: pages are looked up very often, and the operators of flags are Python's.
 _both = int.__and__
 _READ, _WRITE, _EXECUTE = map(int, (Access.READ, Access.WRITE, Access.EXECUTE))
+_TO_WRITE = Access.WRITE
 _WITHOUT_WRITE = [Access(rights & ~_WRITE) for rights in range(8)]
 
 
@@ -90,7 +91,8 @@ class Space:
     """One address space.  Implements `emu.engine.pages.AddressSpace`.
 
     Addresses that mappings may have are those from `lowest` to `highest`.  `flush_page(address)`
-    and `flush()` are called when what addresses mean has changed.
+    is called when what an address means has changed, `forbid_writing(pages)` when pages that could
+    be written cannot be written any more.
     """
 
     def __init__(self, frames: Frames, lowest: int, highest: int) -> None:
@@ -111,7 +113,7 @@ class Space:
         self.restorer = 0
         """Address of the code that returns from a signal."""
         self.flush_page: Callable[[int], None] = lambda _address: None
-        self.flush: Callable[[], None] = lambda: None
+        self.forbid_writing: Callable[[Collection[int]], None] = lambda _pages: None
         self._resident: dict[int, int] = {}
         self._areas: list[Area] = []
         self._starts: list[int] = []
@@ -132,6 +134,11 @@ class Space:
     def resident(self) -> int:
         """Pages in memory."""
         return len(self._resident)
+
+    @property
+    def resident_pages(self) -> Collection[int]:
+        """The numbers of the pages in memory."""
+        return self._resident.keys()
 
     @property
     def areas(self) -> tuple[Area, ...]:
@@ -191,8 +198,8 @@ class Space:
             self._insert(replace(area.cut(start, end), access=access))
             if end < area.end:
                 self._insert(area.cut(end, area.end))
-        for page in _within(self.readable, start, end):
-            del self.readable[page]
+        for page in _within(self._resident, start, end):
+            self.readable.pop(page, None)
             self.writable.pop(page, None)
             self.flush_page(page * PAGE)
         return whole
@@ -232,8 +239,8 @@ class Space:
         child._areas = list(self._areas)
         child._starts = list(self._starts)
         child._resident = {page: self.frames.share(frame) for page, frame in self._resident.items()}
+        self.forbid_writing(self.writable.keys())
         self.writable.clear()
-        self.flush()
         return child
 
     def release(self) -> None:
@@ -283,7 +290,7 @@ class Space:
         area = self.area_at(address)
         if area is None or not _both(access, area.access):
             return None
-        frame = self._page(area, address // PAGE, writing=access is Access.WRITE)
+        frame = self._page(area, address // PAGE, writing=access is _TO_WRITE)
         if frame is None:
             return None
         granted = area.access

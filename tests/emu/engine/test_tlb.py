@@ -186,3 +186,64 @@ def test_the_tlb_grows_until_it_holds_what_a_program_reads(isa):
     first, *_, last = (walk() for _ in range(8))
     assert first >= pages
     assert last < pages // 20
+
+
+@pytest.mark.skipif(not native.available(), reason="llvmlite is not installed")
+@isas
+def test_python_is_not_asked_again_when_a_space_comes_back(isa):
+    machine = Machine(isa, accelerated=True)
+    first = machine.space
+    second = Pages(dict(first.frames))
+    for space in (first, second):
+        machine.engine.use(space)
+        assert machine.load(DATA) == 1
+    asked = first.asked, second.asked
+    for space in (first, second) * 3:
+        machine.engine.use(space)
+        assert machine.load(DATA) == 1
+    assert (first.asked, second.asked) == asked
+
+
+@isas
+@engines
+def test_a_page_that_moves_in_a_space_that_does_not_run_is_read_where_it_is_now(isa, accelerated):
+    machine = Machine(isa, accelerated)
+    first = machine.space
+    second = Pages(dict(first.frames))
+    assert machine.load(DATA) == 1
+    machine.engine.use(second)
+    assert machine.load(DATA) == 1
+    first.frames[DATA // PAGE] = (4 * PAGE, Access.READ)
+    machine.engine.fills(first).forget_page(DATA)
+    assert machine.load(DATA) == 1
+    machine.engine.use(first)
+    assert machine.load(DATA) == 2
+
+
+@isas
+@engines
+@pytest.mark.parametrize("many", [False, True], ids=["few pages", "many pages"])
+@pytest.mark.parametrize("runs", [False, True], ids=["elsewhere", "on the CPU"])
+def test_a_page_that_is_copied_on_write_is_asked_about_in_both_spaces(isa, accelerated, many, runs):
+    machine = Machine(isa, accelerated)
+    parent = machine.space
+    machine.store(DATA, 9)
+    child = Pages({page: (frame, granted & ~Access.WRITE) for page, (frame, granted) in parent.frames.items()})
+    if not runs:
+        machine.engine.use(Pages({}))
+    parent.frames[DATA // PAGE] = (3 * PAGE, Access.READ)
+    fills = machine.engine.fills(parent)
+    pages = range(DATA // PAGE, DATA // PAGE + (1 << 13 if many else 1))
+    fills.forbid_writing(pages)
+    fills.copy_to(machine.engine.fills(child), pages)
+    for space in (parent, child):
+        machine.engine.use(space)
+        assert machine.load(DATA) == 9
+        with pytest.raises(PageFaultError, match="no write"):
+            machine.store(DATA, 7)
+    child.frames[DATA // PAGE] = (4 * PAGE, Access.READ | Access.WRITE)
+    machine.engine.fills(child).forget_page(DATA)
+    machine.store(DATA, 7)
+    assert machine.load(DATA) == 7
+    machine.engine.use(parent)
+    assert machine.load(DATA) == 9

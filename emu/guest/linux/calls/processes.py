@@ -133,7 +133,7 @@ def _copy(c: Caller, process: Process, pid: int, flags: int) -> Process:
     if flags & _CLONE_VM:
         space.users += 1
     else:
-        space = space.fork()
+        space = c.kernel.on_cpu.fork(space)
     signals = process.signals if flags & _CLONE_SIGHAND else process.signals.copy()
     if flags & _CLONE_CLEAR_SIGHAND:
         for action in signals.actions:

@@ -1,0 +1,55 @@
+"""The address space of a process tells the CPU of each change that takes a right away."""
+
+import pytest
+
+from emu.engine.access import Access
+from emu.engine.pages import PAGE
+from emu.guest.linux.frames import Frames
+from emu.guest.linux.space import Area, Space
+
+START = 16 * PAGE
+
+
+class Told(Space):
+    """An address space that notes what it tells."""
+
+    def __init__(self, access):
+        super().__init__(Frames(memoryview(bytearray(16 * PAGE)), lambda _physical, _size: None), PAGE, 1 << 30)
+        self.forgotten, self.forbidden = [], set()
+        self.map(Area(START, START + 2 * PAGE, access))
+        for number in range(2):
+            wanted = next(right for right in (Access.WRITE, Access.READ, Access.EXECUTE) if right in access)
+            assert self.look_up(START + number * PAGE, wanted) is not None
+        self.flush_page = self.forgotten.append
+        self.forbid_writing = self.forbidden.update
+
+
+@pytest.mark.parametrize("access", [Access.READ, Access.EXECUTE, Access.READ | Access.WRITE, Access.WRITE], ids=str)
+def test_a_page_that_loses_rights_is_forgotten(access):
+    space = Told(access)
+    assert space.protect(START + PAGE, START + 2 * PAGE, Access(0))
+    assert space.forgotten == [START + PAGE]
+    assert space.look_up(START + PAGE, access) is None
+
+
+def test_a_page_that_is_unmapped_is_forgotten():
+    space = Told(Access.EXECUTE)
+    space.unmap(START, START + PAGE)
+    assert space.forgotten == [START]
+
+
+def test_a_page_that_moves_is_forgotten_where_it_was():
+    space = Told(Access.READ)
+    space.move(START, START + PAGE, START + 8 * PAGE)
+    assert space.forgotten == [START]
+
+
+def test_after_a_fork_no_private_page_can_be_written_as_it_is():
+    space = Told(Access.READ | Access.WRITE)
+    child = space.fork()
+    assert space.forbidden == {START // PAGE, START // PAGE + 1}
+    for side in (space, child):
+        assert side.look_up(START, Access.READ)[1] == Access.READ
+    before = space.look_up(START, Access.READ)[0]
+    assert child.look_up(START, Access.WRITE)[0] != before, "the child writes a copy"
+    assert space.look_up(START, Access.WRITE) == (before, Access.READ | Access.WRITE), "the parent is alone again"
