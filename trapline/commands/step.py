@@ -39,6 +39,7 @@ _ALL = "all"
 @click.option("--steps", "every_step", is_flag=True, help="Print every step, not only the stages.")
 @syntax_option
 @click.option("--json", "json_file", metavar="FILE", help="Write the recording as JSON; - is standard output.")
+@click.option("--html", "html_file", metavar="FILE", help="Write a page that plays the recording; it needs no network.")
 def step_command(
     clause: str | None,
     command: str | None,
@@ -52,6 +53,7 @@ def step_command(
     every_step: bool,
     syntax: str,
     json_file: str | None,
+    html_file: str | None,
 ) -> None:
     """Record the firing of a probe, instruction by instruction, and show it.
 
@@ -69,6 +71,11 @@ def step_command(
         recordings.append(_record(request, Syntax(syntax)))
     if json_file is not None:
         _write(json_file, report.as_json(recordings) + "\n")
+    if html_file is not None:
+        from trapline.player.page import Played, page  # noqa: PLC0415  only the user of a page waits for jinja2
+
+        _write(html_file, page([Played(one.isa, one) for one in recordings]))
+    if json_file is not None or html_file is not None:
         return
     for number, recording in enumerate(recordings):
         if number:
@@ -89,4 +96,8 @@ def _write(name: str, text: str) -> None:
     if name == "-":
         click.echo(text, nl=False)
         return
-    Path(name).write_text(text, "utf-8")
+    try:
+        Path(name).write_text(text, "utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{name}: {(error.strerror or str(error)).lower()}") from None
+    click.echo(f"{name}: {len(text):,} bytes written")

@@ -1,0 +1,76 @@
+"""The player is one page without a network, and shows the step that its address names."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from emu.isa import ISAS
+from tests.support.command import run_trapline
+from tests.trapline.lab.step.recorded import GUEST, recorded
+from trapline.player.page import Played, embedded, page
+
+CHROMIUM = shutil.which("chromium")
+
+
+def made(*isas, path=GUEST):
+    return page([Played(isa, recorded(isa, path=path)) for isa in isas])
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_the_page_has_the_data_and_a_sentence_for_each_step(isa):
+    text = made(isa)
+    data = json.loads(re.search(r'<script type="application/json" id="recordings">(.*?)</script>', text, re.DOTALL)[1])
+    steps = recorded(isa, path=GUEST).firings[0].steps
+    assert len(data[0]["firings"][0]["steps"]) == len(steps)
+    listed = html.unescape(text)
+    assert all(step.sentence in listed for step in steps)
+
+
+def test_nothing_is_loaded_from_elsewhere():
+    text = made("x86_64")
+    assert not re.findall(r'(?:src|href)="(?!#)[^"]*"', text)
+    assert "http" not in text.replace("http-equiv", "")
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_a_recording_cannot_end_its_script_element():
+    assert "<" not in embedded({"text": "</script><b>"})
+    assert json.loads(embedded({"text": "</script>"})) == {"text": "</script>"}
+
+
+def test_the_page_works_by_keyboard_and_for_screen_readers():
+    text = made("x86_64")
+    assert 'id="sentence" role="status" aria-live="polite"' in text
+    assert all('aria-label="' in button for button in re.findall(r"<button[^>]*id=[^>]*>", text))
+    assert 'lang="en"' in text
+    assert "@media print" in text
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
+    run = run_trapline(["step", "-n", "fbt::sys_getpid:entry", "-c", "getpid 1", "--html", str(tmp_path / "no" / "a")])
+    assert run.returncode == 1
+    assert run.stderr == f"Error: {tmp_path / 'no' / 'a'}: no such file or directory\n"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: the page's script is not run")
+def test_the_address_chooses_the_step_and_the_recording(tmp_path):
+    file = tmp_path / "player.html"
+    file.write_text(made("x86_64", "riscv64"), "utf-8")
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--dump-dom"]
+    shown = subprocess.run(
+        [*command, f"{file.as_uri()}#step=42&recording=1"], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    step = recorded("riscv64", path=GUEST).firings[0].steps[42]
+    sentence = re.search(r'<p id="sentence"[^>]*>(.*?)</p>', shown)[1]
+    assert html.unescape(sentence) == step.sentence
+    assert 'data-step="42"' in shown
+    registers = re.search(r'<div id="registers">(.*?)</div>', shown, re.DOTALL)[1]
+    assert all(f"{after:#018x}" in registers for _, after in step.registers.values())
+    others = re.search(r'<div id="others">(.*?)</div>', shown, re.DOTALL)[1]
+    assert "x86_64" in others
