@@ -1,12 +1,58 @@
-"""Trapline: D programs, the framework that runs them, and the commands."""
+"""Trapline: an emulator of probes that patch instructions, on x86-64, AArch64, RISC-V and i386.
+
+The command is `trapline`; this is the same from Python and from notebooks.
+
+    import trapline
+
+    trace = trapline.trace("fbt::malloc:entry { @[execname] = count(); }", isa="riscv64")
+    trace.aggregation()                      # {"sh": 41, "cat": 17, ...}
+    trapline.sites("testbins:kernel", function="sys_get*")
+    trapline.displace("aarch64", "stp x29, x30, [sp, #-16]!; ldxr x1, [x0]")
+    trapline.execute("x86_64", "push rbp; mov rbp, rsp", {"rbp": 7}).same
+    trapline.check("testbins:zoo", isa="i386", function="fib", run=False).same
+    trapline.step("fbt::sys_getpid:entry")
+
+Results are plain data, which notebooks show as tables.  Wherever a call cannot be carried out it
+raises `TraplineError`, whose one line names the cause and the remedy.  Nothing is imported before
+it is used: `import trapline` takes a millisecond.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from trapline.api.checking import Checked, check
+    from trapline.api.errors import TraplineError
+    from trapline.api.looking import Sites, displace, execute, sites
+    from trapline.api.stepping import step
+    from trapline.api.tracing import Trace, trace
+
+__all__ = ["Checked", "Sites", "Trace", "TraplineError", "check", "displace", "execute", "sites", "step", "trace"]
 __version__: str
 
+# Name -> the module that has it, which is imported when the name is used.
+_NAMES: Final = {
+    "Checked": "trapline.api.checking",
+    "Sites": "trapline.api.looking",
+    "Trace": "trapline.api.tracing",
+    "TraplineError": "trapline.api.errors",
+    "check": "trapline.api.checking",
+    "displace": "trapline.api.looking",
+    "execute": "trapline.api.looking",
+    "sites": "trapline.api.looking",
+    "step": "trapline.api.stepping",
+    "trace": "trapline.api.tracing",
+}
 
-def __getattr__(name: str) -> str:
-    """Return `__version__`, the tag that was installed; reading it takes longer than most imports."""
+
+def __getattr__(name: str) -> Any:
+    """Import what is used; reading `__version__` takes longer than most imports, too."""
+    if name in _NAMES:
+        from importlib import import_module  # noqa: PLC0415  see above
+
+        globals()[name] = found = getattr(import_module(_NAMES[name]), name)
+        return found
     if name != "__version__":
         raise AttributeError(f"module 'trapline' has no attribute '{name}'")
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  see above
@@ -15,3 +61,7 @@ def __getattr__(name: str) -> str:
         return version("trapline")
     except PackageNotFoundError:  # a source tree that is not installed
         return "unknown"
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES})

@@ -167,9 +167,12 @@ class _Command:
 
     def _firing(self, firing: Firing) -> bool:
         """Show a record as a line of JSON (-x format=json), or else as dtrace(1) does."""
-        if self._json and firing.values:
+        if not self._json:
+            return True
+        if firing.values:
             self._output.write(firing_line(firing))
-        return not self._json
+        firing.act()
+        return False
 
     def _show_type(self, name: str, data: bytes) -> str | None:
         """Show what print() has recorded; None: as trace() would."""

@@ -65,6 +65,12 @@ class Firing:
         """The value of each statement: int, str, bytes, a tuple of frames, a printf()'s text."""
         return tuple(step.value(self.data, self.offset) for step in self.plan.steps if step.value is not None)
 
+    def act(self) -> None:
+        """Carry out the statements that act on the consumer, such as exit() and clear()."""
+        for step in self.plan.steps:
+            if step.effect is not None:
+                step.effect(self)
+
     def integer(self, record: RecordDescription) -> int:
         """Read an integer of the record, signed."""
         return SIGNED[record.size](self.data, self.offset + record.offset)

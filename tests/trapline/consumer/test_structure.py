@@ -151,3 +151,11 @@ def test_libdtraces_calls_trace_a_guest():
         assert "entry" in handle.aggregate_print()
         assert handle.status().errors == 0
         assert handle.getopt("bufsize") == 1 << 20
+
+
+def test_json_carries_out_what_acts_on_the_consumer():
+    program = "BEGIN { @a = count(); @b = sum(2); clear(@b); trunc(@a); trace(1); exit(3); }"
+    run = run_trapline(["dtrace", "-q", "-x", "format=json", "-n", program])
+    assert run.returncode == 3
+    found = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [(one["name"], one.get("value")) for one in found if one["type"] == "aggregation"] == [("@b", 0)]

@@ -1,0 +1,141 @@
+"""`import trapline`: what a script, a test suite or a notebook gets."""
+
+import inspect
+import pydoc
+import subprocess
+import sys
+import typing
+
+import pytest
+
+import trapline
+from emu.guest.kernel import images
+from emu.isa import ISAS
+
+FUNCTIONS = ("check", "displace", "execute", "sites", "step", "trace")
+every_isa = pytest.mark.parametrize("isa", ISAS)
+
+
+def run_python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_importing_it_imports_nothing_else():
+    code = "import sys, typing; before = {*sys.modules}; import trapline; print(*{*sys.modules} - before)"
+    assert set(run_python(code).split()) <= {"trapline", "__future__"}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_function_is_documented_typed_and_short(name):
+    function = getattr(trapline, name)
+    signature = str(inspect.signature(function))
+    assert len(signature) < 500
+    assert len(function.__doc__.splitlines()) > 4
+    assert f"trapline.{name}(" in function.__doc__
+    hints = typing.get_type_hints(function, vars(sys.modules[function.__module__]))
+    assert set(hints) == {*inspect.signature(function).parameters, "return"}
+
+
+def test_help_lists_all_of_it():
+    text = pydoc.render_doc(trapline, renderer=pydoc.plaintext)
+    for name in trapline.__all__:
+        assert f" {name}(" in text or f"class {name}" in text
+    assert set(trapline.__all__) <= set(dir(trapline))
+    with pytest.raises(AttributeError, match="no attribute 'trac'"):
+        _ = trapline.trac
+
+
+@every_isa
+def test_a_trace_is_data(isa):
+    trace = trapline.trace(
+        'fbt::sys_read:entry /execname == "cat"/ { @[execname] = count(); @q["x"] = quantize(arg2); trace(pid); }',
+        isa=isa,
+        command="cat /etc/motd",
+    )
+    assert trace.isa == isa
+    assert trace.aggregation() == {"cat": len(trace.records)}
+    assert sum(trace.aggregation("@q")["x"].values()) == len(trace.records)
+    assert trace.records[0].probe == "fbt:kernel:sys_read:entry"
+    assert trace.records[0].values[0] > 1
+    assert trace.output.startswith("Welcome to the teaching kernel.")
+    assert "<caption" in trace._repr_html_()
+    assert trace.status == 0
+
+
+def test_a_linux_program_is_traced_and_its_output_is_kept(capfd):
+    program = images.linux(ISAS["riscv64"], "zoo")
+    trace = trapline.trace("pid$target:zoo:fib:entry { @ = count(); }", command=f"{program} recursion")
+    assert trace.isa == "riscv64"
+    assert trace.aggregation()[()] > 10
+    assert trace.output
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_argument_of_exit_is_the_status():
+    assert trapline.trace("BEGIN { trace(1); exit(3); }").status == 3
+
+
+def test_a_script_takes_arguments_and_options(tmp_path):
+    script = tmp_path / "count.d"
+    script.write_text('BEGIN { printf("%d %s", $1 + 1, $$2); exit(0); }')
+    trace = trapline.trace(script, options={"bufsize": "64k", "quiet": True}, arguments=("41", "x"))
+    assert [one.values for one in trace.records] == [("42 x",)] or "42" in str(trace.records)
+
+
+@every_isa
+def test_sites_displaced_code_steps_and_checks_are_data(isa):
+    found = trapline.sites("testbins:kernel", function="sys_getpid", isa=isa)
+    assert [site.probe for site in found[0].sites] == ["entry", "return"]
+    user = trapline.sites("testbins:zoo", function="fib", isa=isa)
+    assert user[0].probes == "entry"
+    assert "sys_getpid" in found._repr_html_()
+    assert "fib" in user._repr_html_()
+    nop = trapline.displace(isa, "nop")
+    assert nop[0].fate("pid").what in {"emulated", "out of line"}
+    assert trapline.execute(isa, "nop", count=1).same
+    checked = trapline.check("testbins:zoo", isa=isa, function="fib", run=False, states=2)
+    assert checked.same
+    assert checked.outcomes["agreed"] == 2
+    assert "agreed" in checked._repr_html_()
+
+
+@every_isa
+def test_a_firing_is_recorded(isa):
+    found = trapline.step("fbt::sys_getpid:entry", isa=isa, command="getpid 1")
+    assert (found.isa, len(found.firings)) == (isa, 1)
+    assert found.firings[0].steps
+
+
+def test_assembly_is_checked_in_this_process():
+    code = "import trapline; print(trapline.check(asm='push rbp; mov rbp, rsp', states=2).same)"
+    assert run_python(code) == "True\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: trapline.trace("BEGIN { foo(); }"), "undefined function name: foo"),
+        (lambda: trapline.trace("fbt::mallok:entry"), "did you mean fbt::malloc:entry?"),
+        (lambda: trapline.trace("BEGIN", isa="x86"), "--isa x86: choose from"),
+        (lambda: trapline.trace("BEGIN", command="/nonexistent"), "no such program"),
+        (lambda: trapline.trace("BEGIN { exit(0); }").aggregation("a"), "no aggregation '@a' has data"),
+        (lambda: trapline.sites("/nonexistent"), "/nonexistent: no such file"),
+        (lambda: trapline.sites("testbins:zoo", provider="foo"), "'foo' is not a provider of sites"),
+        (lambda: trapline.sites("testbins:zoo", function="fob"), "did you mean 'fib'?"),
+        (lambda: trapline.sites("testbins:zoo", fidelity="foo"), "'foo' is not a fidelity"),
+        (lambda: trapline.displace("x86", "nop"), "'x86' is not an ISA (did you mean 'x86_64'?)"),
+        (lambda: trapline.displace("riscv64", "adi a0, a0, 1"), "did you mean 'andi'?"),
+        (lambda: trapline.execute("riscv64", "nop", {"q0": 1}), "'q0' is not a register of RISC-V"),
+        (lambda: trapline.check("/nonexistent"), "/nonexistent: no such file"),
+        (lambda: trapline.check("testbins:zoo", provider="foo"), "'foo' is not a provider that is checked"),
+        (lambda: trapline.check("testbins:zoo", isa="foo"), "'foo' is not an ISA"),
+        (trapline.check, "nothing to check"),
+        (lambda: trapline.step("fbt::mallok:entry"), "did you mean fbt::malloc:entry?"),
+        (lambda: trapline.step("fbt::malloc:entry", isa="foo"), "'foo' is not an ISA"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_one_error_with_one_line(call, message):
+    with pytest.raises(trapline.TraplineError) as error:
+        call()
+    assert message in str(error.value)
+    assert len(str(error.value).splitlines()) == 1

@@ -1,0 +1,1 @@
+"""The functions behind `import trapline`, one module for each; see `help(trapline)`."""

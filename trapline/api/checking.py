@@ -1,0 +1,125 @@
+"""`trapline.check`: a program, plain and probed, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from emu.disassembly import Syntax
+from providers.fidelity import Fidelity
+from trapline.api.errors import TraplineError
+from trapline.commands.check import ERRORS, Wanted
+from trapline.lab.check.checking import check as run_check
+from trapline.lab.check.compare import SiteResult
+from trapline.lab.check.report.text import as_text
+from trapline.lab.check.results import RunResult
+from trapline.lab.check.subject import PROVIDERS
+from trapline.lab.displace import DisplaceError, isa_of
+from trapline.lab.html_table import Cell, html_table
+from trapline.lab.html_table import code as cell
+
+
+class _InThisProcess(Executor):
+    """Does each unit at once: notebooks and scripts are not imported again by other processes."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call a function, and return what has become of it."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001  the caller of the future sees it
+            future.set_exception(error)
+        return future
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The result of a check."""
+
+    same: bool
+    """Whether nothing diverged; also False if nothing could be compared."""
+    outcomes: dict[str, int]
+    """How many sites agreed, diverged, were refused ..."""
+    refusals: dict[str, int]
+    """Rule -> sites that it refuses."""
+    trouble: tuple[SiteResult, ...]
+    """The sites that diverged, each with the smallest state that shows it."""
+    runs: tuple[RunResult, ...]
+    """Whole runs of the program, plain and patched."""
+    states: int
+    """CPU states in which sites were compared."""
+    report: str
+    """What `trapline check` prints."""
+
+    def __str__(self) -> str:
+        return self.report
+
+    def _repr_html_(self) -> str:
+        counts = [(Cell((name,)), cell(f"{count:,}")) for name, count in self.outcomes.items()]
+        bad = [
+            (
+                cell(one.site.name),
+                Cell((one.why,)),
+                Cell(tuple(str(each) for way in one.divergences for each in way.differences)),
+            )
+            for one in self.trouble
+        ]
+        table = html_table(("outcome", "sites"), counts, "the same" if self.same else "NOT the same")
+        return table + (html_table(("site", "displaced", "differences"), bad) if bad else "")
+
+
+def check(
+    program: str | Path | None = None,
+    *,
+    asm: str | None = None,
+    isa: str | None = None,
+    provider: str | None = None,
+    function: str | None = None,
+    every_instruction: bool = False,
+    states: int = 20,
+    run: bool = True,
+    arguments: Sequence[str] = (),
+    root: str | Path | None = None,
+    rules: str = "",
+    fidelity: str = "exact",
+    jobs: int = 1,
+) -> Checked:
+    """Check that a program is the same program when it is probed.
+
+        trapline.check("testbins:zoo", function="fib", isa="riscv64", run=False).same
+        trapline.check(asm="push rbp; mov rbp, rsp", states=100)
+
+    `program` is an ELF file, testbins:kernel, or a program of `root`; or `asm` is assembly.
+    `provider` is fbt, pid or uprobe.  Each site is tried in `states` awkward states of the CPU:
+    entries and returns of functions, or every instruction.  With `run`, the whole program is run
+    with `arguments`, plain and patched.  `rules` is "module:object": a patcher or table of your
+    own.  With more than one of `jobs`, other processes do the work: a script that is not a module
+    then needs `if __name__ == "__main__":`.  Raises `TraplineError`.
+    """
+    if provider is not None and provider not in PROVIDERS:
+        raise TraplineError(f"'{provider}' is not a provider that is checked: there are {', '.join(PROVIDERS)}")
+    if fidelity not in {one.value for one in Fidelity}:
+        raise TraplineError(f"'{fidelity}' is not a fidelity: there are {', '.join(one.value for one in Fidelity)}")
+    wanted = Wanted(
+        None if program is None else str(program), tuple(arguments), isa, provider, function, every_instruction, states,
+        rules, fidelity, run, Path(root) if root else None, None, None, Syntax.INTEL.value, None, asm,
+    )  # fmt: skip
+    try:
+        if isa is not None:
+            isa_of(isa)
+        with wanted.with_assembly() as complete:
+            tally = run_check(complete.spec(), executor=_InThisProcess() if jobs == 1 else None, jobs=jobs)
+    except (*ERRORS, DisplaceError) as error:
+        raise TraplineError(str(error)) from None
+    return Checked(
+        tally.same and not tally.empty,
+        {outcome.value: count for outcome, count in tally.outcomes.items()},
+        dict(tally.refusals),
+        tuple(site for _, _, site in tally.trouble),
+        tuple(tally.runs),
+        tally.states,
+        as_text(tally),
+    )
