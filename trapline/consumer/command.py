@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from emu.guest.base import GuestError, RunState
+from emu.guest.base import GuestError
 from trapline.consumer.client import Client
 from trapline.consumer.compiling import Compiler
 from trapline.consumer.consume import Handlers
@@ -18,11 +18,8 @@ from trapline.consumer.elements import aggregations
 from trapline.consumer.environment import CommandEnvironment, MachineError
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.host_limit import HostLimit
-from trapline.consumer.interrupts import Interrupts
 from trapline.consumer.jsonlines import element_line, firing_line
-from trapline.consumer.listing import (
-    HEADING,
-)
+from trapline.consumer.listing import HEADING
 from trapline.consumer.output import Output, open_for_append
 from trapline.consumer.saving import (
     ANONYMOUS,
@@ -33,8 +30,9 @@ from trapline.consumer.saving import (
     save_object,
     saved_anonymous,
 )
-from trapline.consumer.session import Session, Work
+from trapline.consumer.session import Session
 from trapline.consumer.structure import show
+from trapline.consumer.tracing_loop import TracingLoop
 from trapline.consumer.usage import USAGE, FlagError, Mode, Request, Source, UsageError, parse_arguments
 from trapline.d.descriptions import nearest_description
 from trapline.d.disassemble import disassemble_program
@@ -92,9 +90,7 @@ class _Command:
         self._argv = argv
         self._environment = environment
         self._request = Request()
-        self._crash: GuestError | None = None
         self._output = Output(environment.stdout)
-        self._interrupts = Interrupts(self._interrupted)
         self._limit = HostLimit(_NAME)
 
     def run(self) -> int:
@@ -333,15 +329,18 @@ class _Command:
             self._say(text)
         if self._session.options.is_set("destructive"):
             self._notice("allowing destructive actions")
-        with self._interrupts:
-            self._loop()
+        loop = TracingLoop(self._session, self._machine, self._limit, self._output, self._notice)
+        try:
+            loop.run(commands=len(self._request.machine.commands))
+        except ConsumerError as error:
+            self._fail(f"processing aborted: {error}")
         if not self._json:
             self._output.write("\n")
         if not self._session.consumer.abandoned:
             self._output.write(self._aggregations())
         self._output.flush()
-        if self._crash is not None:
-            self._fail(self._crash.report())
+        if loop.crash is not None:
+            self._fail(loop.crash.report())
         if self._limit.passed:
             self._fail(self._limit.text(self._machine.guest.now()))
         return (self._session.status or SUCCESS) & 0xFF
@@ -366,37 +365,3 @@ class _Command:
         if self._request.verbose:
             self._describer.stability(one, each=not self._request.execute)
         return matched
-
-    def _loop(self) -> None:
-        """Sleep and work until the trace is over: exit(), an interrupt, or the guest's end."""
-        session, interrupts = self._session, self._interrupts
-        commands = len(self._request.machine.commands)
-        interrupted = done = False
-        while not done:
-            try:
-                state = RunState.RUNNING if interrupts.count or self._limit.passed else session.sleep()
-            except GuestError as error:
-                # What was traced up to here is shown all the same.
-                state, self._crash = RunState.FINISHED, error
-            if interrupts.count and not interrupted:
-                interrupted = True
-                self._output.write("\n")
-            for text in self._machine.ended():
-                self._notice(text)
-                commands -= 1
-            finished = state is RunState.FINISHED or (commands == 0 and bool(self._request.machine.commands))
-            try:
-                if interrupts.count or finished or self._limit.passed or session.timed_out():
-                    session.stop()
-                done = session.work() is Work.DONE
-            except ConsumerError as error:
-                if not session.consumer.abandoned:
-                    self._fail(f"processing aborted: {error}")
-                done = True
-            self._output.flush()
-
-    def _interrupted(self, count: int) -> None:
-        """React to an interrupt, in the signal handler: the first stops, the second gives up."""
-        self._machine.guest.interrupt()
-        if count > 1:
-            self._session.consumer.abandoned = True

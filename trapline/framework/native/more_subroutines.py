@@ -15,7 +15,8 @@ from trapline.framework.dif import Subr
 from trapline.framework.native.memory import own
 from trapline.framework.native.writing import Text, Writer, Writing
 from trapline.framework.strings import BASE_MAX
-from trapline.framework.subroutines import IPV4_SPACE, MEMSTR_MAX
+from trapline.framework.subroutines import MEMSTR_MAX
+from trapline.framework.text_subroutines import IPV4_SPACE
 
 _WORD: Final = 8
 _FAR: Final = 1 << 62
