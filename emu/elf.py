@@ -18,9 +18,10 @@ from typing import NamedTuple
 from emu.bad_address import BadAddressError
 from emu.compressed import decompressed
 from emu.elf_file import ElfError, ElfFile, ElfKind
-from emu.elf_symbols import Symbol, SymbolTable, symbol_entries, symbol_kind, symbol_size
+from emu.elf_symbols import Symbol, SymbolTable
 from emu.isa import Isa
 from emu.spelling import nearest
+from emu.stripped import file_symbols
 from emu.unwinding.entries import FrameEntries, FrameSection
 from emu.unwinding.rows import FrameTable
 
@@ -28,7 +29,6 @@ from emu.unwinding.rows import FrameTable
 # bit.
 _LARGEST = 1 << 36
 _LONGEST_INSTRUCTION = 15
-_UNDEFINED = 0  # SHN_UNDEF
 _WRITABLE, _ALLOCATED, _EXECUTABLE, _COMPRESSED = 1, 2, 4, 0x800  # SHF_*
 _LINKAGE = ".plt"
 
@@ -101,9 +101,10 @@ class Image:
     def symbols(self) -> tuple[Symbol, ...]:
         """The defined, named symbols in the order of the symbol table.
 
-        Without a symbol table they are those of the dynamic symbol table.
+        Without a symbol table they are those that `emu.stripped` finds.
         """
-        return tuple(self._read_symbols())
+        places = self._places if self.kind is ElfKind.RELOCATABLE else {}
+        return tuple(file_symbols(self._file, places, self.frame_entries))
 
     @cached_property
     def functions(self) -> tuple[Symbol, ...]:
@@ -340,31 +341,6 @@ class Image:
                 segment = Segment(address, address, b"", section["sh_size"], flags)
                 in_file = 0 if section["sh_type"] == "SHT_NOBITS" else section["sh_size"]
                 yield self._filled(f"section {section.name}", segment, section["sh_offset"], in_file)
-
-    def _read_symbols(self) -> Iterator[Symbol]:
-        table = self._file.section_of_type("SHT_SYMTAB") or self._file.section_of_type("SHT_DYNSYM")
-        if table is None:
-            return
-        entries = self._file.section_data("the symbol table", table)
-        link = table["sh_link"]
-        size = symbol_size(self.isa.word)
-        if table["sh_entsize"] != size or len(entries) % size or link >= len(self._file.sections):
-            raise self._file.error("corrupt symbol table")
-        strings = self._file.section_data("the string table", self._file.sections[link])
-        relocatable = self.kind is ElfKind.RELOCATABLE
-        for offset, info, section, value, size in symbol_entries(entries, self.isa.word):
-            if not offset or section == _UNDEFINED or (relocatable and section not in self._places):
-                continue
-            end = strings.find(b"\0", offset)
-            if end < 0:
-                raise self._file.error("corrupt symbol table: a name outside its string table")
-            yield Symbol(
-                strings[offset:end].decode(errors="backslashreplace"),
-                value + self._places[section] if relocatable else value,
-                size,
-                *symbol_kind(info),
-                section,
-            )
 
     @cached_property
     def _starts(self) -> list[int]:

@@ -110,7 +110,7 @@ class PidProbes(ProcessObserver):
             names = ", ".join(one.name for one in modules)
             raise PidError(
                 "D_PDESC_ZERO",
-                f"{names} has no symbols (stripped), so it has no probes with function names; "
+                f"{names} has no symbols and no .eh_frame (stripped), so it has no probes with function names; "
                 f"name addresses: pid$target:a.out:-:ADDRESS",
             )
         return modules[0].name if len(modules) == 1 and not _is_glob(wanted.module) and wanted.module else wanted.module

@@ -23,6 +23,7 @@ from emu.guest.linux_kernel.kernel_file import KernelFile
 from emu.isa import DEFAULT_ISA, ISAS
 from providers.fidelity import Fidelity
 from trapline.commands.shared import print_lines, syntax_option
+from trapline.debug_root import debug_root_option
 from trapline.framework.engines import EngineError, ProgramEngine
 from trapline.lab.check import report
 from trapline.lab.check.assembly_file import assembly_file
@@ -233,6 +234,7 @@ class _Bar:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="The directory that the program sees as /.",
 )
+@debug_root_option
 @click.option(
     "--rules", default="", metavar="MODULE:OBJECT", help="Check your own patcher or table, instead of the package's."
 )

@@ -11,6 +11,7 @@ from typing import Final, TextIO
 
 import click
 
+from emu.debug_files import search_in, usual_folder
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.native import available
@@ -60,6 +61,10 @@ def open_machine(wanted: MachineOptions) -> TracedMachine:
     """
     if any(command.startswith(OWN) for command in wanted.commands):
         wanted = replace(wanted, commands=tuple(_own(command, wanted.isa) for command in wanted.commands))
+    root = Path(wanted.root) if wanted.root else None
+    if wanted.debug_root is not None and not Path(wanted.debug_root).is_dir():
+        raise MachineError(f"{wanted.debug_root}: not a directory; --debug-root names the folder of debug files")
+    search_in(Path(wanted.debug_root) if wanted.debug_root else usual_folder(root))
     if wanted.guest == "linux-kernel":
         return _open_linux_kernel(wanted)
     return _open_linux(wanted) if _wants_linux(wanted) else _open_kernel(wanted)

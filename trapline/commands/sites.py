@@ -15,8 +15,10 @@ from emu.disassembly import Syntax
 from emu.elf_file import ElfError
 from emu.guest.linux_kernel.kernel_file import KernelFile, open_image
 from emu.isa import ISAS
+from emu.stripped import marked
 from providers.fidelity import Fidelity
 from trapline.commands.shared import print_lines, syntax_option
+from trapline.debug_root import debug_root_option
 from trapline.lab import sites_report, user_sites
 from trapline.lab.linux_kernel_sites import NOTE
 from trapline.lab.sites import SitesError, sites
@@ -60,6 +62,7 @@ class _Asked:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="The root directory for TARGET.",
 )
+@debug_root_option
 @click.option(
     "--provider",
     type=click.Choice(["fbt", *user_sites.PROVIDERS]),
@@ -105,6 +108,13 @@ def sites_command(
             text, data = asked.user(image, provider, Syntax(syntax), summary=summary)
     except (ElfError, SitesError, TargetError) as error:
         raise click.ClickException(str(error)) from None
+    unnamed = 0 if isinstance(opened, KernelFile) else len(marked(opened.functions))
+    if unnamed:
+        click.echo(
+            f"trapline: {unnamed:,} of {len(opened.functions):,} functions have no symbol: they are named by their "
+            f"addresses in .eh_frame (some may be parts of functions)",
+            err=True,
+        )
     if as_json:
         click.echo(json.dumps(data, indent=1))
         return

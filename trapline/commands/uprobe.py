@@ -58,7 +58,9 @@ def _list(target: str, show: Show) -> None:
     except ElfError as error:
         raise click.ClickException(str(error)) from None
     if not names:
-        raise click.ClickException(f"{target}: no function symbols (stripped?)")
+        raise click.ClickException(
+            f"{target}: no function symbols, and no .eh_frame that tells where functions are (stripped?)"
+        )
     for name in names:
         click.echo(name)
 

@@ -19,7 +19,15 @@ from trapline.options import OptionError, parse_assignment, parse_size
 
 SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
 # Trapline's own flags, and whether they take a value.
-LONG: Final = {"isa": True, "guest": True, "root": True, "trap": True, "console": False, "help": False}
+LONG: Final = {
+    "isa": True,
+    "guest": True,
+    "root": True,
+    "debug-root": True,
+    "trap": True,
+    "console": False,
+    "help": False,
+}
 _CHOICES: Final = {
     "isa": tuple(ISAS),
     "guest": ("kernel", "linux", "linux-kernel"),
@@ -91,6 +99,7 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t                              if the command of -c is an ELF file), or an unmodified Linux kernel
 \t                              (see trapline kernel get)
 \t--root DIR                    the directory that a Linux program or a Linux kernel sees as /
+\t--debug-root DIR              the folder of debug files for stripped programs (usr/lib/debug in the --root)
 \t--trap host|guest             who handles breakpoints: the emulator (default), or the guest's kernel
 \t--console                     show the guest's console output
 \t-x timeout=TIME               stop tracing after TIME, such as 10s or 500ms, of the guest's time
@@ -176,6 +185,8 @@ class MachineOptions:
     guest: str | None = None
     """`kernel`, `linux` or `linux-kernel`; None: as the command of -c demands, else the kernel."""
     root: str | None = None
+    debug_root: str | None = None
+    """Folder of debug files; None: usr/lib/debug in the root."""
     trap: str = "host"
     fidelity: str = "exact"
     sdt: str = "2024"
@@ -340,6 +351,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         isa=machine.get("isa"),
         guest=machine.get("guest"),
         root=machine.get("root"),
+        debug_root=machine.get("debug-root"),
         trap=machine.get("trap", "host"),
         fidelity=machine.get("fidelity", "exact"),
         sdt=machine.get("sdt", "2024"),

@@ -21,6 +21,7 @@ from emu.guest.linux.stdio import of_this_process
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
 from trapline.consumer.interrupts import Interrupts
+from trapline.debug_root import debug_root_option
 from trapline.ftrace import output
 from trapline.ftrace.definition import Definition, parse
 from trapline.ftrace.errors import UprobeEventError
@@ -58,6 +59,7 @@ def show_options(tid: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     options = (
         click.option("-c", "command", metavar="CMD", help="The program to trace, with its arguments."),
         click.option("--root", type=click.Path(path_type=Path), help="The directory that the program sees as /."),
+        debug_root_option,
         click.option("--isa", type=click.Choice(list(ISAS)), help="Refuse a program for another machine."),
         click.option("-F", "forced", is_flag=True, help="Force: trace an offset even if no instruction begins there."),
         click.option("-d", "seconds", type=float, metavar="SECS", help="Trace for this many seconds, then print."),

@@ -48,7 +48,7 @@ def sites(
     """
     image = open_image(path, ISAS[isa] if isa else None)
     if not image.functions:
-        raise SitesError(f"{path}: no function symbols (stripped?)")
+        raise SitesError(f"{path}: no function symbols, and no .eh_frame that tells where functions are (stripped?)")
     found = list(_fbt(image, lambda name: function is None or fnmatchcase(name, function), syntax, fidelity))
     if not found and function is not None:
         near = nearest(function, (symbol.name for symbol in image.functions))

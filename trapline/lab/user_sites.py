@@ -161,7 +161,9 @@ def _opened(path: str | Path, isa: str | None, provider: str) -> tuple[Image, Ke
 
 def _wanted(image: Image, function: str | None) -> list[Symbol]:
     if not image.functions:
-        raise SitesError(f"{image.path}: no function symbols (stripped?)")
+        raise SitesError(
+            f"{image.path}: no function symbols, and no .eh_frame that tells where functions are (stripped?)"
+        )
     found = [one for one in image.functions if one.size and (function is None or fnmatchcase(one.name, function))]
     if not found:
         near = nearest(function or "", (one.name for one in image.functions))

@@ -76,7 +76,7 @@ def test_an_option_is_named_up_to_its_value():
 def test_the_machine_is_chosen_by_long_flags():
     arguments = ["--isa", "riscv64", "--guest=linux", "--root", "/srv", "--trap=guest", "--console", "-c", "ls  -l /"]
     assert parse_arguments(arguments).machine == MachineOptions(
-        "riscv64", "linux", "/srv", "guest", console=True, commands=("ls  -l /",)
+        "riscv64", "linux", "/srv", trap="guest", console=True, commands=("ls  -l /",)
     )
 
 

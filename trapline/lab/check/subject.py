@@ -116,7 +116,9 @@ class Subject:
         """Return the sites, by address; the same list in every process.  Raises `SubjectError`."""
         if not self.image.functions and (self.kind == "fbt" or self.function or not self.every_instruction):
             remedy = "" if self.kind == "fbt" or self.function else "; --every-instruction needs none"
-            raise SubjectError(f"{self.path}: no function symbols (stripped?){remedy}")
+            raise SubjectError(
+                f"{self.path}: no function symbols, and no .eh_frame that tells where functions are (stripped?){remedy}"
+            )
         if self.function is not None and not self._wanted:
             near = nearest(self.function, (one.name for one in self.image.functions))
             hint = f" (did you mean '{near}'?)" if near else ""

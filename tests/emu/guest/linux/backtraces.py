@@ -75,7 +75,6 @@ DEBIAN_CASES = {
     "lua": (("/usr/bin/lua5.4", "-e", "for w in ('a b'):gmatch('%a') do pcall(print, w) io.flush() end"), "fflush"),
     "factor": (("/usr/bin/factor", "360", "1000001"), "write"),
     "jq": (("/usr/bin/jq", "-n", "-c", "[1, {a: 2}] | .[1].a"), "realloc"),
-    "od": (("/usr/bin/od", "-c", "/usr/bin/mawk", "-N", "4096"), "fwrite_unlocked"),
     "awk": (("/usr/bin/mawk", 'BEGIN { while (i++ < 3) print substr("abc", i) | "cat" }'), "malloc"),
 }
 
@@ -211,7 +210,7 @@ def gdb_stacks(isa, case):
             running.wait()
         assert Path(output).exists(), told.stdout + told.stderr
         stacks, biases = json.loads(Path(output).read_text())
-    objects = sorted((bias, Path(path).name, _end(path)) for path, bias in biases.items())
+    objects = sorted((bias, Path(path).resolve().name, _end(path)) for path, bias in biases.items())
     return [[_named(pc, objects) for pc in pcs] for pcs in stacks]
 
 
