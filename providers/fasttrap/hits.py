@@ -66,7 +66,7 @@ class Hits(ProcessObserver):
         self._port = port
         self._fidelity = fidelity
         self._find = find
-        self.steps = Steps(kernel, port, self._fire_after, self.again)
+        self.steps = Steps(kernel, port, self.fire_after, self.again)
         self._resumed: dict[Thread, int] = {}
         """Where a thread is to take its latest hit up again: the probes before the instruction have
         fired."""
@@ -213,18 +213,18 @@ class Hits(ProcessObserver):
         steps.forget(thread)
         treatment = point.treatment
         if isinstance(treatment, Emulated):
-            self._fire_before(thread, point, frame)
+            self.fire_before(thread, point, frame)
             return self._emulate(point)
         if not steps.has_room(thread, point):
             self._kernel.cpu.pc = address
             self._kernel.cpu.discount(1)
             return CARRIED_OUT
-        self._fire_before(thread, point, frame)
+        self.fire_before(thread, point, frame)
         return steps.begin(thread, point, treatment)
 
     # -- firing
 
-    def _fire_before(self, thread: Thread, point: Point, frame: Frame) -> None:
+    def fire_before(self, thread: Thread, point: Point, frame: Frame) -> None:
         """Fire the probes before an instruction, unless the hit is a repeated one."""
         if self._resumed.pop(thread, None) == point.address:
             return
@@ -264,7 +264,7 @@ class Hits(ProcessObserver):
         except BadAddressError:
             return 0
 
-    def _fire_after(self, point: Point, new_pc: int) -> None:
+    def fire_after(self, point: Point, new_pc: int) -> None:
         """Fire the return probes if the function is left (fasttrap_return_common)."""
         treatment = point.treatment
         leaves = isinstance(treatment, Emulated) and treatment.leaves
@@ -299,7 +299,7 @@ class Hits(ProcessObserver):
             # The probes after it see the new registers, but the pc of the instruction.
             new_pc = engine.pc
             engine.pc = point.address
-            self._fire_after(point, new_pc)
+            self.fire_after(point, new_pc)
             engine.pc = new_pc
         return CARRIED_OUT
 

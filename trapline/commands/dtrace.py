@@ -162,6 +162,7 @@ def _open_linux_kernel(wanted: MachineOptions) -> TracedMachine:
                 console=console.write,
                 quiet=not wanted.console,
                 ram=wanted.ram,
+                report=_report,
             )
         )
     except KernelFileError as error:
@@ -171,6 +172,7 @@ def _open_linux_kernel(wanted: MachineOptions) -> TracedMachine:
         machine.guest,
         machine.dtrace,
         lambda: machine.target,
+        machine.programs.provide,
         ended=machine.ended,
         foreign=machine.names,
         libraries=("common", "linux-kernel", "linux", machine.guest.isa.name),

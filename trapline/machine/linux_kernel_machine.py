@@ -34,6 +34,7 @@ from trapline import dof
 from trapline.d.types import Function, Pointer, resolve, type_name
 from trapline.framework.dtrace import DTrace
 from trapline.framework.glob import is_glob, matcher
+from trapline.machine.linux_kernel_programs import LinuxKernelPrograms
 from trapline.types.btf import BtfTypes
 from trapline.types.linux_kernel import LinuxKernelNames
 
@@ -58,6 +59,8 @@ class LinuxKernelOptions:
     ram: int | None = None
     rate: int = DEFAULT_RATE
     accelerated: bool | None = None
+    report: Callable[[str], object] = lambda _text: None
+    """Takes messages about probes of programs."""
 
 
 @dataclass(slots=True)
@@ -69,6 +72,8 @@ class TracedLinuxKernel:
     names: LinuxKernelNames
     text: Text
     """The breakpoints in its text."""
+    programs: LinuxKernelPrograms
+    """The probes of programs."""
     told: bool = False
 
     @property
@@ -82,7 +87,7 @@ class TracedLinuxKernel:
         if self.told or not status:
             return ()
         self.told = True
-        return (f"the command has exited with status {status}",)
+        return (*self.programs.rest(), f"the command has exited with status {status}")
 
 
 class _Functions:
@@ -219,4 +224,5 @@ def start(
     Tracepoints(framework, guest, registrations, matches=_matches, types=_Tracepoints(types))
     for name, events in PROVIDERS.items():
         NamedProbes(name, events, framework, guest, text, registrations, matches=_matches)
-    return TracedLinuxKernel(guest, dtrace, LinuxKernelNames(guest.facts, types), text)
+    programs = LinuxKernelPrograms(guest, text, dtrace, options.report)
+    return TracedLinuxKernel(guest, dtrace, LinuxKernelNames(guest.facts, types), text, programs)

@@ -50,11 +50,13 @@ class ProcessProbes:
         dtrace: DTrace,
         fidelity: Fidelity = Fidelity.EXACT,
         report: Callable[[str], object] = lambda _text: None,
+        fasttrap: Fasttrap | None = None,
     ) -> None:
+        """`fasttrap` installs the tracepoints, if they are not breakpoints of ours."""
         self._processes = processes
         self._objects = objects
         self.refusals = Refusals(report)
-        self.fasttrap = Fasttrap(processes, dtrace, fidelity, report=self.refusals.add)
+        self.fasttrap = fasttrap or Fasttrap(processes, dtrace, fidelity, report=self.refusals.add)
         self.pid = PidProbes(self.fasttrap, dtrace, objects, dtrace.probes_created)
         self.usdt = UsdtProbes(self.fasttrap, dtrace, objects, dtrace.probes_created)
 

@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 
 _MAGIC: Final = b"070701"
 _TRAILER: Final = "TRAILER!!!"
+# Bytes of the header of a file: the magic number, and 13 numbers of 8 digits.
+_HEADER: Final = len(_MAGIC) + 13 * 8
 
 
 class Entry(NamedTuple):
@@ -59,3 +61,21 @@ def _write(written: bytearray, number: int, path: str, entry: Entry) -> None:
     written.extend(bytes(-len(written) % 4))
     written.extend(entry.data)
     written.extend(bytes(-len(written) % 4))
+
+
+def find(data: bytes, name: str) -> bytes | None:
+    """Return the content of a regular file of an archive that is not compressed; None: it has none."""
+    at = 0
+    while data[at : at + len(_MAGIC)] == _MAGIC:
+        fields = [int(data[place : place + 8], 16) for place in range(at + len(_MAGIC), at + _HEADER, 8)]
+        mode, size, length = fields[1], fields[6], fields[11]
+        start = at + _HEADER
+        content = _aligned(start + length)
+        if data[start : start + length - 1] == name.encode("utf-8", "surrogateescape") and stat.S_ISREG(mode):
+            return data[content : content + size]
+        at = _aligned(content + size)
+    return None
+
+
+def _aligned(place: int) -> int:
+    return place + -place % 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from emu.bad_address import BadAddressError
@@ -12,13 +13,17 @@ from emu.frame import Frame
 from emu.guest.abilities import Abilities
 from emu.guest.base import Location, RunState, Thread
 from emu.guest.kernel_memory import KernelMemory
+from emu.guest.linux_kernel.btf import BtfError
 from emu.guest.linux_kernel.executable import ExecutableMemory
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.machine import LinuxKernelMachine
 from emu.guest.linux_kernel.platforms.platform import EPOCH
+from emu.guest.linux_kernel.program_cpu import ProgramCpu, ProgramFrame
+from emu.guest.linux_kernel.programs import Programs
 from emu.guest.linux_kernel.stacks import unwinder
 from emu.guest.linux_kernel.tasks import Tasks
 from emu.guest.timers import Timers
+from emu.guest.user_stack import user_stack
 from emu.host_trap import HostTrap
 from emu.patcher import Patcher
 from emu.trap import TrapHandler
@@ -169,24 +174,20 @@ class LinuxKernelGuest(KernelMemory):
 
     def user_stack(self) -> list[int]:
         """Return the user pcs of the current thread, innermost first: by its frame pointers."""
-        frame = self.user_frame()
-        if frame is None:
-            return []
-        registers, calling = self.isa.registers, self.isa.calling
-        pcs, pointer = [frame.register(registers.pc)], frame.register(registers.fp)
-        while pointer and not pointer & 7 and len(pcs) < _MOST_USER_FRAMES:
-            try:
-                pc = int.from_bytes(self.user_load(pointer + calling.frame_return, 8), "little")
-                following = int.from_bytes(self.user_load(pointer + calling.frame_next, 8), "little")
-            except BadAddressError:
-                break
-            if not pc:
-                break
-            pcs.append(pc)
-            if following <= pointer:
-                break
-            pointer = following
-        return pcs
+        if not self.isa.is_kernel_address(self.engine.pc):
+            frame: Frame = self.live
+        else:
+            values = self.tasks.user_registers()
+            if values is None:
+                return []
+            frame = ProgramFrame(ProgramCpu(self.isa, values, self.user_load))
+        if self.programs is not None:
+            self.programs.remember()
+
+        def load(address: int) -> int:
+            return int.from_bytes(self.user_load(address, self.isa.word), "little")
+
+        return user_stack(frame, self.isa, load, self.locate_user(frame.register(self.isa.registers.pc)))
 
     # -- names
 
@@ -199,6 +200,14 @@ class LinuxKernelGuest(KernelMemory):
             return None
         return Location(MODULE, symbol.name, address - symbol.value)
 
-    def locate_user(self, address: int, pid: int | None = None) -> Location | None:  # noqa: ARG002
-        """Name an address of a process: not known."""
-        return None
+    def locate_user(self, address: int, pid: int | None = None) -> Location | None:
+        """Name an address of a process, None for the current one; None: no known file is there."""
+        return None if self.programs is None else self.programs.locate(address, pid)
+
+    @cached_property
+    def programs(self) -> Programs | None:
+        """The programs; None: this kernel keeps their mappings in another way."""
+        try:
+            return Programs(self)
+        except BtfError:
+            return None

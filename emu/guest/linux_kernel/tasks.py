@@ -105,6 +105,10 @@ class Tasks:
         """Return a word of a structure, by "struct.member"."""
         return self._engine.load(address + self.offsets[member], _WORD)
 
+    def pid(self, task: int) -> int:
+        """Return the number of a task's process."""
+        return self._int(task, "task_struct.tgid")
+
     def _int(self, address: int, member: str) -> int:
         (value,) = struct.unpack("<i", self._engine.read(address + self.offsets[member], 4))
         return int(value)

@@ -23,7 +23,6 @@ from trapline.consumer.environment import CommandEnvironment
 
 SPIN = "sh -c 'i=0; while [ $i -lt 1000 ]; do i=$((i+1)); done'"
 NO_PROVIDER = "does not match any probes"
-NO_PROCESS = "no process here has probes"
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,8 @@ class Refused:
 
 FREEBSD = Refused("Linux has no such function or probe")
 LOCKSTAT = Refused("lockstat is not there for Linux kernels")
-INSIDE = Refused("programs inside the kernel have no probes", NO_PROCESS)
+STRIPPED = Refused("Debian's busybox is static and has no symbols", "busybox has no symbols (stripped)")
+ABSENT = Refused("busybox does not have this library, function or marker", "does not match any probes")
 # By the place of the one-liner on the page.
 ROWS = (
     Runs(r"  ls +write +\d"),
@@ -131,13 +131,13 @@ ROWS = (
     FREEBSD,
     FREEBSD,
     FREEBSD,
-    INSIDE,
-    INSIDE,
-    INSIDE,
-    INSIDE,
-    INSIDE,
-    INSIDE,
-    INSIDE,
+    ABSENT,
+    STRIPPED,
+    STRIPPED,
+    STRIPPED,
+    Refused("busybox has no symbols", "failed to lookup 'main' in module 'a.out'"),
+    ABSENT,
+    ABSENT,
 )
 KERNELS = list(kernel_params())
 _SOME = 6

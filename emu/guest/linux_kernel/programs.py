@@ -1,0 +1,307 @@
+"""The programs on a running Linux kernel, for providers: `emu.guest.processes.Processes`.
+
+Processes are found in the kernel's list of tasks, their mappings by `areas`.  The symbols come from
+the files of the initramfs, by their paths: a file that was made later has none here.  While a probe
+of a program fires, `cpu` and `frame` are the registers that the kernel has saved (struct pt_regs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Protocol
+
+from emu.bad_address import BadAddressError
+from emu.elf import Image
+from emu.elf_file import ElfError, ElfKind
+from emu.elf_symbols import Symbol
+from emu.engine.access import Access
+from emu.guest import processes
+from emu.guest.base import Location
+from emu.guest.linux_kernel import cpio
+from emu.guest.linux_kernel.areas import Area, Areas
+from emu.guest.linux_kernel.program_cpu import ProgramCpu, ProgramFrame
+from emu.guest.objects import LoadedObject
+from emu.guest.processes import ProcessObserver
+from emu.trap import TrapHandler
+
+if TYPE_CHECKING:
+    from emu.engine.engine import Engine
+    from emu.guest.linux_kernel.facts import KernelFacts
+    from emu.guest.linux_kernel.machine import LinuxKernelMachine
+    from emu.guest.linux_kernel.tasks import Tasks
+    from emu.isa.base import Isa
+
+_WORD: Final = 8
+# More tasks than there are.
+_MOST_TASKS: Final = 4096
+
+
+class Kernel(Protocol):
+    """What `Programs` needs of the guest."""
+
+    isa: Isa
+    engine: Engine
+    facts: KernelFacts
+    machine: LinuxKernelMachine
+    tasks: Tasks
+    traps: TrapHandler
+
+    def user_load(self, address: int, size: int) -> bytes:
+        """Read memory of the current process.  Raises `BadAddressError`."""
+        ...
+
+
+class Process:
+    """A process, by its number and its address space."""
+
+    parent = None
+    call_name = ""
+
+    def __init__(self, pid: int, mm: int, path: str, executable: int) -> None:
+        self.pid = pid
+        self.space = mm
+        """Address of its struct mm_struct."""
+        self.path = path
+        self.executable = executable
+        """Address of the inode of its program."""
+        self.alive = True
+        self.threads: list[Thread] = []
+
+
+class Thread:
+    """A thread: here only the process matters."""
+
+    call_name = ""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+
+
+class _Code:
+    """The memory of a program; what is not present is read from its files.  It is never written."""
+
+    def __init__(self, programs: Programs, process: Process) -> None:
+        self._programs = programs
+        self._process = process
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return bytes.  Raises `BadAddressError`."""
+        found = self._programs.at(self._process, address)
+        if found is not None:
+            data = found.image.read(address - found.bias, size)
+            if len(data) == size:
+                return data
+        raise BadAddressError(address)
+
+    def write(self, address: int, data: bytes) -> None:
+        """Refuse to write: the kernel itself writes its breakpoints.  Raises `BadAddressError`."""
+        del data
+        raise BadAddressError(address)
+
+    write_code = write
+
+
+class Programs:
+    """The processes that have a program.  Implements `Processes` and `Objects`."""
+
+    native = False
+
+    def __init__(self, guest: Kernel) -> None:
+        self._guest = guest
+        self.isa = guest.isa
+        self.engine = guest.engine
+        self.traps = TrapHandler(guest.traps.core)
+        self.exceptions: list[Callable[[int, int], bool]] = []
+        self._areas = Areas(guest.engine, guest.facts.btf)
+        btf = guest.facts.btf
+        self._tasks_at = btf.offset("task_struct", "tasks")
+        self._images: dict[str, Image | None] = {}
+        self._objects: dict[int, tuple[LoadedObject, ...]] = {}
+        """By address space: kept after its end, for a stack may be printed then."""
+        self._spaces: dict[int, int] = {}
+        """The latest address space of each process."""
+        self._processes: dict[int, Process] = {}
+        self._cpu = ProgramCpu(self.isa, {}, guest.user_load)
+
+    # -- the CPU in a trap
+
+    @property
+    def cpu(self) -> ProgramCpu:
+        """The registers that the kernel has saved."""
+        return self._cpu
+
+    @property
+    def frame(self) -> ProgramFrame:
+        """The same as a frame."""
+        return ProgramFrame(self._cpu)
+
+    @contextmanager
+    def trapped(self, registers: int) -> Iterator[None]:
+        """Use the registers of a struct pt_regs inside a `with` statement."""
+        before = self._cpu
+        self._cpu = ProgramCpu(self.isa, self._guest.tasks.registers_at(registers), self._guest.user_load)
+        core = self._guest.traps.core
+        frame, core.trapframe = core.trapframe, self.frame
+        try:
+            yield
+        finally:
+            self._cpu, core.trapframe = before, frame
+
+    # -- processes
+
+    @property
+    def current(self) -> Thread | None:
+        """The current thread, None for a kernel thread."""
+        tasks = self._guest.tasks
+        task = tasks.current()
+        process = self._of_task(task) if task else None
+        return None if process is None else Thread(process)
+
+    def process(self, pid: int) -> Process | None:
+        """Return a process that runs a program."""
+        tasks, engine = self._guest.tasks, self.engine
+        first = at = self._guest.facts.symbols.address("init_task") + self._tasks_at
+        for _ in range(_MOST_TASKS):
+            at = engine.load(at, _WORD)
+            if at == first:
+                return None
+            task = at - self._tasks_at
+            if tasks.pid(task) == pid:
+                return self._of_task(task)
+        return None
+
+    def _of_task(self, task: int) -> Process | None:
+        tasks = self._guest.tasks
+        mm = tasks.word(task, "task_struct.mm")
+        if not mm:
+            return None
+        pid = tasks.pid(task)
+        known = self._processes.get(pid)
+        if known is None or known.space != mm:
+            if known is not None:
+                known.alive = False
+            path, inode = self._areas.program(mm), self._areas.executable(mm)
+            known = self._processes[pid] = Process(pid, mm, path, inode)
+            self._objects.pop(mm, None)
+        return known
+
+    def watch(self, watcher: ProcessObserver) -> None:
+        """Accept an observer: a real kernel reports no events of its processes here."""
+
+    def code(self, process: processes.Process) -> _Code:
+        """Return the memory of a process."""
+        assert isinstance(process, Process)
+        return _Code(self, process)
+
+    def slots(self, process: processes.Process, size: int, name: str) -> processes.Slots:
+        """Return the out-of-line slots: the kernel has its own, so there are none here."""
+        del process, size, name
+        return _NO_SLOTS
+
+    def drop_slots(self, slots: processes.Slots, child: processes.Process) -> None:
+        """Do nothing: there are no slots."""
+
+    def is_shared(self, process: processes.Process) -> bool:
+        """Return False: the kernel manages the breakpoints of shared memory."""
+        del process
+        return False
+
+    def raise_bad_address(self, address: int) -> None:
+        """Do nothing: instructions are executed by the kernel, which delivers their faults."""
+
+    def set_pc(self, thread: processes.Thread, pc: int) -> None:
+        """Do nothing: no thread is in a slot of ours."""
+
+    # -- objects
+
+    def areas(self, process: processes.Process) -> list[Area]:
+        """Return the mappings of a process."""
+        assert isinstance(process, Process)
+        return self._areas.of(process.space)
+
+    def of(self, process: processes.Process) -> tuple[LoadedObject, ...]:
+        """Return the objects of a process: the program first, then by address."""
+        assert isinstance(process, Process)
+        found: dict[object, LoadedObject] = {}
+        for area in self.areas(process):
+            loaded = self.loaded(area)
+            if loaded is not None:
+                found.setdefault((loaded.file, loaded.bias), loaded)
+        objects = tuple(sorted(found.values(), key=lambda one: (one.file != process.executable, one.bias)))
+        self._objects[process.space] = objects
+        self._spaces[process.pid] = process.space
+        return objects
+
+    def loaded(self, area: processes.Area) -> LoadedObject | None:
+        """Return the object whose code is in an area."""
+        if not isinstance(area, Area) or area.backing is None or Access.EXECUTE not in area.access:
+            return None
+        image = self._image(area.path)
+        address = None if image is None else image.address_of(area.offset)
+        if image is None or address is None:
+            return None
+        return LoadedObject(area.path, image, area.start - address, area.backing)
+
+    def at(self, process: processes.Process, address: int) -> LoadedObject | None:
+        """Return the object that contains an address of a process."""
+        assert isinstance(process, Process)
+        known = self._objects.get(process.space) or self.of(process)
+        return next((one for one in known if one.holds(address)), None)
+
+    def chosen(self, process: processes.Process, loaded: LoadedObject, symbol: Symbol) -> Symbol | None:
+        """Return None: the choice of a resolver is not looked for."""
+        del process, loaded, symbol
+        return None
+
+    def _image(self, path: str) -> Image | None:
+        """Return a file of the initramfs as ELF; None: it is not there, or not ELF."""
+        if path not in self._images:
+            content = cpio.find(self._guest.machine.parts.initramfs, path.lstrip("/"))
+            image = None
+            if content is not None:
+                try:
+                    image = Image(path, content=content)
+                except ElfError:
+                    image = None
+            self._images[path] = image if image is not None and image.kind is not ElfKind.RELOCATABLE else None
+        return self._images[path]
+
+    # -- names
+
+    def remember(self) -> None:
+        """Keep the objects of the current process, whose stack is about to be recorded."""
+        thread = self.current
+        if thread is not None and thread.process.space not in self._objects:
+            self.of(thread.process)
+
+    def locate(self, address: int, pid: int | None) -> Location | None:
+        """Name an address of a process, None for the current one; None if no object holds it."""
+        if pid is None:
+            thread = self.current
+            space = thread.process.space if thread is not None else 0
+        else:
+            space = self._spaces.get(pid, 0)
+        found = next((one for one in self._objects.get(space, ()) if one.holds(address)), None)
+        return None if found is None else found.locate(address)
+
+
+class _NoSlots:
+    """Implements `emu.guest.processes.Slots`; it has none."""
+
+    def ready(self) -> bool:
+        """Return True: there is nothing to wait for."""
+        return True
+
+    def take(self) -> int:
+        """Raise `BadAddressError`."""
+        raise BadAddressError(0)
+
+    def give_back(self, address: int) -> None:
+        """Do nothing."""
+
+    def fill(self, address: int, code: bytes) -> None:
+        """Do nothing."""
+
+
+_NO_SLOTS: Final = _NoSlots()
