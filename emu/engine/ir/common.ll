@@ -29,7 +29,7 @@ no:
   ret i32 1
 }
 
-; What emu_start calls at its end for each exit (emu/engine/exits.py): nothing is to be dropped.
+; emu_start calls this at its end for each exit (emu/engine/exits.py): nothing must be dropped.
 define i32 @keep(ptr %uc, i64 %address, i64 %size) {
   ret i32 0
 }
@@ -76,7 +76,7 @@ ask:
 
 ; QEMU's TLB starts with 256 entries and is resized only when it is emptied: to twice its size if it was nearly full.
 ; A program that reads more pages than that misses all the time, so the TLB is emptied after 512 fills, after 1,024
-; more, and so on, until it holds whatever the table of answers does.
+; more, and so on, until it holds everything that the table of answers does.
 define internal void @grow() alwaysinline {
   %filled.p = getelementptr i64, ptr inttoptr (i64 $words to ptr), i64 $FILLED
   %before = load i64, ptr %filled.p
@@ -99,7 +99,7 @@ done:
 }
 
 ; A trap asks Python first; only when Python has returned is the exception handed to QEMU.
-; A system call, and there are many, goes straight to the guest, where the guest has a kernel.
+; A system call, of which there are many, goes directly to the guest if it has a kernel.
 define void @trap(ptr %uc, i32 %number, ptr %words) {
   %pc.p = call ptr @env(ptr %words, i64 $PC_OFFSET)
   %pc.ahead = load i64, ptr %pc.p
@@ -108,7 +108,7 @@ define void @trap(ptr %uc, i32 %number, ptr %words) {
   %is.breakpoint = icmp eq i32 %number, $BREAKPOINT_NUMBER
   br i1 %is.breakpoint, label %breakpoint, label %other
 breakpoint:
-  ; The pc may be behind the breakpoint; to the handlers a breakpoint is where it stands.
+  ; The pc may be after the breakpoint; the handlers get the breakpoint's own address.
   %at = sub i64 %pc, $BREAKPOINT_LENGTH
   store i64 %at, ptr %pc.p
   %unclaimed = call i1 @breakpoint(ptr %words)
@@ -122,7 +122,7 @@ other:
   %direct = icmp eq i32 %number, $DIRECT_SYSTEM_CALL
   br i1 %direct, label %guest, label %ask
 ask:
-  ; It may end an instruction that ran out of line (emu/engine/tracepoints.py): what traps then ends its block.
+  ; It may end an instruction that ran out of line (emu/engine/tracepoints.py): the trapping instruction then ends its block.
   %block.p = getelementptr i64, ptr %words, i64 $BLOCK
   %block = load i64, ptr %block.p
   store i64 0, ptr %block.p
@@ -149,8 +149,8 @@ done:
   ret void
 }
 
-; A breakpoint ends its block, and counts as the instruction it displaced: nothing of the block is to be taken back.
-; Its handlers find the pc at the breakpoint; x86's int3 leaves the pc behind it, where the guest's own vector wants it.
+; A breakpoint ends its block, and counts as the instruction it displaced: nothing of the block must be subtracted.
+; Its handlers find the pc at the breakpoint; x86's int3 leaves the pc after it, which is what the guest's own vector expects.
 ; `take` and `plan` are made by emu/engine/firing_code.py and plan_code.py.
 define i1 @breakpoint(ptr %words) {
   %asked.p = getelementptr i64, ptr %words, i64 $UNCLAIMED

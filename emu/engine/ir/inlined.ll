@@ -88,7 +88,7 @@ small:
   call void @put32(ptr %start, i64 27, i32 u0x20778948)
   br label %leave
 large:
-  ; addq $$count,TOTAL(%rdi)    mov %esi,BLOCK(%rdi): there is no room for more, since the hook returns behind it.
+  ; addq $$count,TOTAL(%rdi)    mov %esi,BLOCK(%rdi): there is no room for more, because the hook returns after it.
   call void @put16(ptr %start, i64 23, i16 u0x8148)
   call void @put8(ptr %start, i64 25, i8 u0x07)
   call void @put32(ptr %start, i64 26, i32 %count)
@@ -110,7 +110,7 @@ no:
   ret i1 false
 }
 
-; Where blocks jump when a deadline may be due; Python finds a place near them when the first block asks.
+; Blocks jump here when a deadline may be due; Python finds a place near them for the first block.
 define internal i64 @late(i64 %code) {
   %known = call i64 @word(i64 $OVERDUE)
   %is.known = icmp ne i64 %known, 0
@@ -123,7 +123,7 @@ done:
   ret i64 %known
 }
 
-; What is there jumps here: stop before the block, or count it; then go on behind the call that was.
+; The changed block jumps here: stop before the block, or count it; then continue after the old call.
 define i64 @overdue(ptr %words, ptr %entry) {
   %address = load i64, ptr %entry
   %total = call i64 @word(i64 $TOTAL)

@@ -7,7 +7,7 @@ define i32 @special(ptr %key, ptr %node, ptr %data) {
   %read = and i32 %word, -32
   switch i32 %read, label %no [ i32 $MRS_CNTVCT, label %yes  i32 $MRS_CNTPCT, label %physical ]
 physical:
-  ; Programs may not read that one: the exception is the CPU's.
+  ; Programs may not read that one; the CPU raises the exception.
   %pstate.p = getelementptr i8, ptr inttoptr (i64 $env to ptr), i64 $ARM64_PSTATE
   %pstate = load i32, ptr %pstate.p
   %level = and i32 %pstate, 12

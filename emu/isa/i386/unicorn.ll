@@ -19,7 +19,7 @@ look:
   %first = icmp eq i64 %start, %address
   br i1 %first, label %all, label %further
 all:
-  ; The block begins with it: of what was counted, it alone stands.
+  ; The block begins with it: of the counted instructions only this one remains.
   %count.p = getelementptr {i64, i32, i32}, ptr %entry, i64 0, i32 1
   %count = load i32, ptr %count.p
   %count64 = zext i32 %count to i64
@@ -30,7 +30,7 @@ all:
   store i64 %one, ptr %total.p
   br label %settled
 further:
-  ; lock ret ends its block: all of it stands.
+  ; lock ret ends its block: all of it remains counted.
   %size.p = getelementptr {i64, i32, i32}, ptr %entry, i64 0, i32 2
   %bytes = load i32, ptr %size.p
   %bytes64 = zext i32 %bytes to i64
@@ -44,7 +44,7 @@ inside:
   br label %settled
 settled:
   call void @undefined(ptr %words)
-  ; No exception is under way for QEMU.  The answer: the rest of the block is not to run.
+  ; QEMU has no current exception. The answer: the rest of the block must not run.
   %cpu.pp = getelementptr i64, ptr %words, i64 $CPU
   %cpu = load ptr, ptr %cpu.pp
   %exception.p = getelementptr i8, ptr %cpu, i64 $CPU_EXCEPTION

@@ -2,7 +2,7 @@
 
 ; ebreak.
 define i1 @invalid(ptr %uc, ptr %words) {
-  ; ebreak leaves an error behind that would end the run although it was handled.
+  ; ebreak sets an error that would end the run although the exception was handled.
   %error = getelementptr i8, ptr %uc, i64 $UC_INVALID_ERROR
   store i32 0, ptr %error
   %unclaimed = call i1 @breakpoint(ptr %words)

@@ -1,6 +1,6 @@
-; What both modes of x86 share; emu/isa/x86/unicorn.py has the same in Python.
+; The common part of both modes of x86; emu/isa/x86/unicorn.py has the same in Python.
 
-; #UD at the pc; the answer is that of Python: whether the guest is to have it.
+; #UD at the pc; the answer is that of Python: whether the guest gets it.
 define internal i1 @invalid_opcode(ptr %words) {
   %code = call ptr @env(ptr %words, i64 $X86_ERROR_CODE)
   store i32 0, ptr %code
@@ -159,7 +159,7 @@ never:
   ret i1 false
 }
 
-; A byte of code, read as the translator reads it: where there is none, QEMU leaves for its handler of page faults.
+; A byte of code, read as the translator reads it: if there is none, QEMU leaves to its handler of page faults.
 define internal i32 @code(i64 %address) {
   %byte = call i32 inttoptr (i64 $cpu_ldub_code to ptr)(ptr inttoptr (i64 $env to ptr), i64 %address)
   ret i32 %byte

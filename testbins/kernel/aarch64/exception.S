@@ -87,7 +87,7 @@
 	.endm
 
 /*
- * Where the vectors lead. These are no functions and are not typed as such: FBT, which takes the sub that opens a frame
+ * Where the vectors lead. These are not functions and are not typed as such: FBT, which takes the sub that opens a frame
  * for an entry, must not put a breakpoint where elr_el1 and spsr_el1 have not been saved yet. (FreeBSD has FBT know the
  * name handle_el1h_sync instead: sys/cddl/dev/fbt/aarch64/fbt_isa.c.)
  */
@@ -127,7 +127,7 @@
 	bl	trap_el1h
 	RESTORE_REGISTERS 1
 	eret
-	/* A breakpoint of DTrace's, which returns by a road of its own. */
+	/* A breakpoint of DTrace's, which returns on a path of its own. */
 1:	bl	dtrace_invop_start
 	RESTORE_REGISTERS 1
 	.globl	dtrace_invop_return

@@ -1,4 +1,4 @@
-/* What the files of this folder share among themselves. */
+/* The common declarations of the files of this folder. */
 #ifndef MACHDEP_H
 #define MACHDEP_H
 

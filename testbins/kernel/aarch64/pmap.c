@@ -15,7 +15,7 @@
 
 typedef uint64_t pt_entry_t;
 
-/* What TTBR0 points at when there is no user: nothing is mapped. */
+/* The table of TTBR0 when there is no user: nothing is mapped. */
 static pt_entry_t empty_root[NPTEPG] __attribute__((aligned(PAGE_SIZE)));
 
 static inline unsigned int

@@ -89,7 +89,7 @@ descriptors_init(void)
 	__asm__ volatile("lidt %0" ::"m"(idt_region));
 }
 
-/* The registers are where the processor left the task that could not go on. */
+/* The registers are in the task that the processor could not continue. */
 void
 dblfault_handler(void)
 {

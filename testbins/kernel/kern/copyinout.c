@@ -59,7 +59,7 @@ copyout(const void *kaddr, void *uaddr, size_t len)
 	return (0);
 }
 
-/* A string with its NUL, at most len bytes; *done, if wanted, is how many there were. */
+/* A string with its NUL, at most len bytes; *done, if not NULL, is their number. */
 int
 copyinstr(const void *uaddr, void *kaddr, size_t len, size_t *done)
 {

@@ -117,7 +117,7 @@ exec_elf64_imgact(struct image_params *imgp)
 	return (vm_map_insert(vm, USRSTACK - PAGE_SIZE, USRSTACK, PROT_READ | PROT_WRITE, MAP_ENTRY_GROWS_DOWN, NULL, 0, 0));
 }
 
-/* What the program, or its interpreter, is told (FreeBSD's order). */
+/* The auxiliary vector of the program, or of its interpreter (FreeBSD's order). */
 void
 exec_elf64_auxv(const struct image_params *imgp, vaddr_t execpath, unsigned long auxv[AUXV_WORDS])
 {
@@ -129,7 +129,7 @@ exec_elf64_auxv(const struct image_params *imgp, vaddr_t execpath, unsigned long
 	memcpy(auxv, words, sizeof(words));
 }
 
-/* "#!interpreter": 0 with its name, and the arguments now the interpreter, fname, and those after the first; -1 if it is no script. */
+/* "#!interpreter": 0 with its name, and the arguments now the interpreter, fname, and those after the first; -1 if it is not a script. */
 int
 exec_shell_imgact(struct image_params *imgp, struct image_args *args, const char *fname)
 {

@@ -18,7 +18,7 @@ sys_exit(struct thread *td, struct exit_args *uap)
 	exit1(td, uap->rval, 0);
 }
 
-/* Its children become init's, and init is told of those that are dead already. */
+/* Its children become init's, and init is notified of those that are dead already. */
 static void
 exit_reparent_children(struct proc *p)
 {

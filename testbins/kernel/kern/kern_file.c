@@ -1,4 +1,4 @@
-/* sysctl kern.file: who has which file open (FreeBSD sys/kern/kern_descrip.c, sysctl_kern_file). */
+/* sysctl kern.file: the open files of each process (FreeBSD sys/kern/kern_descrip.c, sysctl_kern_file). */
 #include "sys/file.h"
 #include "sys/sysctl.h"
 #include "sys/systm.h"

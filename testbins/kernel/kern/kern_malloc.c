@@ -1,4 +1,4 @@
-/* malloc with types and books (FreeBSD sys/kern/kern_malloc.c). */
+/* malloc with types and statistics (FreeBSD sys/kern/kern_malloc.c). */
 #include "sys/malloc.h"
 #include "sys/systm.h"
 #include "sys/traced.h"

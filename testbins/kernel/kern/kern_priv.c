@@ -1,4 +1,4 @@
-/* Who may do what (FreeBSD sys/kern/kern_priv.c). */
+/* Privileges (FreeBSD sys/kern/kern_priv.c). */
 #include "sys/priv.h"
 #include "sys/sdt.h"
 #include "sys/systm.h"

@@ -1,4 +1,4 @@
-/* Who a process is (FreeBSD sys/kern/kern_prot.c). */
+/* The identity of a process (FreeBSD sys/kern/kern_prot.c). */
 #include "sys/priv.h"
 #include "sys/sysproto.h"
 #include "sys/systm.h"

@@ -52,7 +52,7 @@ trap_fatal(struct trapframe *frame, const char *what)
 	panic_frame(frame, "%s at %#lx", what, frame_pc(frame));
 }
 
-/* The power stays on while a tracer waits for its timers; then the caller sleeps, and the idle thread runs. */
+/* The machine stays on while a tracer waits for its timers; then the caller sleeps, and the idle thread runs. */
 void
 kern_reboot(int howto)
 {

@@ -113,7 +113,7 @@ kern_psignal(struct proc *p, int sig)
 	return (tdsendsignal(p, p->p_threads, sig, &info));
 }
 
-/* A signal of the program's own doing: if it is blocked or ignored there is no going on. */
+/* A signal that the program has caused: if it is blocked or ignored the program cannot continue. */
 void
 trapsignal(struct thread *td, struct siginfo *info)
 {

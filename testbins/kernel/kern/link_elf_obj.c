@@ -48,7 +48,7 @@ link_elf_inside(const struct elf_file *ef, uint64_t offset, uint64_t size)
 	return (offset <= ef->image_size && size <= ef->image_size - offset);
 }
 
-/* The file is taken as hostile: nothing in it is believed that was not looked at. */
+/* The file is assumed to be hostile: nothing in it is used before it is checked. */
 static int
 link_elf_check(struct elf_file *ef)
 {

@@ -157,7 +157,7 @@ memfs_write(struct vop_write_args *ap)
 		}
 	}
 	node->mn_mtime = nanouptime();
-	if (error != 0 && uio->uio_offset < end) /* what did not come is no part of the file */
+	if (error != 0 && uio->uio_offset < end) /* bytes that were not read are not part of the file */
 		memfs_reg_resize(node, MAX(size, uio->uio_offset));
 	return (error);
 }

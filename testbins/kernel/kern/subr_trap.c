@@ -6,7 +6,7 @@
 #include "sys/systrace.h"
 #include "sys/vm.h"
 
-/* Something is to be done before the thread may go on in user mode. */
+/* There is work to do before the thread may continue in user mode. */
 void
 ast(struct thread *td, struct trapframe *frame __unused)
 {

@@ -7,7 +7,7 @@
 MALLOC_DEFINE(M_PCB, "pcb", "protocol control blocks");
 MALLOC_DEFINE(M_MBUF, "mbuf", "packets");
 
-#define IPPORT_FIRST 49152 /* of the ports that are given to who asks for none */
+#define IPPORT_FIRST 49152 /* of the ports for sockets that request none */
 #define IPPORT_LAST 65535
 
 struct mbuf *

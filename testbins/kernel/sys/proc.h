@@ -77,7 +77,7 @@ struct ucred {
 	struct prison *cr_prison;
 };
 
-/* Process groups and sessions: there is no way to make one, so a process has init's (FreeBSD sys/sys/proc.h). */
+/* Process groups and sessions: they cannot be created, so a process has init's (FreeBSD sys/sys/proc.h). */
 struct session {
 	pid_t s_sid;
 };

@@ -9,7 +9,7 @@
 
 /* A read under way: what does not fit is counted all the same. */
 struct sysctl_req {
-	void *oldptr; /* of the user; NULL: the size alone is wanted */
+	void *oldptr; /* of the user; NULL: only the size is requested */
 	size_t oldlen, oldidx;
 };
 int SYSCTL_OUT(struct sysctl_req *req, const void *data, size_t size);
@@ -17,7 +17,7 @@ int SYSCTL_OUT(struct sysctl_req *req, const void *data, size_t size);
 struct sysctl_oid {
 	const char *oid_name;
 	int *oid_value;		     /* what a read gives; NULL: 0 */
-	int (*oid_handler)(int value); /* is told what is written; NULL: it cannot be */
+	int (*oid_handler)(int value); /* called when the value is written; NULL: it is read-only */
 	int (*oid_table)(struct sysctl_req *req); /* gives a table instead of an integer */
 	const char *oid_string;	     /* or this is its value */
 };

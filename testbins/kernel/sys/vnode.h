@@ -77,7 +77,7 @@ struct nameidata {
 	enum uio_seg ni_segflg;
 	int ni_dirfd;
 	struct vnode *ni_vp;	 /* result: the vnode, NULL if there is none (CREATE, RENAME) */
-	struct vnode *ni_dvp;	 /* result: its directory, if wanted */
+	struct vnode *ni_dvp;	 /* result: its directory, if not NULL */
 	struct componentname ni_cnd;
 	char *ni_pathbuf;
 };

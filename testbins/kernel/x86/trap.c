@@ -1,4 +1,4 @@
-/* Exceptions: who is to blame, and for what. */
+/* Exceptions: their cause, and the signal for it. */
 #include "trap_table.h"
 
 #include "cpufunc.h"

@@ -1,4 +1,4 @@
-/* Where the kernel lives, and what a switched-out thread leaves behind. */
+/* The address of the kernel, and the saved state of a thread that does not run. */
 #ifndef MACHINE_H
 #define MACHINE_H
 

@@ -4,7 +4,7 @@
 #define TRACED_TEST8(flag) TRACED_TEST("b", &(flag))
 #define TRACED_TEST32(word) TRACED_TEST("l", &(word))
 #define TRACED_RETURN "jmp"
-/* Room for a jump; one jump stands for five instructions then. */
+/* Room for a jump; one jump then replaces five instructions. */
 #define TRACED_NOP ".byte 0x90, 0x90, 0x90, 0x90, 0x90\n\t"
 #define TRACED_NOP_OWES 4
 #define TRACED_SYMBOL "%c0"

@@ -1,4 +1,4 @@
-/* memhog [pages]: touches so many pages (64) of the heap, and as many of mmap, and gives them back */
+/* memhog [pages]: touches this many pages (64) of the heap, and as many of mmap, and gives them back */
 #include "libc.h"
 
 #define PAGE 4096

@@ -140,7 +140,7 @@ substitute(const char *line, size_t length)
 		continue;
 }
 
-/* What stands after a dollar sign. */
+/* The text after a dollar sign. */
 static void
 expand(void)
 {

@@ -165,7 +165,7 @@ aggregate_snap(void)
 	const struct description *of;
 	uint32_t id;
 
-	memset(buffer, 0, sizeof(buffer)); /* a page that was never touched is no memory yet */
+	memset(buffer, 0, sizeof(buffer)); /* a page that was never touched has no memory yet */
 	request(DTRACEIOC_AGGSNAP, &pointer, "AGGSNAP");
 	for (uint64_t at = 0; at + 8 <= desc.dtbd_size; at = (at + of->size + 7) & ~(uint64_t)7) {
 		memcpy(&id, buffer + at, sizeof(id));

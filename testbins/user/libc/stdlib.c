@@ -11,7 +11,7 @@ static int nat_exit;
 pid_t __fork(void);
 void __libc_start1(int argc, char *argv[], char *envp[], void (*cleanup)(void), int (*program)(int, char *[])) __dead2;
 
-/* crt1 comes here; of a program that is linked statically there is no cleanup. */
+/* crt1 calls this; of a program that is linked statically there is no cleanup. */
 void
 __libc_start1(int argc, char *argv[], char *envp[], void (*cleanup)(void), int (*program)(int, char *[]))
 {

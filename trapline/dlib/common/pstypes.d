@@ -1,5 +1,5 @@
 /*
- * What curpsinfo and curlwpsinfo are. Each guest has its own translators to them: a member that a guest's translator
+ * The types of curpsinfo and curlwpsinfo. Each guest has its own translators to them: a member that a guest's translator
  * leaves out cannot be used there.
  */
 

@@ -101,7 +101,7 @@ inline int EPROCUNAVAIL = 76;
 inline int EINTEGRITY = 97;
 inline int ELAST = 97;
 
-/* What a system call returns inside the kernel alone. */
+/* Results of system calls that only the kernel itself sees. */
 inline int ERESTART = -1;
 inline int EJUSTRETURN = -2;
 inline int ENOIOCTL = -3;

@@ -9,7 +9,7 @@ inline int B_ERROR = 0x0004;
 inline int B_DONE = 0x0008;
 inline int B_READ = 0x0040;
 inline int B_WRITE = 0x0100;
-/* What no transfer here is: asynchronous, raw, of pages. */
+/* Flags that no transfer here has: asynchronous, raw, of pages. */
 inline int B_ASYNC = 0x0400;
 inline int B_PAGEIO = 0x0010;
 inline int B_PHYS = 0x0020;
@@ -24,7 +24,7 @@ typedef struct bufinfo {
 	size_t b_resid;		/* bytes left out */
 	size_t b_bufsize;
 	int b_error;
-	dev_t b_edev;		/* of the device: getmajor() and getminor() take it apart */
+	dev_t b_edev;		/* of the device: getmajor() and getminor() split it */
 	void *b_iodone;		/* called at the end: nothing is */
 } bufinfo_t;
 
@@ -64,7 +64,7 @@ translator devinfo_t < struct devstat *D > {
 };
 
 /*
- * A path by the names last looked up. Of what lies deeper than six directories only the end is told. What is joined
+ * A path by the names last looked up. Of a path deeper than six directories only the end is shown. The joined text
  * grows on the left, so that it takes few registers.
  */
 inline struct vnode *__vdir[struct vnode *v] = v->v_cache_dst.tqh_first ? v->v_cache_dst.tqh_first->nc_dvp :

@@ -20,7 +20,7 @@ typedef struct csinfo {
 
 typedef struct ipinfo {
 	uint8_t ip_ver;
-	uint32_t ip_plength;	/* bytes behind the header */
+	uint32_t ip_plength;	/* bytes after the header */
 	string ip_saddr;
 	string ip_daddr;
 } ipinfo_t;
@@ -79,7 +79,7 @@ translator ipinfo_t < uint8_t *p > {
 
 translator ifinfo_t < struct ifnet *p > {
 	if_name = p == NULL ? "<null>" : stringof(p->if_xname);
-	if_local = p == NULL ? 0 : 1; /* lo0 is all there is */
+	if_local = p == NULL ? 0 : 1; /* lo0 is the only interface */
 	if_ipstack = 0;
 	if_addr = (uintptr_t)p;
 };

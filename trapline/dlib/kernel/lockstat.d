@@ -1,4 +1,4 @@
-/* Locks: how they are taken, and what a probe's first argument says of one. */
+/* Locks: how they are taken, and the lock of a probe's first argument. */
 
 #pragma D depends_on module kernel
 
@@ -9,7 +9,7 @@ typedef struct lockinfo {
 	string lock_name;
 	uintptr_t lock_addr;
 	uintptr_t lock_owner;	/* address of the thread that holds it exclusively, 0: none */
-	int lock_readers;	/* how many hold it shared */
+	int lock_readers;	/* the number of shared holders */
 	int lock_spin;
 } lockinfo_t;
 

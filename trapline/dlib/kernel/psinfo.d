@@ -1,4 +1,4 @@
-/* Processes and threads as ps(1) knows them: curpsinfo and curlwpsinfo. */
+/* Processes and threads as in ps(1): curpsinfo and curlwpsinfo. */
 
 #pragma D depends_on module kernel
 #pragma D depends_on library pstypes.d

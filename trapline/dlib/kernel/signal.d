@@ -1,4 +1,4 @@
-/* Signals of FreeBSD (sys/signal.h), and why a child has changed. */
+/* Signals of FreeBSD (sys/signal.h), and the reasons of a child's change. */
 
 inline int SIGHUP = 1;
 inline int SIGINT = 2;

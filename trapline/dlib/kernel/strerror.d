@@ -1,4 +1,4 @@
-/* What an error number says, as strerror(3) has it: strerror[errno] (FreeBSD cddl/lib/libdtrace/errno.d). */
+/* The text of an error number, as from strerror(3): strerror[errno] (FreeBSD cddl/lib/libdtrace/errno.d). */
 
 #pragma D depends_on library errno.d
 

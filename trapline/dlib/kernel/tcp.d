@@ -65,7 +65,7 @@ typedef struct tcpsinfo {
 	uint32_t tcps_snxt;	/* to be sent next */
 	uint32_t tcps_rack;
 	uint32_t tcps_rnxt;	/* expected next */
-	uint32_t tcps_swnd;	/* what the other side has room for */
+	uint32_t tcps_swnd;	/* the room of the other side */
 	int32_t tcps_snd_ws;
 	uint32_t tcps_radv;
 	uint32_t tcps_rwnd;
@@ -73,7 +73,7 @@ typedef struct tcpsinfo {
 	uint32_t tcps_cwnd;	/* no link can be congested */
 	uint32_t tcps_mss;
 	int tcps_retransmit;	/* nothing is ever sent again */
-	/* What the rest says of congestion, urgent data, lost segments and round trips: the loopback has none. */
+	/* The rest is about congestion, urgent data, lost segments and round trips: the loopback has none. */
 	uint32_t tcps_swl1;
 	uint32_t tcps_swl2;
 	uint32_t tcps_rup;
@@ -83,7 +83,7 @@ typedef struct tcpsinfo {
 	uint32_t tcps_sack_snxt;
 	uint32_t tcps_rto;
 	int tcps_srtt;
-	int tcps_debug;		/* SO_DEBUG is set: there is no such option */
+	int tcps_debug;		/* SO_DEBUG is set: this option does not exist */
 	int tcps_cookie;
 	int32_t tcps_dupacks;
 	uint32_t tcps_rtttime;

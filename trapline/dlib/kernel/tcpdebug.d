@@ -1,5 +1,5 @@
 /*
- * Names for what tcp and its users do (FreeBSD cddl/lib/libdtrace/tcp.d). No request is called SEND_EOF and no
+ * Names of the actions of tcp and its users (FreeBSD cddl/lib/libdtrace/tcp.d). No request is called SEND_EOF and no
  * direction "drop", since FreeBSD's tables compare twice with one number, and FLUSH is written FLUSE there.
  */
 

@@ -58,7 +58,7 @@ translator devinfo_t < struct bio *B > {
 	dev_pathname = B->bi_bdev ? strjoin("/dev/", stringof(B->bi_bdev->bd_disk->disk_name)) : "<unknown>";
 };
 
-/* A path by the names of directory entries; of what lies deeper than six directories only the end is told. */
+/* A path by the names of directory entries; of a path deeper than six directories only the end is shown. */
 inline struct dentry *__dup[struct dentry *d] = d->d_parent;
 inline struct dentry *__dup2[struct dentry *d] = d->d_parent->d_parent;
 inline struct dentry *__dup4[struct dentry *d] = d->d_parent->d_parent->d_parent->d_parent;

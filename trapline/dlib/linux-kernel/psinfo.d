@@ -7,7 +7,7 @@
 inline int __pgid = 2;
 inline int __sid = 3;
 
-/* What a CPU has not added yet is missing in pr_rssize. */
+/* Pages that a CPU has not added yet are missing in pr_rssize. */
 translator psinfo_t < struct task_struct *T > {
 	pr_flag = T->flags;
 	pr_nlwp = T->signal->nr_threads;

@@ -1,3 +1,3 @@
-/* What Linux has in another size than FreeBSD (linux/socket.h). */
+/* Structures whose size differs between Linux and FreeBSD (linux/socket.h). */
 
 typedef unsigned short sa_family_t;

@@ -1,4 +1,4 @@
-; Counts words by what our tables and capstone say of them.  Names after a dollar sign are put in by native.py.
+; Counts words by the results of the tables and of capstone.  native.py replaces names after a dollar sign.
 ;
 ; slots: {key, count, example} of 64 bits each; a count of 0 marks a free one.  Returns how many words were counted,
 ; fewer than asked for if the slots ran out.
