@@ -72,6 +72,10 @@ class VirtualClock:
         """Let time pass while the CPU waits."""
         self._words[_SKIPPED] += max(0, time - self.now())
 
+    def let_pass(self, nanoseconds: int) -> None:
+        """Let this much time pass in which no instruction is executed."""
+        self._words[_SKIPPED] += nanoseconds
+
     @property
     def stands_still(self) -> bool:
         """Whether the clock is stopped, because the code that runs serves a probe."""

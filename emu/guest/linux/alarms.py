@@ -32,8 +32,10 @@ class Alarms:
 
     def ring(self) -> None:
         """Let the alarms expire whose time has come."""
-        for alarm in self._due.take(self.clock.now()):
-            alarm.expired()
+        due = self._due.first()
+        if due is not None and due <= self.clock.now():
+            for alarm in self._due.take(self.clock.now()):
+                alarm.expired()
 
     def upcoming(self) -> int | None:
         """Return when the next alarm expires; None: none is set."""

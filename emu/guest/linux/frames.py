@@ -5,7 +5,7 @@ Processes that forked, and those that map one file, share them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from emu.engine.pages import PAGE
 
@@ -56,6 +56,21 @@ class Frames:
         """Count one more use, and return the frame."""
         self._uses[frame] += 1
         return frame
+
+    def share_all(self, frames: Iterable[int]) -> None:
+        """Count one more use of each."""
+        uses = self._uses
+        for frame in frames:
+            uses[frame] += 1
+
+    def release_all(self, frames: Iterable[int]) -> None:
+        """Count one use less of each."""
+        uses = self._uses
+        for frame in frames:
+            if uses[frame] > 1:
+                uses[frame] -= 1
+            else:
+                self.release(frame)
 
     def release(self, frame: int) -> None:
         """Count one use less; the frame is free after the last."""

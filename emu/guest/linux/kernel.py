@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
 from typing import Final
 
@@ -165,9 +166,8 @@ class Kernel:
 
     def _served(self) -> None:
         """Let time pass for an instruction that the host has served."""
-        now = self.clock.now() + SERVED_TIME
-        self.clock.skip_to(now)
-        if self._until is not None and now >= self._until:
+        self.clock.let_pass(SERVED_TIME)
+        if self._until is not None and self.clock.now() >= self._until:
             self.engine.stop()
 
     def _on_system_call(self) -> None:
@@ -283,23 +283,37 @@ class Kernel:
         self.schedule.interrupted = True
         self.engine.stop()
 
+    def _may_be_interrupted(self, thread: Thread) -> bool:
+        """Return whether a thread may take a signal now, as all observers say."""
+        for observer in self.observers:  # noqa: SIM110  this runs after each system call
+            if not observer.may_be_interrupted(thread):
+                return False
+        return True
+
+    def _end_of_run(self, deadline: int | None) -> int | None:
+        """Return the time at which the next run has to end; None: it may go on."""
+        upcoming = self.schedule.upcoming()
+        if deadline is None or (upcoming is not None and upcoming < deadline):
+            return upcoming
+        return deadline
+
     def _run(self, thread: Thread, deadline: int | None) -> None:
         self.on_cpu.switch(thread)
         if thread.call is not None and not self._serving.resume(thread):
             return
-        stops = [self.schedule.turn_limit]
-        if not all(observer.may_be_interrupted(thread) for observer in self.observers):
+        limit = self.schedule.turn_limit
+        before = self.engine.instructions
+        if not self._may_be_interrupted(thread):
             if has_signal(thread):
-                stops.append(self.engine.instructions + 1)  # the signal waits until the displaced instruction is done
+                limit = min(limit, before + 1)  # the signal waits until the displaced instruction is done
         elif not self.delivery.deliver(thread):
             return
-        self._until = min((time for time in (deadline, self.schedule.upcoming()) if time is not None), default=None)
-        if self._until is not None:
-            stops.append(self.clock.instructions_at(self._until))
-        before = self.engine.instructions
+        self._until = until = self._end_of_run(deadline)
+        if until is not None:
+            limit = min(limit, self.clock.instructions_at(until))
         self.thread_words.running()
         try:
-            fault = self.trapping.advance(thread, lambda: self.engine.run(min(stops)))
+            fault = self.trapping.advance(thread, partial(self.engine.run, limit))
         finally:
             self.thread_words.stopped()
         ran = self.engine.instructions - before
@@ -307,10 +321,10 @@ class Kernel:
         thread.process.ran += ran
         self.schedule.ran(thread, ran)
         if fault is not None:
-            self.clock.skip_to(self.clock.now() + _FAULT_TIME)
+            self.clock.let_pass(_FAULT_TIME)
             self.sending.force(thread, fault)
         elif self.trapping.take_call():
-            self.clock.skip_to(self.clock.now() + CALL_TIME)
+            self.clock.let_pass(CALL_TIME)
             self.schedule.called()
             self._serving.serve(thread)
         elif self.engine.instructions >= self.schedule.turn_limit:

@@ -23,7 +23,7 @@ def is_ignored(action: Action, number: int) -> bool:
 
 def has_signal(thread: Thread) -> bool:
     """Return whether a signal is pending that the thread does not block."""
-    return bool(thread.pending or thread.process.pending) and next_signal(thread) is not None
+    return next_signal(thread) is not None
 
 
 def next_signal(thread: Thread) -> tuple[deque[SignalInfo], SignalInfo] | None:
@@ -31,6 +31,8 @@ def next_signal(thread: Thread) -> tuple[deque[SignalInfo], SignalInfo] | None:
 
     The thread's own signals come first, then the lowest number.
     """
+    if not thread.pending and not thread.process.pending:
+        return None
     for queue in (thread.pending, thread.process.pending):
         open_ones = [info for info in queue if not thread.mask & bit(info.number) & ~UNBLOCKABLE]
         if open_ones:

@@ -33,6 +33,8 @@ class ReadyQueue:
 
     def highest(self, but: Thread) -> int | None:
         """Return the highest rank of those that wait, but for one thread; None: nobody does."""
+        if not self._ranked:
+            return 0 if len(self._ordinary) > (but in self._ordinary) else None
         rank = max((self._rank(thread) for thread in self._ranked if thread is not but), default=None)
         if len(self._ordinary) > (but in self._ordinary):
             return max(rank or 0, 0)

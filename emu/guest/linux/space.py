@@ -58,6 +58,8 @@ class Area:
 
     def cut(self, start: int, end: int) -> Area:
         """Return the part of it in [start, end)."""
+        if start <= self.start and self.end <= end:
+            return self
         start, end = max(start, self.start), min(end, self.end)
         return replace(self, start=start, end=end, offset=self.offset + start - self.start)
 
@@ -238,15 +240,15 @@ class Space:
         child.restorer = self.restorer
         child._areas = list(self._areas)
         child._starts = list(self._starts)
-        child._resident = {page: self.frames.share(frame) for page, frame in self._resident.items()}
+        self.frames.share_all(self._resident.values())
+        child._resident = dict(self._resident)
         self.forbid_writing(self.writable.keys())
         self.writable.clear()
         return child
 
     def release(self) -> None:
         """Give all frames back."""
-        for frame in self._resident.values():
-            self.frames.release(frame)
+        self.frames.release_all(self._resident.values())
         self._resident.clear()
         self.readable.clear()
         self.writable.clear()
