@@ -51,6 +51,11 @@ def __getattr__(name: str) -> Any:
     if name in _NAMES:
         from importlib import import_module  # noqa: PLC0415  see above
 
+        from trapline.neighbours import intruder  # noqa: PLC0415
+
+        problem = intruder()
+        if problem is not None:
+            raise ImportError(problem)
         globals()[name] = found = getattr(import_module(_NAMES[name]), name)
         return found
     if name != "__version__":

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from trapline.cli import main
+from trapline.start import main
 
 main()
