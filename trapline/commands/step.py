@@ -14,9 +14,10 @@ from trapline.commands.shared import print_lines, syntax_option
 from trapline.consumer.errors import ConsumerError
 from trapline.d.errors import CompileError
 from trapline.lab.step import report
+from trapline.lab.step.faults import FAULTS
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.recording import Recording, StepError
-from trapline.lab.step.run import record
+from trapline.lab.step.run import record, record_pair
 
 _ALL = "all"
 
@@ -36,6 +37,11 @@ _ALL = "all"
 @click.option("--sdt", type=click.Choice(["2005", "2013", "2018", "2024"]), default="2024", show_default=True,
               help="The generation of SDT that the kernel is built with.")  # fmt: skip
 @click.option("--count", type=click.IntRange(1, 100), default=1, show_default=True, help="Record this many firings.")
+@click.option(
+    "--fault",
+    type=click.Choice(list(FAULTS)),
+    help="Make this mistake, and show what follows and where it begins.",
+)
 @click.option("--steps", "every_step", is_flag=True, help="Print every step, not only the stages.")
 @syntax_option
 @click.option("--json", "json_file", metavar="FILE", help="Write the recording as JSON; - is standard output.")
@@ -49,6 +55,7 @@ def step_command(
     trap: str,
     sdt: str,
     count: int,
+    fault: str | None,
     *,
     every_step: bool,
     syntax: str,
@@ -65,16 +72,21 @@ def step_command(
     """  # noqa: D301  (click reads the backspace: lines as they are)
     if clause is None:
         raise click.UsageError("nothing to record: -n 'fbt::malloc:entry'")
-    recordings = []
+    played: list[tuple[str, Recording, bool | None]] = []
     for one in ISAS.values() if isa == _ALL else (ISAS[isa],):
-        request = StepRequest(clause, one, guest, TrapPath(trap), command, root, int(sdt), count)
-        recordings.append(_record(request, Syntax(syntax)))
+        mistake = FAULTS[fault] if fault else None
+        if mistake is not None and isa == _ALL and one.name in mistake.impossible:
+            click.echo(f"{one.name}: {fault} cannot occur: {mistake.impossible[one.name]}", err=True)
+            continue
+        request = StepRequest(clause, one, guest, TrapPath(trap), command, root, int(sdt), count, mistake)
+        played += _recorded(request, Syntax(syntax))
+    recordings = [recording for _, recording, good in played if good is not True]
     if json_file is not None:
         _write(json_file, report.as_json(recordings) + "\n")
     if html_file is not None:
         from trapline.player.page import Played, page  # noqa: PLC0415  only the user of a page waits for jinja2
 
-        _write(html_file, page([Played(one.isa, one) for one in recordings]))
+        _write(html_file, page([Played(label, one, good=good) for label, one, good in played]))
     if json_file is not None or html_file is not None:
         return
     for number, recording in enumerate(recordings):
@@ -83,13 +95,20 @@ def step_command(
         print_lines(report.text(recording, every_step=every_step))
 
 
-def _record(request: StepRequest, syntax: Syntax) -> Recording:
+def _recorded(request: StepRequest, syntax: Syntax) -> list[tuple[str, Recording, bool | None]]:
+    """Return recordings with their labels; of a fault the wrong one and the right one."""
     try:
-        return record(request, syntax)
+        if request.fault is None:
+            return [(request.isa.name, record(request, syntax), None)]
+        wrong, right = record_pair(request, syntax)
     except CompileError as error:
         raise click.ClickException(error.text(errtags=False)) from None
     except (StepError, GuestError, ConsumerError) as error:
         raise click.ClickException(str(error)) from None
+    return [
+        (f"{request.isa.name}, {request.fault.name}", wrong, False),
+        (f"{request.isa.name}, right", right, True),
+    ]
 
 
 def _write(name: str, text: str) -> None:

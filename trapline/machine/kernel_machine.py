@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from emu.displaced import DisplacedTable
 from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE
 from emu.guest.kernel import images
@@ -88,8 +89,15 @@ class KernelMachine:
     """The kernel's types and symbols, for D programs."""
 
 
-def kernel_guest(options: KernelOptions, traps: TrapHandler | None = None) -> KernelGuest:
-    """Return a kernel guest that is not yet booted.  Raises `NoKernelError`."""
+def kernel_guest(
+    options: KernelOptions, traps: TrapHandler | None = None, displaced: DisplacedTable | None = None
+) -> KernelGuest:
+    """Return a kernel guest that is not yet booted.
+
+    `displaced` says what the host's trap path does, if not the ISA's table.
+
+    Raises `NoKernelError`.
+    """
     _check_modules(options)
     return KernelGuest(
         options.isa,
@@ -101,6 +109,7 @@ def kernel_guest(options: KernelOptions, traps: TrapHandler | None = None) -> Ke
         console_input=options.console_input,
         rate=options.rate,
         accelerated=options.accelerated,
+        displaced=displaced,
     )
 
 

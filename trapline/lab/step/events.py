@@ -32,6 +32,10 @@ class Kind(Enum):
     ELSEWHERE = auto()
     """The program ran for a while without being recorded."""
     RESUMED = auto()
+    STALE = auto()
+    """The CPU executes an instruction that memory does not have any more."""
+    AFTER = auto()
+    """The CPU is about to execute an instruction of the program behind the resume."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,5 +90,7 @@ class Hit:
     over: bool = False
     taken: bool = False
     """Whether it began with a breakpoint or a window; False: with the firing itself."""
+    after: int = 0
+    """How many instructions behind the resume are recorded already."""
     window: int | None = None
     """Where it ends, if it is a stretch of the program's own code."""

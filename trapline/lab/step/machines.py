@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from emu.trap import TrapHandler
 from trapline.consumer.compiling import Provide, provide_nothing
 from trapline.d.scopes import Foreign, NoNames
 from trapline.framework.dtrace import DTrace
+from trapline.lab.step.faults import Fault
 from trapline.lab.step.recording import StepError
 from trapline.lab.step.subject import KernelSubject, LinuxSubject, Subject
 from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
@@ -38,6 +40,10 @@ class StepRequest:
     root: Path | None = None
     sdt: int = _SDT
     count: int = 1
+    fault: Fault | None = None
+    """The mistake that is made on purpose."""
+    after: int = 0
+    """Instructions that are recorded after the resume."""
 
     @property
     def kind(self) -> str:
@@ -95,12 +101,16 @@ def _open_kernel(request: StepRequest) -> SteppedMachine:
         sdt=request.sdt,
         console=written.extend,
     )
-    machine = boot(kernel_guest(options))
+    fault = request.fault
+    table = fault.table(request.isa) if fault and fault.table else None
+    machine = boot(kernel_guest(options, displaced=table))
     guest = machine.guest
+    if fault and fault.handler:
+        guest.traps.wrap(partial(fault.handler, guest.engine))
     guest.host_trap.use_python()  # so that a hit is over when its breakpoint has been taken
     target = KernelTarget(guest, request.command or "")
     return SteppedMachine(
-        KernelSubject(guest),
+        KernelSubject(guest, table),
         lambda: (guest.traps, guest.userland.traps),
         machine.dtrace,
         target.number,

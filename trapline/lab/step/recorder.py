@@ -34,9 +34,14 @@ from trapline.lab.step.subject import Subject, Window
 
 # What is kept of one firing; a trap takes some hundred instructions.
 MOST_INSTRUCTIONS: Final = 20_000
+# The same where a mistake is made: what follows is often a panic of thousands of instructions.
+MOST_OF_FAULT: Final = 400
 # Words of the stack that are shown below and above the stack pointer.
 _STACK_WORDS: Final = 64
 _LONGEST_INSTRUCTION: Final = 16
+# So many hits of one breakpoint, each within so many instructions of the last, are a loop.
+_OFTEN: Final = 200
+_LOOP: Final = 1000
 # The name by which a handler's own system knows it, by the package of its provider.
 _HANDLERS: Final = {
     "fbt": "fbt_invop",
@@ -78,7 +83,12 @@ def shown_registers(isa: Isa) -> tuple[str, ...]:
 class Recorder:
     """Records the hits of one guest until `wanted` firings are there."""
 
-    def __init__(self, subject: Subject, wanted: int) -> None:
+    def __init__(self, subject: Subject, wanted: int, after: int = 0) -> None:
+        """`after`: how many instructions behind the resume are recorded."""
+        self._after = after
+        self.hangs = False
+        """Whether the guest has met the same breakpoint again and again, once all is recorded."""
+        self._again = self._again_at = 0
         self.hits: list[Hit] = []
         self.names = shown_registers(subject.isa)
         self.cut = False
@@ -117,6 +127,33 @@ class Recorder:
             return original(number)
 
         self._engine.handlers.on_trap = trapped
+
+    def watch_stale(self, address: int, size: int, patch: bytes, times: int) -> None:
+        """Make the CPU execute an old instruction after its patch was written; record that.
+
+        `times`: how often, -1: for ever.  The patch is written when the CPU comes there, so that
+        the old instruction has been translated, which stands for the instruction cache.
+        """
+        engine, state = self._engine, {"met": 0}
+
+        def at_site() -> None:
+            state["met"] += 1
+            if state["met"] == 1:
+                engine.memory.write(address, patch)
+            elif not self.done and self._hit is None and (times < 0 or state["met"] <= 1 + times):
+                self._hit = Hit(address, stack=self._stack(), thread=self._subject.thread(), taken=True, fired=True)
+                self._add(Kind.STALE)
+
+        def behind() -> None:
+            hit = self._hit
+            if hit is not None and hit.events and hit.events[-1].kind is Kind.STALE:
+                self._close(hit)
+            if times >= 0 and state["met"] == 1 + times:
+                engine.write_code(address, patch)
+
+        for place, function in ((address, at_site), (address + size, behind)):
+            engine.on_code(place, function)
+            engine.write_code(place, engine.read(place, 1))
 
     def watch_dif(self, state: ConsumerState, enablings: Callable[[Probe], Sequence[Ecb]]) -> None:
         """Note each instruction of DIF that a consumer executes."""
@@ -176,6 +213,7 @@ class Recorder:
 
     def _take(self, address: int, handle: Callable[[], int]) -> int:
         if self.done:
+            self._count_again(address)
             return handle()
         hit = self._hit
         if hit is None:
@@ -197,8 +235,24 @@ class Recorder:
             if not self._engine.watched:
                 self._engine.watch(self._step, self._accessed)
         elif not self._engine.watched:
-            self._close(hit)
+            self._end(hit)
         return answer
+
+    def _count_again(self, address: int) -> None:
+        """Notice that the guest does not get past a breakpoint any more."""
+        instructions = self._engine.instructions
+        same = address == self.hits[-1].address and instructions - self._again_at < _LOOP
+        self._again, self._again_at = (self._again + 1 if same else 0), instructions
+        if self._again > _OFTEN:
+            self.hangs = True
+            self._subject.interrupt()
+
+    def _end(self, hit: Hit) -> None:
+        """End a hit, or go on behind its resume."""
+        if self._after and (hit.fired or self._engine.watched):
+            self._engine.watch(self._step, self._accessed)
+        else:
+            self._close(hit)
 
     def _stack(self) -> tuple[tuple[int, int], ...]:
         engine, size = self._engine, self._engine.isa.word
@@ -225,9 +279,13 @@ class Recorder:
                 self._close(hit)
                 return False
         elif not hit.handling and not self._subject.is_machinery(pc):
-            self._close(hit)
-            return False
-        if len(hit.events) > MOST_INSTRUCTIONS:
+            hit.after += 1
+            if hit.after > self._after or not hit.fired:
+                self._close(hit)
+                return False
+            self._add(Kind.RESUMED if hit.after == 1 else Kind.AFTER)
+            return True
+        if len(hit.events) > (MOST_OF_FAULT if self._after else MOST_INSTRUCTIONS):
             self.cut = True
             self._close(hit)
             return False
@@ -266,7 +324,7 @@ class Recorder:
         """End a hit: keep it if it has fired."""
         self._hit = None
         hit.over = True
-        hit.events.append(self.event(Kind.RESUMED))
+        hit.events.append(self.event(Kind.AFTER if hit.after > 1 else Kind.RESUMED))
         if not hit.fired:
             told = {Kind.FIRED, Kind.UNWANTED}
             if not any(event.kind in told for event in hit.events):

@@ -11,6 +11,8 @@ from rich.text import Text
 from trapline.lab.step.recording import Access, Firing, Recording, Stage, Step
 
 _PER_LINE: Final = 4
+# Steps of a stage that are shown one by one.
+_MOST: Final = 24
 # The order of the stages in the text.
 _ORDER: Final = (
     Stage.PATCHED, Stage.EXCEPTION, Stage.FRAME, Stage.CHAIN, Stage.PROBE, Stage.CLAUSE, Stage.DISPLACED, Stage.RETURN,
@@ -65,7 +67,13 @@ def _stages(recording: Recording, firing: Firing) -> Iterator[Text]:
         yield Text()
         executed = sum(bool(step.code) for step in steps) if stage in _GUEST else 0
         yield Text.assemble((f"{number}. {stage.value}", "bold cyan"), _count(executed))
-        yield from _TELLERS[stage](recording, firing, steps)
+        shown = steps if stage in _GUEST else steps[:_MOST]
+        yield from _TELLERS[stage](recording, firing, shown)
+        if len(shown) < len(steps) and stage is not Stage.RESUME:
+            yield Text(f"   and {len(steps) - len(shown)} steps more, which --steps shows")
+        yield from (Text(f"   step {step.index}: {step.fault}", style="bold red") for step in steps if step.fault)
+    if recording.fault:
+        return
     yield Text()
     yield Text.assemble((f"{number + 1}. {Stage.DISABLED.value}", "bold cyan"))
     if firing.listing.get("after") == firing.listing.get("before"):
@@ -174,9 +182,11 @@ def _net(recording: Recording, firing: Firing) -> Mapping[str, tuple[int, int]]:
 
 
 def _resume(_recording: Recording, _firing: Firing, steps: Sequence[Step]) -> Iterator[Text]:
-    for step in steps:
+    for step in steps[:1]:
         yield Text(f"   {step.sentence}")
         yield from _facts({"pc": step.pc, "in": step.where, "next": step.text})
+    if len(steps) > 1:
+        yield Text("   Some instructions behind it are recorded, too; --steps shows them.")
 
 
 def _every(recording: Recording, _firing: Firing, steps: Sequence[Step]) -> Iterator[Text]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from emu.disassembly import Syntax, disassemble
 from emu.guest.base import GuestError, RunState
+from emu.isa import ISAS
 from providers.sdt.sdt import OWNER as JUMPS
 from trapline.consumer.tracer import Tracer
 from trapline.d.disassemble import disassemble_program
@@ -13,9 +14,10 @@ from trapline.framework.dtrace import DTrace
 from trapline.framework.engines import ProgramEngine
 from trapline.framework.ioctl import OpenDevice
 from trapline.lab.step.events import Hit, Kind
+from trapline.lab.step.faults import AFTER, Fault, explained
 from trapline.lab.step.machines import SteppedMachine, StepRequest, open_machine
 from trapline.lab.step.names import Names
-from trapline.lab.step.recorder import MOST_INSTRUCTIONS, Recorder
+from trapline.lab.step.recorder import MOST_INSTRUCTIONS, MOST_OF_FAULT, Recorder
 from trapline.lab.step.recording import Recording, StepError
 from trapline.lab.step.story import Story, listed_fields
 from trapline.lab.step.subject import KernelSubject, Window
@@ -23,6 +25,8 @@ from trapline.lab.step.subject import KernelSubject, Window
 _STRSIZE = 256
 # Instructions of the program's own that are shown before a call of dtrace_probe().
 _BEFORE_CALL = 8
+# Virtual nanoseconds for which a guest runs on after a mistake.
+_FOLLOWED = 200_000_000
 
 
 class _Reference:
@@ -44,6 +48,37 @@ def record(request: StepRequest, syntax: Syntax = Syntax.INTEL) -> Recording:
     Raises `StepError`, `trapline.d.errors.CompileError`, `trapline.consumer.errors.ConsumerError`
     and `emu.guest.base.GuestError`.
     """
+    fault = request.fault
+    if fault is not None:
+        return _record_fault(request, fault, syntax)[0]
+    return _record(request, syntax)
+
+
+def record_pair(request: StepRequest, syntax: Syntax = Syntax.INTEL) -> tuple[Recording, Recording]:
+    """Return the recording of a request with a fault, and that of the same without it.
+
+    Raises what `record` does.
+    """
+    assert request.fault is not None
+    return _record_fault(request, request.fault, syntax)
+
+
+def _record_fault(request: StepRequest, fault: Fault, syntax: Syntax) -> tuple[Recording, Recording]:
+    name = request.isa.name
+    if name in fault.impossible:
+        others = ", ".join(isa for isa in ISAS if isa not in fault.impossible)
+        raise StepError(f"--fault {fault.name}: it cannot occur on {name}: {fault.impossible[name]}; try {others}")
+    if request.kind != "kernel":
+        raise StepError(
+            f"--fault {fault.name}: faults are injected into the kernel guest; leave --guest and --root out"
+        )
+    request = replace(request, after=AFTER, trap_path=fault.path)
+    right = _record(replace(request, fault=None), syntax)
+    wrong = explained(fault, _record(request, syntax), right)
+    return wrong, right
+
+
+def _record(request: StepRequest, syntax: Syntax) -> Recording:
     run = _Run(request, syntax, None)
     recording = run.record()
     if run.window is not None:
@@ -63,7 +98,7 @@ class _Run:
         self._machine: SteppedMachine = open_machine(request)
         self._subject = self._machine.subject
         self._names = Names(self._subject, syntax)
-        self._recorder = Recorder(self._subject, request.count)
+        self._recorder = Recorder(self._subject, request.count, request.after)
         self._given = window
         self._program = ""
 
@@ -92,6 +127,7 @@ class _Run:
             assert reference.state is not None
             recorder.watch_dif(reference.state, dtrace.enablings)
             recorder.attach(machine.chains())
+            self._make_stale()
             for window in [*self._jumps(), *([self._given] if self._given else [])]:
                 recorder.watch_window(window)
             tracer.session.go()
@@ -107,7 +143,9 @@ class _Run:
             tracer.session.work()
             output = tracer.text
         firings = [
-            replace(one, listing={**one.listing, "after": self._names.listing_now(hit.address)})
+            replace(
+                one, probe=one.probe or clause, listing={**one.listing, "after": self._names.listing_now(hit.address)}
+            )
             for one, hit in zip(firings, hits, strict=True)
         ]
         isa = self._subject.isa
@@ -127,8 +165,22 @@ class _Run:
             tuple(firings),
             output,
             tuple(self._notes(hits)),
-            ending=ending,
+            request.fault.name if request.fault else "",
+            ending,
         )
+
+    def _make_stale(self) -> None:
+        """Take the patches out again, to be written where the CPU does not see them."""
+        fault, subject = self._request.fault, self._subject
+        if fault is None or not fault.stale or not isinstance(subject, KernelSubject):
+            return
+        for point in subject.kernel.patcher.listing():
+            if point.installed:
+                size = subject.isa.instruction_length(
+                    point.original + subject.read(point.address, 8)[len(point.original) :]
+                )
+                subject.engine.write_code(point.address, point.original)
+                self._recorder.watch_stale(point.address, size, point.patch, fault.stale)
 
     def _jumps(self) -> list[Window]:
         """Return the sites that were patched with a jump, which raises no exception."""
@@ -148,16 +200,27 @@ class _Run:
             while not self._recorder.done:
                 if guest.run(None) is RunState.FINISHED:
                     break
+            if self._request.fault is not None and self._recorder.done:
+                return self._what_follows()
         except GuestError as error:
-            if self._recorder.crashed() is None:
+            if self._recorder.crashed() is None and not self._recorder.done:
                 raise
             return str(error)
         return ""
 
+    def _what_follows(self) -> str:
+        """Run on after a mistake; return how that ended.  Raises `GuestError` for a crash."""
+        guest = self._subject.guest
+        state = guest.run(guest.now() + _FOLLOWED)
+        if self._recorder.hangs:
+            return "the CPU meets this breakpoint again and again, and the program never goes on"
+        return "the guest runs to its end, and nothing tells of the mistake" if state is RunState.FINISHED else ""
+
     def _notes(self, hits: list[Hit]) -> list[str]:
         notes = []
         if self._recorder.cut:
-            notes.append(f"A firing of more than {MOST_INSTRUCTIONS:,} instructions is cut there.")
+            most = MOST_OF_FAULT if self._request.after else MOST_INSTRUCTIONS
+            notes.append(f"A firing of more than {most:,} steps is cut there.")
         if len(hits) < self._request.count:
             notes.append(f"The probe fired {len(hits)} times, not {self._request.count}, before the guest ended.")
         return notes

@@ -34,6 +34,8 @@ class _Made:
     patch: Patch | None = None
     cost: Cost = field(default_factory=Cost)
     out_of_line: bool = False
+    fault: bool = False
+    """Whether it is a step that a right run does not have."""
 
 
 def invop_name(table: DisplacedTable, answer: int) -> str:
@@ -69,6 +71,8 @@ class Story:
             Kind.PLANNED: self._planned,
             Kind.ELSEWHERE: self._elsewhere,
             Kind.RESUMED: self._resumed,
+            Kind.AFTER: self._goes_on,
+            Kind.STALE: self._stale,
         }
 
     def firing(self, hit: Hit, listing: Mapping[str, tuple[str, ...]]) -> Firing:
@@ -132,6 +136,7 @@ class Story:
             made.patch,
             cost,
             made.out_of_line,
+            "fault" if made.fault else "",
         )
 
     def _changes(self, event: Event, following: Event) -> dict[str, tuple[int, int]]:
@@ -223,16 +228,7 @@ class Story:
             self._stage = Stage.RETURN if self._called_probe else Stage.PROBE
             if event is self._hit.events[0]:
                 patch = self._patch(event)
-        accesses = self._accesses(event)
-        behind = event.pc + len(code)
-        link = self._isa.registers.link
-        called = (link is not None and following.registers.get(link) == behind != event.registers.get(link)) or any(
-            one.write and one.value == behind for one in accesses
-        )
-        one = Instruction(
-            self._isa, self._stage, text, event.pc, len(code), following.pc, event.registers, following.registers,
-            accesses, self._names.place, called,
-        )  # fmt: skip
+        one = self._as_instruction(event, following, code, text, self._stage)
         said = sentence(one)
         if any(code == one for one in self._isa.traps.breakpoints):
             said = "A second breakpoint ends the copy. The handlers are asked again, to lead back."
@@ -245,6 +241,18 @@ class Story:
             said = f"{self._patched(patch)} A jump raises no exception: {said[0].lower()}{said[1:]}"
             made = replace(made, stage=Stage.PATCHED, sentence=said, patch=patch)
         return [made]
+
+    def _as_instruction(self, event: Event, following: Event, code: bytes, text: str, stage: Stage) -> Instruction:
+        accesses = self._accesses(event)
+        behind = event.pc + len(code)
+        link = self._isa.registers.link
+        called = (link is not None and following.registers.get(link) == behind != event.registers.get(link)) or any(
+            one.write and one.value == behind for one in accesses
+        )
+        return Instruction(
+            self._isa, stage, text, event.pc, len(code), following.pc, event.registers, following.registers,
+            accesses, self._names.place, called,
+        )  # fmt: skip
 
     def _called(self, event: Event, _following: Event) -> list[_Made]:
         probe = event.name == "dtrace_probe"
@@ -370,6 +378,22 @@ class Story:
                 mode=Mode.USER,
             )
         ]
+
+    def _goes_on(self, event: Event, following: Event) -> list[_Made]:
+        code, text = self._instruction(event)
+        if any(code == one for one in self._isa.traps.breakpoints):
+            said = f"The CPU executes {text} and takes the exception."
+            return [_Made(Stage.EXCEPTION, said, text, code, cost=Cost(1, traps=1))]
+        one = self._as_instruction(event, following, code, text, Stage.RESUME)
+        return [_Made(Stage.RESUME, sentence(one), text, code)]
+
+    def _stale(self, event: Event, _following: Event) -> list[_Made]:
+        patch = self._patch(event)
+        said = (
+            f"Memory has {patch.after_text} here, but the CPU executes {patch.before_text}, the instruction that it "
+            "has in its instruction cache."
+        )
+        return [_Made(Stage.PATCHED, said, patch.before_text, patch.before, patch=patch, fault=True)]
 
     def _resumed(self, event: Event, _following: Event) -> list[_Made]:
         code, text = self._instruction(event)

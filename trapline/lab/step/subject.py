@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from emu.bad_address import BadAddressError
+from emu.displaced import DisplacedTable
 from emu.engine.engine import Engine
 from emu.guest.base import Guest, Location
 from emu.isa.base import Isa
@@ -143,9 +144,11 @@ class Subject:
 class KernelSubject(Subject):
     """The teaching kernel and its programs."""
 
-    def __init__(self, guest: KernelGuest) -> None:
+    def __init__(self, guest: KernelGuest, table: DisplacedTable | None = None) -> None:
+        """`table` is that of the guest's displaced instructions, if not the ISA's."""
         super().__init__(guest, guest.engine, guest.patcher)
         self.kernel = guest
+        self._table = table or guest.isa.stub
         self.handler_end = guest.image.symbol("dtrace_invop_return").value
         self.gates = {
             guest.image.symbol(name).value: name for name in ("dtrace_invop", "dtrace_probe", "dtrace_pid_probe")
@@ -199,7 +202,7 @@ class KernelSubject(Subject):
         if not self.isa.is_kernel_address(address):
             return None
         saved = int.from_bytes(self.kernel.patcher.original(address, 4), "little")
-        return self.isa.stub.invop(answer, saved, address)
+        return self._table.invop(answer, saved, address)
 
 
 class LinuxSubject(Subject):
