@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 ENGINES := python reference
 ENGINE_TESTS := $(addprefix tests/trapline/framework/test_, firing.py buffers.py accounting.py)
 
-.PHONY: demo test engines lint testbins debian programs bench sweep encodings check fuzz clean kernels release test-pythons
+.PHONY: demo test engines lint testbins debian programs bench sweep encodings check fuzz docs clean kernels release test-pythons
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -89,5 +89,10 @@ check: $(STAMP)
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz
 
+# The site: pages, notebooks with their results, reference.  Warnings are errors.
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fast,test,docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 clean:
-	rm -rf $(VENV) .venv-3.* build dist
+	rm -rf $(VENV) .venv-3.* build dist site

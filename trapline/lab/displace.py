@@ -21,7 +21,7 @@ from emu.isa.base import Isa
 from emu.spelling import nearest
 from providers import fbt
 from providers.fidelity import Fidelity
-from trapline.lab.displace_fates import LONGEST, Fate, Piece, Snippet, fates
+from trapline.lab.displace_fates import LONGEST, NOT_A_SITE, Fate, Piece, Snippet, fates
 from trapline.lab.html_table import Cell, code, html_table
 
 
@@ -74,7 +74,11 @@ def _as_html(found: Sequence[DisplacedInstruction]) -> str:
     for one in found:
         row = [code(f"{one.address:#x}"), code(one.code), code(one.text)]
         row += [
-            Cell((fate.what, fate.how), bold=True, title=f"{fate.rule}: {fate.why} ({fate.source})")
+            Cell(
+                (fate.what,) if fate.rule == NOT_A_SITE.name else (fate.what, fate.how),
+                bold=True,
+                title=f"{fate.rule}: {fate.why} ({fate.source})",
+            )
             for fate in one.fates
         ]
         rows.append(row)
