@@ -152,6 +152,10 @@ class Provider(ABC):
         `description` is the wanted description, None for all.
         """
 
+    def refusal(self, name: str) -> str:
+        """Return why there can be no probe of this name; "": nothing is known."""
+        return ""
+
     def provide_module(self, module: Any) -> None:
         """Create the probes of one kernel module (`emu.guest` Module).
 

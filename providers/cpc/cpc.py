@@ -2,7 +2,8 @@
 
 The virtual CPU counts one event, instructions, in both modes together.  It does not count
 instructions that serve a probe, nor any while the CPU waits: `instructions-all-10000` fires at the
-first block of code at or after each 10,000th instruction of the traced code.
+first block of code at or after each 10,000th instruction of the traced code.  If the guest is a
+program without a kernel in the guest, all instructions are the program's: mode `user` is `all`.
 
 Source: illumos uts/common/dtrace/dcpc.c; `PAPI_tot_ins` is the generic name of the event there
 (libcpc's generic_events).
@@ -13,6 +14,7 @@ Source: illumos uts/common/dtrace/dcpc.c; `PAPI_tot_ins` is the generic name of 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol
 
@@ -24,7 +26,10 @@ from providers.base import Attribute, DependencyClass, Framework, Provider, Prov
 
 # The smallest number of events between two firings (dcpc-min-overflow).
 _FEWEST: Final = 5000
-_NAME: Final = re.compile(r"(?:instructions|PAPI_tot_ins)-all-([0-9]{1,18})")
+# Event, mode, perhaps a mask of the event's kind, count (dcpc_provide).
+_NAME: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)-([a-z]+)(-0x[0-9a-fA-F]{1,16})?-([0-9]{1,18})", re.ASCII)
+_COUNTED: Final = ("instructions", "PAPI_tot_ins")
+_MODES: Final = ("all", "user", "kernel")
 # The largest number of probes (DCPC_MAX_OVERFLOWS is smaller: it is the number of counters of a real CPU).
 _MOST: Final = 1000
 
@@ -45,11 +50,23 @@ class CountingGuest(Protocol):
         ...
 
 
-def events_of(name: str) -> int | None:
-    """Return the events between two firings of a probe; None: there is no such probe."""
+def events_of(name: str, modes: Sequence[str] = ("all",)) -> int | str:
+    """Return the events between two firings of a probe, or why there is no such probe.
+
+    `modes` are those in which the CPU counts.
+    """
     found = _NAME.fullmatch(name)
-    count = int(found[1]) if found else 0
-    return count if count >= _FEWEST else None
+    if found is None or found[2] not in _MODES:
+        return "a name is EVENT-MODE-COUNT, such as instructions-all-10000"
+    event, mode, mask, count = found[1], found[2], found[3], int(found[4])
+    if event not in _COUNTED or mask:
+        return (
+            "the virtual CPU counts instructions (PAPI_tot_ins) only: it has no caches, branch predictor or pipeline,"
+            " and to count loads, stores or branches would take longer than to execute them"
+        )
+    if mode not in modes:
+        return f"the virtual CPU counts in mode {' and '.join(modes)} here, not in mode {mode} alone"
+    return count if count >= _FEWEST else f"the count is at least {_FEWEST}"
 
 
 @dataclass(slots=True)
@@ -67,20 +84,34 @@ class Cpc(Provider):
     name = "cpc"
     attributes: ClassVar[ProviderAttributes] = ProviderAttributes(_EVOLVING, _PRIVATE, _PRIVATE, _OF_CPU, _EVOLVING)
 
-    def __init__(self, framework: Framework, guest: CountingGuest) -> None:
+    def __init__(self, framework: Framework, guest: CountingGuest, modes: Sequence[str] = ("all",)) -> None:
+        """Count a guest's instructions.
+
+        `modes` are the modes that probes may have: the guest executes all its instructions in each.
+        """
         self._framework = framework
+        self._modes = modes
         self._guest = guest
         self._count = 0
         framework.register(self)
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
         """Make the probe of the description."""
-        events = events_of(description[3]) if description is not None else None
-        if events is None or description is None or self._count >= _MOST:
+        if description is None or self._count >= _MOST:
+            return
+        events = events_of(description[3], self._modes)
+        if isinstance(events, str):
             return
         if not self._framework.probe_lookup(self, "", "", description[3]):
             self._count += 1
             self._framework.probe_create(self, "", "", description[3], 0, _Overflow(events))
+
+    def refusal(self, name: str) -> str:
+        """Return why there is no probe of this name."""
+        events = events_of(name, self._modes)
+        if isinstance(events, str):
+            return events
+        return f"there are {_MOST} probes already" if self._count >= _MOST else ""
 
     def enable(self, probe_id: int, arg: _Overflow) -> None:
         """Start to count."""

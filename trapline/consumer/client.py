@@ -15,6 +15,7 @@ from providers.base import ArgumentDescription, ProviderAttributes
 from trapline.dof import decode
 from trapline.framework import structures
 from trapline.framework.device import (
+    NO_MORE_PROBES,
     AggregationDescription,
     AggregationSnapshot,
     Answer,
@@ -78,6 +79,14 @@ class Client:
     def has(self, pattern: ProbeDescription) -> bool:
         """Return whether a probe matches."""
         return next(self._iterate(pattern), None) is not None
+
+    def why_none(self, pattern: ProbeDescription) -> str:
+        """Return why no probe matches, if a provider knows it; else ""."""
+        try:
+            self._request(Request.PROBEMATCH, structures.pack_probe(pattern, 0))
+        except DeviceError as error:
+            return "" if str(error) == NO_MORE_PROBES else str(error)
+        return ""
 
     def _iterate(self, pattern: ProbeDescription | None) -> Iterator[ProbeInfo]:
         request = Request.PROBES if pattern is None else Request.PROBEMATCH

@@ -34,7 +34,7 @@ from trapline.consumer.session import Session
 from trapline.consumer.structure import show
 from trapline.consumer.tracing_loop import TracingLoop
 from trapline.consumer.usage import USAGE, FlagError, Mode, Request, Source, UsageError, parse_arguments
-from trapline.d.descriptions import nearest_description
+from trapline.d.descriptions import why_none
 from trapline.d.disassemble import disassemble_program
 from trapline.d.errors import CompileError
 from trapline.d.typetext import type_of_text
@@ -301,12 +301,13 @@ class _Command:
     def _list(self, compiled: Sequence[Compiled]) -> int:
         if not self._json:
             self._output.write(HEADING)
+        device = self._session.device
         if not compiled:
             self._describer.every_probe()
         for one in compiled:
             for pattern in self._describer.matching(one):
                 quiet = self._session.options.is_set("verbose_ioctl")
-                hint = "" if quiet else nearest_description(pattern, self._session.device.probes)
+                hint = "" if quiet else why_none(pattern, device.why_none, device.probes)
                 self._say(f"failed to match {pattern}: No probe matches description{hint}")
         self._output.flush()
         return SUCCESS

@@ -151,6 +151,7 @@ class Compiler:
             _FORMS[source.specifier],
             self.names,
             self._make_probes,
+            self._session.device.why_none,
             self._session.device.probe_argument,
             self._report,
             self._exists,

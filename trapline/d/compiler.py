@@ -22,7 +22,7 @@ from trapline.d.arguments import ProbeArguments
 from trapline.d.branches import branch_free
 from trapline.d.builtins import vocabulary
 from trapline.d.data_models import Model
-from trapline.d.descriptions import Form, nearest_description, parse_description
+from trapline.d.descriptions import Form, parse_description, why_none
 from trapline.d.errors import CompileError, Place, Region
 from trapline.d.expressions import Expressions
 from trapline.d.lexer import Lexer
@@ -75,6 +75,8 @@ class CompileContext:
 
     Raises `CompileError`.
     """
+    why_none: Callable[[ProbeDescription], str] = lambda _description: ""
+    """`Device.why_none`."""
     argument: Callable[[int, int], ArgumentDescription | None] = lambda _probe, _index: None
     """`Device.probe_argument`."""
     show: Callable[[str], object] = lambda _text: None
@@ -275,7 +277,9 @@ class _Compiler:
         if description.id:
             raise CompileError("D_PDESC_INVAL", f"invalid probe identifier {description.id}", probe.line)
         # The search for a similar name makes requests of its own, which verbose_ioctl should not show.
-        hint = "" if self._options.is_set("verbose_ioctl") else nearest_description(description, self._context.probes)
+        hint = ""
+        if not self._options.is_set("verbose_ioctl"):
+            hint = why_none(description, self._context.why_none, self._context.probes)
         message = f"probe description {description} does not match any probes{hint}"
         raise CompileError("D_PDESC_ZERO", message, probe.line)
 

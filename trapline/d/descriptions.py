@@ -78,6 +78,16 @@ def parse_description(text: str, form: Form, line: int) -> ProbeDescription:
     return ProbeDescription(provider, module, function, name)
 
 
+def why_none(
+    wanted: ProbeDescription,
+    reason: Callable[[ProbeDescription], str],
+    probes: Callable[[ProbeDescription], Sequence[ProbeInfo]],
+) -> str:
+    """Return ` (...)` with the reason why no probe matches, or a name that is near; "": neither."""
+    found = reason(wanted)
+    return f" ({found})" if found else nearest_description(wanted, probes)
+
+
 def nearest_description(wanted: ProbeDescription, probes: Callable[[ProbeDescription], Sequence[ProbeInfo]]) -> str:
     """Give ` (did you mean ...?)` where one field of a description is misspelled, else nothing."""
     from difflib import get_close_matches  # noqa: PLC0415  only needed once something has gone wrong

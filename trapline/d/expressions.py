@@ -27,6 +27,7 @@ from trapline.d.scopes import Globals
 from trapline.d.translators import Translators
 from trapline.d.type_rules import (
     integer_of,
+    is_address,
     is_arithmetic,
     is_dynamic,
     is_integer,
@@ -141,7 +142,7 @@ class Expressions:
                     return typed.Constant(int(not operand.value))
                 return typed.Not(operand)
             case "stringof":
-                if not (is_scalar(operand.type) or is_text(operand.type)):
+                if not (is_scalar(operand.type) or is_address(operand.type) or is_text(operand.type)):
                     raise CompileError("D_STRINGOF_TYPE", f"{type_name(operand.type)} cannot be made a string", line)
                 return typed.Relabel(operand, STRING)
             case "~":
@@ -261,7 +262,7 @@ class Expressions:
         operand = self.check(node.operand)
         if is_void(type_):
             return typed.Relabel(operand, type_)
-        if is_string(type_) and (is_scalar(operand.type) or is_text(operand.type)):
+        if is_string(type_) and (is_scalar(operand.type) or is_address(operand.type) or is_text(operand.type)):
             return typed.Relabel(operand, STRING)
         if is_scalar(type_) and is_scalar(operand.type):
             if isinstance(operand, typed.Constant):

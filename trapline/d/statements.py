@@ -14,7 +14,7 @@ from trapline.d.aggregations import Aggregations, is_aggregation
 from trapline.d.codegen import constant
 from trapline.d.errors import CompileError
 from trapline.d.expressions import Expressions
-from trapline.d.type_rules import is_dynamic, is_pointer, is_scalar, is_text, is_userland, is_void
+from trapline.d.type_rules import is_address, is_dynamic, is_integer, is_scalar, is_text, is_userland, is_void
 from trapline.d.types import STRING, Kind
 from trapline.d.values import STACKS, SYMBOLS, VOID_RECORD, Actions, Values, library
 from trapline.framework.program import (
@@ -190,7 +190,7 @@ class Statements:
         if len(call.arguments) > 3:
             raise CompileError("D_TRACEMEM_ARGS", "tracemem( ) takes three arguments at most", call.line)
         address = self.values.operand(call.arguments[0])
-        if not is_scalar(address.type) and not is_pointer(address.type):
+        if not is_integer(address.type) and not is_address(address.type):
             raise CompileError("D_TRACEMEM_ADDR", "tracemem( ) argument #1 is neither pointer nor integer", call.line)
         message = "tracemem( ) argument #2 is not a positive constant"
         size = self.values.constant(call.arguments[1], "D_TRACEMEM_SIZE", message, least=1)

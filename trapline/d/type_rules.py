@@ -94,6 +94,11 @@ def is_pointer(type_: Type) -> bool:
     return isinstance(resolve(type_), Pointer)
 
 
+def is_address(type_: Type) -> bool:
+    """Return whether a type is a pointer or an array, whose value is an address."""
+    return isinstance(resolve(type_), Pointer | Array)
+
+
 def is_scalar(type_: Type) -> bool:
     """Integers, enums and pointers."""
     return isinstance(resolve(type_), Integer | Enumeration | Pointer)

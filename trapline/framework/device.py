@@ -7,13 +7,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from providers.base import ArgumentDescription, ProviderAttributes
     from trapline.framework.program import ActionKind, ProbeDescription
+
+
+# The complaint at the end of a search for probes, and in place of it where a provider knows no reason.
+NO_MORE_PROBES: Final = "there are no more probes"
 
 
 class DeviceError(Exception):
@@ -140,6 +144,10 @@ class Device(Protocol):
 
     def has(self, pattern: ProbeDescription) -> bool:
         """Return whether a probe matches (PROBEMATCH)."""
+        ...
+
+    def why_none(self, pattern: ProbeDescription) -> str:
+        """Return why no probe matches, if a provider knows it; else "" (PROBEMATCH)."""
         ...
 
     def probe_argument(self, probe_id: int, index: int) -> ArgumentDescription | None:

@@ -148,6 +148,11 @@ class Registry:
         """Return a provider by its name."""
         return self._providers.get(name)
 
+    def refusal(self, wanted: ProbeDescription) -> str:
+        """Return why no probe can match a description, as its provider says; "": it does not say."""
+        provider = self._providers.get(wanted.provider)
+        return provider.refusal(wanted.name) if provider is not None else ""
+
     def match(self, wanted: ProbeDescription) -> Sequence[Probe]:
         """Let the providers create the probes of a description; return the probes that match."""
         names = (wanted.provider, wanted.module, wanted.function, wanted.name)

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from providers.base import ArgumentDescription, Provider
-from trapline.framework.device import DeviceError, ProbeInfo
+from trapline.framework.device import NO_MORE_PROBES, DeviceError, ProbeInfo
 from trapline.framework.probes import Probe
 from trapline.framework.program import ProbeDescription
 from trapline.framework.registry import Registry
@@ -38,7 +38,8 @@ class Search:
         """
         found = self._from(number) if pattern is None else self._matching_from(pattern, number)
         if found is None:
-            raise DeviceError("ESRCH", "there are no more probes")
+            refusal = "" if pattern is None or number else self._registry.refusal(pattern)
+            raise DeviceError("ESRCH", refusal or NO_MORE_PROBES)
         return ProbeInfo(found.id, found.description, found.provider.attributes)
 
     def _from(self, number: int) -> Probe | None:

@@ -116,7 +116,7 @@ def start(options: LinuxOptions) -> LinuxMachine:
     guest = start_guest(options)
     dtrace = DTrace(guest, guest.traps.core, dof)
     Profile(dtrace, guest)
-    Cpc(dtrace, guest)
+    Cpc(dtrace, guest, ("all", "user"))
     calls = LinuxCalls(guest.kernel, dtrace.probe)
     Syscall(dtrace, [calls], forgetful=options.fidelity is Fidelity.FREEBSD)
     probes = ProcessProbes(guest.kernel, guest.objects, dtrace, options.fidelity, options.report)

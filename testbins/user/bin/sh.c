@@ -1,7 +1,7 @@
 /*
  * sh [-c command | script [argument ...]]: commands, quotes, ; & && || pipes, redirections < > >> 2> 2>&1, variables,
  * $1 to $9, $?, $(command); cd, exit, export, test, unset, wait. No patterns, and no control structures; what a variable or a command
- * gives stays one word. A line is parsed while it is run: what is not to be run is parsed all the same, but not expanded.
+ * gives stays one word. A line is parsed while it is run: what is not to be run is parsed all the same, but not expanded: so the parser and the runner share one file.
  */
 #include "libc.h"
 

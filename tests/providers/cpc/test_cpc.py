@@ -8,24 +8,41 @@ from emu.guest.timers import Timers
 from emu.isa import ISAS, X86_64
 from providers.cpc import Cpc, events_of
 from trapline.consumer.tracer import Tracer
+from trapline.d.errors import CompileError
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
+
+ALL, PROGRAM = ("all",), ("all", "user")
 
 
 @pytest.mark.parametrize(
-    ("name", "events"),
+    ("name", "modes", "events"),
     [
-        ("instructions-all-10000", 10_000),
-        ("PAPI_tot_ins-all-5000", 5_000),
-        ("instructions-all-4999", None),
-        ("instructions-user-10000", None),
-        ("instructions-kernel-10000", None),
-        ("branches-all-10000", None),
-        ("instructions-all-", None),
-        ("instructions-10000", None),
+        ("instructions-all-10000", ALL, 10_000),
+        ("PAPI_tot_ins-all-5000", ALL, 5_000),
+        ("instructions-user-10000", PROGRAM, 10_000),
+        ("instructions-all-4999", ALL, "at least 5000"),
+        ("instructions-user-10000", ALL, "not in mode user alone"),
+        ("instructions-kernel-10000", PROGRAM, "in mode all and user here, not in mode kernel"),
+        ("branches-all-10000", ALL, "instructions (PAPI_tot_ins) only"),
+        ("PAPI_l1_dcm-user-10000", ALL, "instructions (PAPI_tot_ins) only"),
+        ("instructions-all-0xf-10000", ALL, "instructions (PAPI_tot_ins) only"),
+        ("instructions-all-", ALL, "EVENT-MODE-COUNT"),
+        ("instructions-10000", ALL, "EVENT-MODE-COUNT"),
+        ("instructions-both-10000", ALL, "EVENT-MODE-COUNT"),
     ],
 )
-def test_a_name_is_an_event_a_mode_and_a_count(name, events):
-    assert events_of(name) == events
+def test_a_name_is_an_event_a_mode_and_a_count(name, modes, events):
+    found = events_of(name, modes)
+    assert found == events if isinstance(events, int) else events in found
+
+
+def test_the_reason_is_in_the_message_of_the_command():
+    machine = boot(kernel_guest(KernelOptions(isa=X86_64, command="spin 100")))
+    with (
+        Tracer(machine.guest, machine.dtrace) as tracer,
+        pytest.raises(CompileError, match=r"does not match any probes \(the virtual CPU counts in mode all here"),
+    ):
+        tracer.enable("cpc:::instructions-user-50000 { @ = count(); }")
 
 
 class Waiting:

@@ -177,6 +177,9 @@ class FakeDevice:
             return [self.infos[pattern.id]]
         return [self.infos[number] for number in sorted(self.infos)]
 
+    def why_none(self, pattern):
+        return ""
+
     def has(self, pattern):
         return True
 

@@ -495,3 +495,19 @@ $ -x errtags -q -n 'struct s { char t[4]; int n[2]; }; struct s *p; BEGIN { p = 
 |BEGIN { this->i = alloca(12); this->i->k = 1; this->i->t[2] = 5; this->o = xlate <struct out> (this->i); trace(this->o.a); exit(0); }
 $ -x errtags -q -s d.d
 |0.0.5.0
+
+# an array is an address too: tracemem( ), stringof and casts to string take one of any element type
+
+$ -x errtags -q -n 'union u { uint32_t w; uint8_t b[4]; int n[1]; } un; BEGIN { un.w = 0x434241; printf("%s %s %s", stringof(un.b), (string)un.n, stringof(un.n)); exit(0); }'
+|ABC ABC ABC
+$ -x errtags -q -n 'union u { uint32_t w; uint8_t b[4]; } un; BEGIN { un.w = 0x434241; tracemem(un.b, 4); exit(0); }'
+|
+|             0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef
+|         0: 41 42 43 00                                      ABC.
+|
+$ -x errtags -q -n 'union u { uint32_t w; uint8_t b[4]; } un; BEGIN { tracemem(un, 4); exit(0); }'
+!dtrace: invalid probe specifier ...: [D_TRACEMEM_ADDR] in action list: tracemem( ) argument #1 is neither pointer nor integer
+= 1
+$ -x errtags -q -n 'union u { uint32_t w; uint8_t b[4]; } un; BEGIN { trace(stringof(un)); exit(0); }'
+!dtrace: invalid probe specifier ...: [D_STRINGOF_TYPE] in action list: union u cannot be made a string
+= 1
