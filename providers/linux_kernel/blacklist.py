@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Final, Self
 
 from emu.bad_address import BadAddressError
 from emu.guest.linux_kernel.facts import KernelFacts
+from emu.guest.linux_kernel.platforms.boards import BOARDS
 
 # list_head, start_addr, end_addr
 _ENTRY: Final = struct.Struct("<4Q")
@@ -24,21 +25,8 @@ _MOST: Final = 1 << 16
 
 
 _ADDRESS: Final = struct.Struct("<Q")
-# The sections that no kernel probes, and those of an ISA: symbols of their starts and ends.
-_SECTIONS: Final = (("__kprobes_text_start", "__kprobes_text_end"), ("__noinstr_text_start", "__noinstr_text_end"))
-_ENTRY_TEXT: Final = ("__entry_text_start", "__entry_text_end")
-_IRQ_TEXT: Final = ("__irqentry_text_start", "__irqentry_text_end")
-_SECTIONS_OF: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "x86_64": (_ENTRY_TEXT,),
-    "riscv64": (_IRQ_TEXT,),
-    "aarch64": (
-        _ENTRY_TEXT,
-        _IRQ_TEXT,
-        ("__hyp_text_start", "__hyp_text_end"),
-        ("__idmap_text_start", "__idmap_text_end"),
-        ("__hyp_idmap_text_start", "__hyp_idmap_text_end"),
-    ),
-}
+# The sections that no kernel probes; those of an ISA are in `Board.unprobed`.
+_SECTIONS: Final = ("kprobes", "noinstr")
 
 
 class Blacklist:
@@ -70,7 +58,8 @@ class Blacklist:
             return cls()
         marked = (facts.symbols.holding(address) for (address,) in _ADDRESS.iter_unpack(facts.relocated(table)))
         areas = [(one.value, one.value + one.size) for one in marked if one is not None]
-        sections = (facts.between(*names) for names in (*_SECTIONS, *_SECTIONS_OF[facts.image.isa]))
+        names = (*_SECTIONS, *BOARDS[facts.image.isa].unprobed)
+        sections = (facts.between(f"__{name}_text_start", f"__{name}_text_end") for name in names)
         return cls([*areas, *((part.start, part.stop) for part in sections if part)])
 
     def __contains__(self, address: int) -> bool:

@@ -1,20 +1,21 @@
-"""Calls of functions of a stopped kernel, and functions of ours that the kernel calls.
+"""Calls of functions of a stopped kernel, and functions of Trapline that the kernel calls.
 
-`call` needs a CPU that stands in the kernel, in the context of a process that may sleep: at the
-entry of a function such as `finalize_exec`.  The registers are set as for a call, with a return
-address where a breakpoint is; the kernel runs, other processes too if the function sleeps, until
-the breakpoint is met; then the registers are put back.
+`call` needs a CPU that has stopped in the kernel, in the context of a process that may sleep: at
+the entry of a function such as `finalize_exec`.  The registers are set as for a call, with the
+address of a breakpoint as the return address; the kernel runs, also other processes if the function
+sleeps, until it hits the breakpoint; then the registers are restored.
 
 `callback` is the address of a function that returns 0.  A breakpoint in it calls Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from emu.engine.errors import EngineError
 from emu.frame import Frame
+from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.words import WORD_MASK
 
 if TYPE_CHECKING:
@@ -26,27 +27,12 @@ _STACK_ALIGNMENT: Final = 16
 _MOST_ERRNO: Final = 4095
 
 
-class _Code(NamedTuple):
-    """The code of the callback: a landing pad, a nop where the breakpoint is, and `return 0`."""
-
-    landing: bytes
-    nop: bytes
-    rest: bytes
-
-
-_CODE: Final[Mapping[str, _Code]] = {
-    "riscv64": _Code(b"", bytes.fromhex("13000000"), bytes.fromhex("01458280")),
-    "aarch64": _Code(bytes.fromhex("5f2403d5"), bytes.fromhex("1f2003d5"), bytes.fromhex("00008052c0035fd6")),
-    "x86_64": _Code(bytes.fromhex("f30f1efa"), bytes.fromhex("90"), bytes.fromhex("31c0c3")),
-}
-
-
 class KernelCallError(Exception):
     """A function of the kernel cannot be called; the message says why."""
 
 
 def error_of(result: int) -> int:
-    """Return the error number that a result stands for, as an int or a pointer; 0: none."""
+    """Return the error number in a result, as an int or a pointer; 0: none."""
     for bits in (64, 32):
         number = -(result & (1 << bits) - 1) & (1 << bits) - 1
         if 0 < number <= _MOST_ERRNO:
@@ -65,7 +51,7 @@ class KernelCalls:
         """Write the code.  Raises `emu.guest.linux_kernel.executable.NoRoomError`."""
         self._guest = guest
         self._called = hit
-        isa, code = guest.isa, _CODE[guest.isa.name]
+        isa, code = guest.isa, BOARDS[guest.isa.name].callback
         content = code.landing + code.nop + code.rest
         self._back = guest.executable.take(len(content))
         self.callback = guest.executable.take(len(content))

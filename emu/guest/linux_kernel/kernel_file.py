@@ -20,7 +20,7 @@ Source: Linux 6.12 arch/x86/kernel/alternative.c (apply_returns), arch/*/kernel/
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -34,16 +34,12 @@ from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.image_files import for_isa, is_kernel, read_kernel
+from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
 from emu.isa.base import Isa
 
-# What boot writes: ISA -> (what the code begins with, what it becomes).
+# At the places of the return sites: the first bytes in the file, and the bytes that replace them at boot.
 _RETURNS: Final = (bytes.fromhex("e9"), bytes.fromhex("c3cccccccc"))
-_PADS: Final[Mapping[str, tuple[bytes, bytes]]] = {
-    "x86_64": (bytes.fromhex("e8"), bytes.fromhex("0f1f440000")),
-    "riscv64": (bytes.fromhex("0100") * 4, bytes.fromhex("13000000") * 2),
-    "aarch64": (bytes.fromhex("1f2003d5") * 2, bytes.fromhex("e9031eaa1f2003d5")),
-}
 _DISTANCE: Final = struct.Struct("<i")
 _ADDRESS: Final = struct.Struct("<Q")
 # More than any magic number needs.
@@ -65,7 +61,7 @@ class KernelFile(Image):
         facts = self.facts
         low, high = facts.text.start, facts.text.stop
         data = bytearray(facts.image.data[low - facts.start : high - facts.start])
-        for places, (before, after) in ((self._returns(), _RETURNS), (self._pads(), _PADS[self.isa.name])):
+        for places, (before, after) in ((self._returns(), _RETURNS), (self._pads(), BOARDS[self.isa.name].pad)):
             for address in places:
                 at = address - low
                 if 0 <= at < len(data) and data.startswith(before, at):

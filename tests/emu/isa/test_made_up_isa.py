@@ -28,7 +28,8 @@ def renamed(text, isa, *, own=False):
     In the ISA's `own` folder other strings are names that QEMU or Linux give it.
     """
     text = re.sub(rf'name="{isa}"' if own else rf'"{isa}"', f'name="{NAME}"' if own else f'"{NAME}"', text)
-    text = re.sub(rf"\b(emu\.isa|providers\.\w+)\.{isa}\b", rf"\1.{NAME}", text)
+    folders = r"emu\.isa|emu\.guest\.linux_kernel\.platforms|providers\.\w+"
+    text = re.sub(rf"\b({folders})\.{isa}\b", rf"\1.{NAME}", text)
     text = re.sub(rf"\b(from providers(?:\.\w+)? import [\w, ]*)\b{isa}\b", rf"\1{NAME}", text)
     text = re.sub(rf"\b{isa}(\.(?:PORT|TABLE))\b", rf"{NAME}\1", text)
     text = re.sub(rf"\b{isa} as\b", f"{NAME} as", text)

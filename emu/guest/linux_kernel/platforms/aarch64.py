@@ -33,7 +33,7 @@ from emu.guest.linux_kernel.devices.gicv2 import Gicv2
 from emu.guest.linux_kernel.devices.pl011 import PERIPHERAL_ID, Pl011
 from emu.guest.linux_kernel.devices.psci import Psci
 from emu.guest.linux_kernel.image import KernelImage
-from emu.guest.linux_kernel.platforms.platform import Board, Wires
+from emu.guest.linux_kernel.platforms.platform import Board, CallbackCode, Wires
 from emu.isa.aarch64 import AARCH64
 from emu.isa.aarch64.paging import TABLES
 from emu.isa.base import Paging
@@ -131,6 +131,9 @@ class ArmBoard(Board):
     scratch = _SCRATCH
     magic = b"ARM\x64"
     first_symbol = "_text"
+    pad = bytes.fromhex("1f2003d5") * 2, bytes.fromhex("e9031eaa1f2003d5")
+    callback = CallbackCode(bytes.fromhex("5f2403d5"), bytes.fromhex("1f2003d5"), bytes.fromhex("00008052c0035fd6"))
+    unprobed = ("entry", "irqentry", "hyp", "idmap", "hyp_idmap")
     debian = "arm64", "linux-image-cloud-arm64"
     console = "ttyAMA0"
     arguments = ""

@@ -9,7 +9,7 @@ import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
@@ -40,6 +40,14 @@ class Wires:
     """Takes the exception of a device: none may pass through the emulator."""
 
 
+class CallbackCode(NamedTuple):
+    """The code of a callback: a landing pad, a nop where the breakpoint is, and `return 0`."""
+
+    landing: bytes
+    nop: bytes
+    rest: bytes
+
+
 class Board(ABC):
     """The CPU of one machine and everything around it."""
 
@@ -53,6 +61,12 @@ class Board(ABC):
     """The bytes of a flat image at offset 56; empty: kernels are bzImages and ELF files."""
     first_symbol: ClassVar[str] = ""
     """The symbol of a flat image's first byte."""
+    pad: ClassVar[tuple[bytes, bytes]]
+    """The first bytes of ftrace's pad in the file, and the bytes that replace them at boot."""
+    callback: ClassVar[CallbackCode]
+    """The code of a function that the kernel calls, and that has no effect."""
+    unprobed: ClassVar[tuple[str, ...]]
+    """Sections of the ISA where the kernel permits no kprobe: `NAME` of `__NAME_text_start`."""
     debian: ClassVar[tuple[str, str]]
     """Debian's name of the ISA, and the package that depends on its newest kernel."""
     console: ClassVar[str]

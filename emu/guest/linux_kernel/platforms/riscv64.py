@@ -29,7 +29,7 @@ from emu.guest.linux_kernel.devices.ns16550 import Ns16550
 from emu.guest.linux_kernel.devices.plic import Plic
 from emu.guest.linux_kernel.devices.sbi import SHUTDOWN, Sbi
 from emu.guest.linux_kernel.image import KernelImage
-from emu.guest.linux_kernel.platforms.platform import Board, Wires
+from emu.guest.linux_kernel.platforms.platform import Board, CallbackCode, Wires
 from emu.isa.riscv64 import RISCV64
 from emu.isa.riscv64.special import SPECIAL, TIME
 from emu.isa.unicorn_model import ModelledCpu
@@ -100,6 +100,9 @@ class RiscvBoard(Board):
     scratch = _SCRATCH
     magic = b"RSC\x05"
     first_symbol = "_start"
+    pad = bytes.fromhex("0100") * 4, bytes.fromhex("13000000") * 2
+    callback = CallbackCode(b"", bytes.fromhex("13000000"), bytes.fromhex("01458280"))
+    unprobed = ("irqentry",)
     debian = "riscv64", "linux-image-riscv64"
     console = "ttyS0"
     # The page walk of `emu.isa.riscv64.paging` is for sv39.

@@ -43,7 +43,7 @@ from emu.guest.linux_kernel.devices.mc146818 import Mc146818
 from emu.guest.linux_kernel.devices.ns16550 import Ns16550
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.kallsyms import Symbols
-from emu.guest.linux_kernel.platforms.platform import EPOCH, Board, Wires
+from emu.guest.linux_kernel.platforms.platform import EPOCH, Board, CallbackCode, Wires
 from emu.isa.x86.special import special
 from emu.isa.x86.unicorn import HFLAGS
 from emu.isa.x86_64 import X86_64
@@ -117,6 +117,9 @@ class PcBoard(Board):
     )
     abi = _ABI
     scratch = _SCRATCH
+    pad = bytes.fromhex("e8"), bytes.fromhex("0f1f440000")
+    callback = CallbackCode(bytes.fromhex("f30f1efa"), bytes.fromhex("90"), bytes.fromhex("31c0c3"))
+    unprobed = ("entry",)
     debian = "amd64", "linux-image-cloud-amd64"
     console = "ttyS0"
     # rdtscp stops the run, so that the host can answer it; a kernel without it uses rdtsc.
