@@ -127,6 +127,10 @@ class Refused:
 
 Treatment = Emulated | OutOfLine | Stepped | Refused
 
+# Bytes of the longest instruction there is.
+_LONGEST: Final = 15
+# How many decisions a table keeps.
+_KNOWN: Final = 1 << 14
 # `OutOfLine.leaves` of an instruction that always goes elsewhere.
 ALWAYS: Final = -1
 
@@ -187,12 +191,23 @@ class DisplacedTable:
     by_code: bool
     """`dtrace_invop()` returns an invop code (x86); otherwise it returns the saved instruction
     word."""
+    _known: dict[bytes, DisplacedRow | Treatment] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What was decided, by the bytes: a treatment, or the row whose plan depends on the address."""
 
     def decide(self, code: bytes, address: int) -> Treatment:
         """Return the treatment of the instruction at `address` by the first row that matches."""
         word = int.from_bytes(code[:8], "little")
-        row = next(row for row in self.rows if row.matches(word) and len(code) >= row.length)
-        return row.treat(Displaced(word, address), code)
+        key = code[:_LONGEST]
+        known = self._known.get(key)
+        if known is None:
+            known = next(row for row in self.rows if row.matches(word) and len(code) >= row.length)
+            if len(self._known) == _KNOWN:
+                self._known.clear()
+            # A program has few different instructions, and a probe at each of them asks about each.
+            found = known.treat(Displaced(word, address), code)
+            self._known[key] = known if isinstance(found, Emulated) else found
+            return found
+        return known.treat(Displaced(word, address), code) if isinstance(known, DisplacedRow) else known
 
     def plan(self, code: bytes, address: int) -> Plan | None:
         """Return the plan of the instruction that starts `code`; None if it is not emulated."""

@@ -57,14 +57,17 @@ class Patcher:
         """Called before a tracepoint is installed, removed or forgotten."""
         self._layers: dict[int, list[Tracepoint]] = {}  # by byte: the tracepoints over it, the latest last
 
-    def create(self, address: int, patch: bytes, owner: str) -> Tracepoint:
+    def create(self, address: int, patch: bytes, owner: str, original: bytes | None = None) -> Tracepoint:
         """Make a tracepoint, not yet installed.
+
+        `original` is what `self.original` returns for its bytes, if that is known.
 
         Raises `emu.bad_address.BadAddressError` if there is no code.
         """
         if not patch:
             raise ValueError(f"{owner}: a tracepoint at {address:#x} needs patch bytes")
-        tracepoint = Tracepoint(address, self.original(address, len(patch)), patch, owner)
+        original = self.original(address, len(patch)) if original is None else original
+        tracepoint = Tracepoint(address, original, patch, owner)
         self._tracepoints[tracepoint] = None
         return tracepoint
 
@@ -114,9 +117,10 @@ class Patcher:
         Raises `emu.bad_address.BadAddressError`.
         """
         code = bytearray(self._memory.read(address, size))
-        for place in range(size if self._layers else 0):
-            if layers := self._layers.get(address + place):
-                code[place] = layers[0].original[address + place - layers[0].address]
+        patched = self._layers
+        for place in [place for place in range(address, address + size) if place in patched] if patched else ():
+            first = patched[place][0]
+            code[place - address] = first.original[place - first.address]
         return bytes(code)
 
     @staticmethod

@@ -9,13 +9,21 @@ instruction is decoded first, so the rows have predicates.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Treatment
 from emu.isa.x86.instruction import Instruction, Mode, take_apart
 from emu.plans import Plan
 
 Test = Callable[[Instruction], bool]
+# Bytes of the longest instruction.
+_LONGEST: Final = 15
+# How many decisions a table keeps.
+_KNOWN: Final = 1 << 14
+# A jump or call through a register or memory; the prefix for addresses of 16 bits.
+_INDIRECT: Final = 0xFF
+_ADDRESS_SIZE: Final = 0x67
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,8 @@ class Table:
     malformed: Rule
     """The rule for bytes that are not an instruction."""
     rows: tuple[Row, ...]
+    _known: dict[bytes, Treatment] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What was decided, by the bytes of the instruction."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -45,11 +55,29 @@ class Table:
 
     def decide(self, code: Code) -> Treatment:
         """Return how an instruction is displaced: the first row whose test is true decides."""
-        insn = take_apart(code.data, self.mode)
+        # No instruction is the beginning of another, so the first known one that the bytes begin with is theirs.
+        data, known = code.data, self._known
+        for size in range(1, min(len(data), _LONGEST) + 1):
+            if (found := known.get(data[:size])) is not None:
+                return found
+        insn = take_apart(data, self.mode)
         if insn is None:
             return Refused(self.malformed)
         row = next(row for row in self.rows if row.test(insn))
-        return row.what(row, insn)
+        found = row.what(row, insn)
+        if not (isinstance(found, Emulated) and _reads_on(insn)):
+            if len(known) == _KNOWN:
+                known.clear()
+            known[insn.data] = found
+        return found
+
+
+def _reads_on(insn: Instruction) -> bool:
+    """Return whether a plan may depend on the bytes behind an instruction.
+
+    `Instruction.lengthened` has them.
+    """
+    return insn.narrow or _ADDRESS_SIZE in insn.prefixes or insn.opcode == _INDIRECT
 
 
 def refuse(rule: Rule, _insn: Instruction) -> Treatment:

@@ -120,6 +120,8 @@ _EXCLUSIVE: Final = 0x3F000000, 0x08000000
 _RETURN_MASK: Final = 0xFFFFFC1F
 _RETURN: Final = 0xD65F0000
 _JUMP: Final = 0xD61F0000
+# The upper byte of those words.
+_EXCLUSIVE_BYTES: Final = frozenset({0x08, 0x48, 0x88, 0xC8})
 _LOAD: Final = 1 << 22
 _ORDERED: Final = 1 << 23
 
@@ -134,6 +136,8 @@ def _is_exclusive(word: int) -> bool:
 
 def _in_sequence(before: bytes) -> bool:
     """Return whether a load-exclusive, whose store is still to come, precedes."""
+    if _EXCLUSIVE_BYTES.isdisjoint(before[3::4]):
+        return False
     for place in range(len(before) - 4, max(-1, len(before) - 4 * _SEQUENCE - 4), -4):
         word = int.from_bytes(before[place : place + 4], "little")
         if _is_exclusive(word):

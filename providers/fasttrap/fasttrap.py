@@ -112,18 +112,19 @@ class Fasttrap(ProcessObserver):
 
         Raises `BadAddressError`.
         """
-        data = b""
+        return self.port.treat(self._code(target, address, function), self.fidelity)
+
+    def _code(self, target: Target, address: int, function: int) -> Code:
+        """Return the instruction at an address, with what is before it in its function."""
+        start = min(address, max(function, address - self.port.behind)) if function else address
+        before = address - start
         for size in (self.port.longest, 4, 2, 1):
             try:
-                data = target.patcher.original(address, size)
-                break
+                data = target.patcher.original(start, before + size)
             except BadAddressError:
                 continue
-        if not data:
-            raise BadAddressError(address)
-        start = max(function, address - self.port.behind) if function else address
-        before = target.patcher.original(start, address - start) if start < address else b""
-        return self.port.treat(Code(data, address, before), self.fidelity)
+            return Code(data[before:], address, data[:before])
+        raise BadAddressError(address)
 
     # -- enabling
 
@@ -190,14 +191,16 @@ class Fasttrap(ProcessObserver):
 
     def _make(self, target: Target, address: int, function: int) -> Point:
         try:
-            treatment = self.look(target, address, function)
+            code = self._code(target, address, function)
         except BadAddressError:
             raise TracepointError(f"no code is loaded at {address:#x} in pid {target.process.pid}") from None
+        treatment = self.port.treat(code, self.fidelity)
         if isinstance(treatment, Refused):
             raise TracepointError(f"no tracepoint at {address:#x}: {treatment.rule.why} ({treatment.rule.source})")
         assert isinstance(treatment, Emulated | OutOfLine), "fasttrap runs code out of line, it does not step"
         patch = self.port.breakpoint(treatment.length)
-        point = Point(target, address, treatment, target.patcher.create(address, patch, "fasttrap"))
+        tracepoint = target.patcher.create(address, patch, "fasttrap", code.data[: len(patch)])
+        point = Point(target, address, treatment, tracepoint)
         if isinstance(treatment, Emulated):
             point.run = compile_plan(treatment.plan, self.kernel.isa)
             reaches = any(isinstance(operation, (Load, Store)) for operation in treatment.plan.operations)
