@@ -28,14 +28,14 @@ _COUNT, _SIZE = 8, 12
 
 
 def engine_code(engine: Engine, clock: VirtualClock) -> GuestCode:
-    """Return the functions `now`, `kernel_place` and `user_place` of an engine."""
+    """Return the functions `now`, `register`, `kernel_place` and `user_place` of an engine."""
     symbols = {
         "clock": clock.address,
         "counter": engine.counter.address,
         "cpu_words": engine.cpu.env,
         "ram": engine.memory.pointer,
     }
-    functions: dict[str, Writer] = {}
+    functions: dict[str, Writer] = {"register": _register(engine.isa)}
     if clock.period:
         functions["now"] = _Now(engine, clock).write
     if isinstance(engine.memory, GuestMemory):
@@ -94,6 +94,25 @@ class _Now:
                 f.ret(slow())
             index.set(f.sub(count, f.flag(f.ne(left, 0))))
         return index.get()
+
+
+def _register(isa: Isa) -> Writer:
+    """Write `register(index)`: a register of the context of a trap, by its number in D's `regs[]`.
+
+    Python answers for those that the CPU state does not hold as a word, and for those that a trap's
+    frame has not, or has with a constant value (`emu.trap_frames.LiveFrame`).
+    """
+    held = (set(isa.traps.frame) & set(isa.registers.slots)) - set(dict(isa.traps.pushed))
+
+    def write(f: Function, slow: Callable[[], Word]) -> None:
+        with f.cases(f.parameters[0]) as case:
+            for index, name in enumerate(isa.registers.dtrace):
+                if name in held:
+                    with case(index):
+                        f.ret(f.load(f.module.symbol("cpu_words"), _WORD * isa.registers.slots[name]))
+        f.ret(slow())
+
+    return write
 
 
 def _kernel_place(isa: Isa, windows: tuple[Window, ...]) -> Writer:

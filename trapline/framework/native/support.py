@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 from emu.cpu_core import CoreWord
 from emu.native.builder import Callee, Function, Module
-from emu.native.guest import NAME_SIZE, GuestCode
+from emu.native.guest import NAME_SIZE, GuestCode, need
 from emu.native.values import Word
 from trapline.framework.dif import Var
 from trapline.framework.faults import BADALIGN
@@ -85,6 +85,12 @@ class Support:
         if "user_register" in guest.functions:
             f = self._function("user_register", 1)
             guest.functions["user_register"](f, asks(f, Upcall.ELEMENT, Var.UREGS, *f.parameters))
+        if "register" in guest.functions:
+            f = self._function("register", 1)
+            slow = asks(f, Upcall.ELEMENT, Var.REGS, *f.parameters)
+            # Only while machine code serves a trap is the context that of the stopped CPU.
+            need(f, slow, f.load(self.module.symbol("core"), _WORD * CoreWord.FIRING))
+            guest.functions["register"](f, slow)
         if "user_callers" in guest.functions:
             self._user_stacks()
         scratch.write_reach(self._function("reach", 2))

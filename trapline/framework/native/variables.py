@@ -79,10 +79,15 @@ def _keep(t: Translation, variable: DifVariable, place: Word, value: Word) -> Wo
     return t.ask(function, place, value, variable_size(variable))
 
 
+# The functions that read elements of arrays.
+_ARRAYS: Final = {int(Var.UREGS): "user_register", int(Var.REGS): "register"}
+
+
 def _element(t: Translation, i: Instruction) -> None:
     index = t.register(i.r2)
-    if i.r1 == Var.UREGS and "user_register" in t.support:
-        t.set(i.rd, t.ask("user_register", index))
+    function = _ARRAYS.get(i.r1, "")
+    if function in t.support:
+        t.set(i.rd, t.ask(function, index))
     else:
         t.set(i.rd, t.upcall(Upcall.ELEMENT, i.r1, index))
     t.check(i.place)
