@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "uprobe": Entry("uprobe_command", "Trace a function of a Linux program with a uprobe."),
     "usdt": Entry("usdt_command", "List or trace the USDT markers of a Linux program."),
     "sites": Entry("sites_command", "Show where probes go in an ELF file, and by which rules."),
+    "flame": Entry("flame_command", "Draw folded stacks as a flame graph."),
     "step": Entry("step_command", "Show one firing of a probe, step by step."),
     "displace": Entry("displace_command", "Show what becomes of any instruction when it is probed."),
     "check": Entry("check_command", "Check that a program behaves the same when it is probed."),

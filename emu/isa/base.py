@@ -102,6 +102,12 @@ class CallingConvention:
     """Registers that a system call overwrites with the address and flags of its caller."""
     user_depth: bool = True
     """Whether D's ustackdepth is computed; False: it is 0 (FreeBSD dtrace_getustackdepth)."""
+    taken_by_return: Callable[[bytes], int | None] | None = None
+    """Bytes of arguments that the return instruction at the start of code takes off the stack
+    beside the return address; None: it is another instruction.  None for the function: a return
+    takes nothing off."""
+    ends_with_call: Callable[[bytes], bool] | None = None
+    """Whether a call can end some bytes of code; None: nothing needs to know."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, TextIO
@@ -121,7 +121,7 @@ def _open_linux(wanted: MachineOptions) -> TracedMachine:
             evaltime=linux.EvalTime(wanted.evaltime),
             fidelity=Fidelity(wanted.fidelity),
             environment=wanted.environment,
-            standard=of_this_process(lambda data: _put(sys.stdout, data), lambda data: _put(sys.stderr, data)),
+            standard=of_this_process(_program_output(wanted), lambda data: _put(sys.stderr, data)),
             report=_report,
             ram=wanted.ram,
         )
@@ -135,6 +135,24 @@ def _open_linux(wanted: MachineOptions) -> TracedMachine:
         foreign=ProcessNames(NoNames(), lambda: machine.probes.objects(machine.target), types_of),
         libraries=("common", "linux", machine.guest.isa.name),
     )
+
+
+def _program_stream(wanted: MachineOptions) -> TextIO:
+    """Return the stream for what the program prints.  Raises `MachineError`."""
+    if wanted.program_output is None:
+        return sys.stdout
+    if wanted.program_output == "stderr":
+        return sys.stderr
+    try:
+        return Path(wanted.program_output).open("w", encoding="utf-8", errors="surrogateescape", newline="")
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise MachineError(f"--program-output {wanted.program_output}: {why}") from None
+
+
+def _program_output(wanted: MachineOptions) -> Callable[[bytes], None]:
+    stream = _program_stream(wanted)
+    return lambda data: _put(stream, data)
 
 
 def _put(stream: TextIO, data: bytes) -> None:
@@ -151,7 +169,7 @@ def _open_linux_kernel(wanted: MachineOptions) -> TracedMachine:
     from emu.guest.linux_kernel.errors import KernelFileError  # noqa: PLC0415
     from trapline.machine import linux_kernel_machine as linux_kernel  # noqa: PLC0415
 
-    console = Console(sys.stdout)
+    console = Console(_program_stream(wanted))
     console.shown = wanted.console
     try:
         machine = linux_kernel.start(
@@ -190,7 +208,7 @@ def _open_kernel(wanted: MachineOptions) -> TracedMachine:
             raise MachineError(
                 f"-c '{command}': no such program, here or in the guest (-c 'ls /bin' lists the guest's)"
             )
-    console = Console(sys.stdout)
+    console = Console(_program_stream(wanted))
     console.shown = wanted.console
     options = KernelOptions(
         isa=isa,

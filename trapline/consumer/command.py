@@ -17,6 +17,7 @@ from trapline.consumer.describe import Describer
 from trapline.consumer.elements import aggregations
 from trapline.consumer.environment import CommandEnvironment, MachineError
 from trapline.consumer.errors import ConsumerError
+from trapline.consumer.exporting import IDENTITY_PROGRAM, Exporter, with_identity
 from trapline.consumer.host_limit import HostLimit
 from trapline.consumer.jsonlines import element_line, firing_line
 from trapline.consumer.listing import HEADING
@@ -33,11 +34,12 @@ from trapline.consumer.saving import (
 from trapline.consumer.session import Session
 from trapline.consumer.structure import show
 from trapline.consumer.tracing_loop import TracingLoop
-from trapline.consumer.usage import USAGE, FlagError, Mode, Request, Source, UsageError, parse_arguments
+from trapline.consumer.usage import USAGE, FlagError, Mode, Request, Source, Specifier, UsageError, parse_arguments
 from trapline.d.descriptions import why_none
 from trapline.d.disassemble import disassemble_program
 from trapline.d.errors import CompileError
 from trapline.d.typetext import type_of_text
+from trapline.export.errors import ExportError
 from trapline.framework.dynvars import STRING_SIZE
 from trapline.options import OptionError, parse_time
 
@@ -92,6 +94,7 @@ class _Command:
         self._request = Request()
         self._output = Output(environment.stdout)
         self._limit = HostLimit(_NAME)
+        self._exporter: Exporter | None = None
 
     def run(self) -> int:
         if not self._argv:
@@ -163,6 +166,8 @@ class _Command:
 
     def _firing(self, firing: Firing) -> bool:
         """Show a record as a line of JSON (-x format=json), or else as dtrace(1) does."""
+        if self._exporter is not None:
+            self._exporter.add(firing)
         if not self._json:
             return True
         if firing.values:
@@ -217,6 +222,13 @@ class _Command:
                 options.set(setting.name, setting.value)
             except OptionError as error:
                 self._fail(f"failed to set {setting.flag}: {error}")
+        if self._request.export is not None:
+            title = " ".join(self._request.machine.commands) or "dtrace"
+            isa = self._machine.guest.isa.name
+            try:
+                self._exporter = Exporter(self._request.export, self._request.export_format, title, isa)
+            except ExportError as error:
+                self._fail(str(error))
         self._describer = Describer(device, self._output, as_json=self._json, verbose=self._request.verbose)
         machine, report = self._machine, self._environment.stderr.write
         self._compiler = Compiler(
@@ -242,6 +254,9 @@ class _Command:
             text = error.text(errtags=self._session.options.is_set("errtags"))
             what = "failed to compile script" if source.kind == "script" else "invalid probe specifier"
             self._fail(f"{what} {source.text}: {text}")
+        if self._exporter is not None:
+            identity = self._compiler.compile_text(IDENTITY_PROGRAM, Source(Specifier.NAME, IDENTITY_PROGRAM), ())
+            program = with_identity(program, identity)
         if self._request.disassemble:
             strsize = self._session.options.number("strsize", STRING_SIZE)
             self._environment.stderr.write(disassemble_program(program, strsize))
@@ -340,11 +355,21 @@ class _Command:
         if not self._session.consumer.abandoned:
             self._output.write(self._aggregations())
         self._output.flush()
+        self._export()
         if loop.crash is not None:
             self._fail(loop.crash.report())
         if self._limit.passed:
             self._fail(self._limit.text(self._machine.guest.now()))
         return (self._session.status or SUCCESS) & 0xFF
+
+    def _export(self) -> None:
+        if self._exporter is None:
+            return
+        try:
+            for line in self._exporter.write(self._session, self._machine.guest.now()):
+                self._say(line)
+        except ExportError as error:
+            self._fail(str(error))
 
     def _aggregations(self) -> str:
         """Show the aggregations that were not printed; as JSON, all of them."""

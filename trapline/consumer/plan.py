@@ -14,7 +14,7 @@ from trapline.consumer.faults import ERROR_STATEMENT
 from trapline.consumer.layout import COLUMNS, TRACE_WIDTH, UNSIGNED, dump, show_bytes
 from trapline.consumer.printf import PRINTF_LIKE, USER_STACKS, bind_format
 from trapline.consumer.report import SYMBOLIC, show_symbol
-from trapline.consumer.steps import Firing, RecordPlan, Records, Step
+from trapline.consumer.steps import HIDDEN_STATEMENT, Firing, RecordPlan, Records, Step
 from trapline.consumer.symbols import DEFAULT_INDENT, show_frames
 from trapline.consumer.text import pad
 from trapline.consumer.values import value_reader
@@ -65,10 +65,13 @@ class Planner:
         lead = f"{probe.id:6d} {pad(f'{description.function}:{description.name}', 32)} "
         records = enabled.records
         is_error = bool(records) and records[0].statement == ERROR_STATEMENT
-        steps = () if is_error else tuple(self._steps(records))
+        shown = [record for record in records if record.statement < HIDDEN_STATEMENT]
+        hidden = () if is_error else [record for record in records if record.statement >= HIDDEN_STATEMENT]
+        steps = () if is_error else tuple(self._steps(shown))
+        identity = tuple(value_reader(record, self._symbols) for record in hidden)
         texts = tuple(step.text for step in steps if step.text is not None)
         whole = texts if len(texts) == len(steps) else None
-        return RecordPlan(enabled.epid, probe, enabled.size, lead, steps, whole, is_error)
+        return RecordPlan(enabled.epid, probe, enabled.size, lead, steps, whole, is_error, identity)
 
     def _steps(self, records: Records) -> Iterator[Step]:
         """Make the steps of the statements; a statement that records nothing has none."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from trapline.consumer.layout import SIGNED
 from trapline.consumer.printf import Render
 from trapline.consumer.text import c_string, decode
 from trapline.consumer.values import Read
 from trapline.framework.device import ProbeInfo, RecordDescription
+
+# Statement numbers from here on are not the program's own: their data is not shown (`exporting`).
+HIDDEN_STATEMENT: Final = 0xFFFF_FF00
 
 Records: TypeAlias = Sequence["RecordDescription"]
 Effect: TypeAlias = Callable[["Firing"], None]
@@ -42,6 +45,8 @@ class RecordPlan:
     """The text of each step; None if a step does something else."""
     is_error: bool
     """Whether it is the consumer's own ERROR enabling."""
+    identity: tuple[Read, ...] = ()
+    """Read the thread's pid, tid and name, where these are recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,11 @@ class Firing:
         for step in self.plan.steps:
             if step.effect is not None:
                 step.effect(self)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """The pid, the tid and the name of the thread; nothing if they were not recorded."""
+        return tuple(read(self.data, self.offset) for read in self.plan.identity)
 
     def integer(self, record: RecordDescription) -> int:
         """Read an integer of the record, signed."""

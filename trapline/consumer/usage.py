@@ -24,6 +24,9 @@ LONG: Final = {
     "guest": True,
     "root": True,
     "debug-root": True,
+    "export": True,
+    "export-format": True,
+    "program-output": True,
     "trap": True,
     "console": False,
     "help": False,
@@ -100,6 +103,10 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t                              (see trapline kernel get)
 \t--root DIR                    the directory that a Linux program or a Linux kernel sees as /
 \t--debug-root DIR              the folder of debug files for stripped programs (usr/lib/debug in the --root)
+\t--export FILE                 also write the trace for another tool; its suffix tells the format (docs/export.md)
+\t--export-format FORMAT        the format of --export: chrome, jsonl, folded, speedscope, svg, html, ctf, perf,
+\t                              ftrace, csv or parquet
+\t--program-output stderr|FILE  where the program's standard output goes, so that it is not among the trace
 \t--trap host|guest             who handles breakpoints: the emulator (default), or the guest's kernel
 \t--console                     show the guest's console output
 \t-x timeout=TIME               stop tracing after TIME, such as 10s or 500ms, of the guest's time
@@ -187,6 +194,8 @@ class MachineOptions:
     root: str | None = None
     debug_root: str | None = None
     """Folder of debug files; None: usr/lib/debug in the root."""
+    program_output: str | None = None
+    """Where the program's standard output goes: "stderr" or a file; None: to standard output."""
     trap: str = "host"
     fidelity: str = "exact"
     sdt: str = "2024"
@@ -215,6 +224,9 @@ class Request:
     settings: list[Setting] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)
     """The words that are not flags: $1, $2 ..."""
+    export: str | None = None
+    """The file of --export."""
+    export_format: str | None = None
     machine: MachineOptions = field(default_factory=MachineOptions)
     output: str | None = None
     execute: bool = True
@@ -346,12 +358,16 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         raise UsageError("only one of the [-AGhlV] options can be specified at a time")
     if modes:
         request.mode = modes[0]
+    request.export, request.export_format = machine.get("export"), machine.get("export-format")
+    if request.export_format is not None and request.export is None:
+        raise UsageError("--export-format needs --export FILE")
     request.allow_zero = request.allow_zero or request.mode in _ZERO_ALLOWED
     request.machine = MachineOptions(
         isa=machine.get("isa"),
         guest=machine.get("guest"),
         root=machine.get("root"),
         debug_root=machine.get("debug-root"),
+        program_output=machine.get("program-output"),
         trap=machine.get("trap", "host"),
         fidelity=machine.get("fidelity", "exact"),
         sdt=machine.get("sdt", "2024"),

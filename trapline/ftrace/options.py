@@ -22,6 +22,9 @@ from emu.isa import ISAS
 from providers.fidelity import Fidelity
 from trapline.consumer.interrupts import Interrupts
 from trapline.debug_root import debug_root_option
+from trapline.export.errors import ExportError
+from trapline.export.events import Recording
+from trapline.export.formats import FORMATS, export, format_of
 from trapline.ftrace import output
 from trapline.ftrace.definition import Definition, parse
 from trapline.ftrace.errors import UprobeEventError
@@ -52,6 +55,8 @@ class Show:
     tid: int | None
     forced: bool
     fidelity: str = "exact"
+    export: str | None = None
+    export_format: str | None = None
 
 
 def show_options(tid: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -60,6 +65,8 @@ def show_options(tid: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         click.option("-c", "command", metavar="CMD", help="The program to trace, with its arguments."),
         click.option("--root", type=click.Path(path_type=Path), help="The directory that the program sees as /."),
         debug_root_option,
+        click.option("--export", metavar="FILE", help="Also write the trace for another tool, by the file's suffix."),
+        click.option("--export-format", type=click.Choice(list(FORMATS)), help="The format of --export."),
         click.option("--isa", type=click.Choice(list(ISAS)), help="Refuse a program for another machine."),
         click.option("-F", "forced", is_flag=True, help="Force: trace an offset even if no instruction begins there."),
         click.option("-d", "seconds", type=float, metavar="SECS", help="Trace for this many seconds, then print."),
@@ -158,8 +165,13 @@ def _trace(
     fields = frozenset({one.name for definition in definitions for one in definition.arguments} | {"common_pid"})
     try:
         wanted = parse_filter(condition, fields) if condition else None
+        recording = Recording(guest.isa.name)
+        form = format_of(show.export, show.export_format) if show.export is not None else ""
         events = EventTrace(
-            guest, write, TraceOptions(wanted, show.pid, show.tid, show.stacks, Fidelity(show.fidelity))
+            guest,
+            write,
+            TraceOptions(wanted, show.pid, show.tid, show.stacks, Fidelity(show.fidelity)),
+            None if show.export is None else recording.events.append,
         )
         for definition in definitions:
             if not show.forced:
@@ -173,12 +185,23 @@ def _trace(
                 events.finish()
     except FilterError as error:
         raise click.ClickException(f"setting filter: {error}") from None
-    except TraceError as error:
+    except (TraceError, ExportError) as error:
         raise click.ClickException(str(error)) from None
     except GuestError as error:
         raise click.ClickException(error.report()) from None
+    if show.export is not None:
+        recording.end = guest.now()
+        _export(recording, show.export, form, show.command or "")
     if show.header:
         click.echo(output.HEADER.format(count=events.count), nl=False)
     for line in lines:
         click.echo(line, nl=False)
     click.echo("\nEnding tracing...")
+
+
+def _export(recording: Recording, path: str, form: str, title: str) -> None:
+    try:
+        for line in export(recording, path, form, title):
+            click.echo(f"trapline: {line}", err=True)
+    except ExportError as error:
+        raise click.ClickException(str(error)) from None

@@ -14,6 +14,7 @@ from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.paths import path_of, walk
 from emu.guest.linux.process import LinuxObserver
 from providers.uprobes import Consumer, UprobeError, Uprobes
+from trapline.export.events import Event, Phase, Stack
 from trapline.framework.engines import chosen, worth_compiling
 from trapline.ftrace import output
 from trapline.ftrace.definition import Definition
@@ -26,6 +27,7 @@ from trapline.own_files import OWN
 from trapline.targets import find_in
 
 if TYPE_CHECKING:
+    from emu.guest.base import Thread as GuestThread
     from emu.guest.linux.guest import LinuxGuest
     from emu.guest.linux.process import Thread
 
@@ -63,13 +65,23 @@ class EventTrace(LinuxObserver):
     They are shown before each system call of the program, and `finish` shows the last ones.
     """
 
-    def __init__(self, guest: LinuxGuest, write: Callable[[str], object], options: TraceOptions | None = None) -> None:
+    def __init__(
+        self,
+        guest: LinuxGuest,
+        write: Callable[[str], object],
+        options: TraceOptions | None = None,
+        record: Callable[[Event], object] | None = None,
+    ) -> None:
+        """Show events by `write`; `record` also takes each, and then none becomes machine code."""
         self._guest = guest
         self._write = write
         self._options = options or TraceOptions()
         self._uprobes = Uprobes(guest.kernel, self._options.fidelity)
         self._lines = Lines(guest, self._options, write)
         self._worth = worth_compiling(chosen(), asked=False) if guest.kernel.engine.accelerated else 0
+        self._record = record
+        if record is not None:
+            self._worth = 0
         self._shown = 0
         guest.kernel.watch(self)
 
@@ -121,8 +133,27 @@ class EventTrace(LinuxObserver):
         self._shown += 1
         head = output.prefix(thread.execname, thread.tid, guest.cpu, guest.now())
         self._write(head + output.event(definition.event, pc, function, values) + "\n")
+        if self._record is not None:
+            self._record(self._event(definition, dict(values), thread))
         if options.stacks:
             self._write(head + output.user_stack(guest.user_stack()) + "\n")
+
+    def _event(self, definition: Definition, values: dict[str, str], thread: GuestThread) -> Event:
+        """Return a hit as it is exported, with its stack where stacks are shown."""
+        guest = self._guest
+        stack = {}
+        if self._options.stacks:
+            stack = {"stack": Stack(map(self._frame, guest.user_stack()))}
+        return Event(
+            guest.now(), guest.cpu, thread.pid, thread.tid, thread.execname, Phase.INSTANT,
+            definition.group, "", definition.event, "", {**values, **stack},
+        )  # fmt: skip
+
+    def _frame(self, pc: int) -> str:
+        location = self._guest.locate_user(pc)
+        if location is None:
+            return f"{pc:#x}"
+        return f"{location.module.rpartition('/')[2]}`{location.symbol or hex(pc)}"
 
     def _value(self, argument: FetchArgument, target: _Hit) -> str:
         try:

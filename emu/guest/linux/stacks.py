@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from emu.guest.objects import LoadedObject
     from emu.isa.base import Isa
 
-_LONGEST_TRAMPOLINE: Final = 16
+# Bytes of the longest call that a return address can stand behind.
+_LONGEST_CALL: Final = 7
 
 
 class Memory(NamedTuple):
@@ -70,7 +71,30 @@ class StackWalker:
 
     def _first(self, frame: Frame) -> Context:
         registers = {number: frame.register(name) for name, number in self._numbers.items()}
-        return Context(frame.register(self._isa.registers.pc), registers, interrupted=True)
+        pc = frame.register(self._isa.registers.pc)
+        registers[self._sp] -= self._returned_over(pc, registers[self._sp])
+        return Context(pc, registers, interrupted=True)
+
+    def _returned_over(self, pc: int, sp: int) -> int:
+        """Return how many bytes the return instruction at a pc has taken off the stack already.
+
+        Return probes fire after their instruction, with its pc: then the return address is below
+        the stack, where a call stands before it.
+        """
+        calling, word = self._isa.calling, self._isa.word
+        loaded = self._memory.object_at(pc) if calling.taken_by_return is not None else None
+        if loaded is None or calling.taken_by_return is None or calling.ends_with_call is None:
+            return 0
+        try:
+            # By the file: a breakpoint is in memory.
+            taken = calling.taken_by_return(loaded.image.read(pc - loaded.bias, 3))
+            if taken is None:
+                return 0
+            before = self._load(sp - taken - word) - _LONGEST_CALL
+            called = calling.ends_with_call(self._memory.read(before & self._isa.address_mask, _LONGEST_CALL))
+        except BadAddressError:
+            return 0
+        return taken + word if called else 0
 
     def _caller(self, context: Context, *, innermost: bool) -> Context | None:
         try:

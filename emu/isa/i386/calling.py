@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emu.isa.base import CallingConvention
+from emu.isa.x86.returns import ends_with_call, taken_by_return
 
 CALLING = CallingConvention(
     arguments=(),
@@ -11,6 +12,8 @@ CALLING = CallingConvention(
     system_call_number="eax",
     # FreeBSD's are on the user's stack (the guest kernel reads them there); these are Linux's.
     system_call_arguments=("ebx", "ecx", "edx", "esi", "edi", "ebp"),
+    taken_by_return=taken_by_return,
+    ends_with_call=ends_with_call,
     frame_next=0,
     frame_return=4,
 )

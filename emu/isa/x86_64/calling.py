@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emu.isa.base import CallingConvention
+from emu.isa.x86.returns import ends_with_call, taken_by_return
 
 CALLING = CallingConvention(
     arguments=("rdi", "rsi", "rdx", "rcx", "r8", "r9"),
@@ -10,6 +11,8 @@ CALLING = CallingConvention(
     stack_arguments=8,
     system_call_number="rax",
     system_call_arguments=("rdi", "rsi", "rdx", "r10", "r8", "r9"),
+    taken_by_return=taken_by_return,
+    ends_with_call=ends_with_call,
     frame_next=0,
     frame_return=8,
     system_call_clobbers=frozenset({"rcx"}),

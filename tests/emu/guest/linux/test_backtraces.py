@@ -69,3 +69,18 @@ def test_a_stack_goes_through_the_frames_of_nested_signals(isa):
         assert handlers == ["on_alarm", "on_user2", "on_user1"]
         assert any("case_signals" in name for name in stack)
         assert stack[-1] == "_start"
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_stack_at_a_return_is_the_stack_at_the_entry(isa):
+    machine, _ = start(isa, zoo(isa, "recursion").words)
+    found = {"entry": [], "return": []}
+    with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.probes.provide) as tracer:
+        tracer.enable("pid$target::ackermann:entry, pid$target::ackermann:return { ustack(50); }")
+        for event in tracer.events():
+            if event.values:
+                found[event.probe.name].append([frame.name for frame in event.values[0]])
+    assert len(found["entry"]) == len(found["return"]) > 5
+    callers = [sorted(stack[1:] for stack in stacks) for stacks in found.values()]
+    assert callers[0] == callers[1]
+    assert all("_start" in stack[-1] for stack in callers[0])
