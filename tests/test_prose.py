@@ -30,6 +30,13 @@ DIALECT = re.compile(
     r"|keeps? the books|cannot stand|(that|which) is nowhere|(run|block|firing|hook|call) under way)\b",
     re.IGNORECASE,
 )
+# The same in docstrings.  Write instead: is stopped; corrected; the result; compared with; forever; the content.
+DIALECT_IN_DOCSTRINGS = re.compile(
+    r"\b(stands?\s+still|put\s+right|what\s+(comes|came)\s+of|(held|holds?)\s+(equal|against)|for\s+ever|what\s+is\s+there)\b",
+    re.IGNORECASE,
+)
+# An item of a list that a rewrap has moved into the line of the one before it.
+JOINED = re.compile(r"[;.,] [2-9]\.(?: [a-z`]|$)")
 # A module is a thing: its docstring begins with a noun, not with a relative clause.
 RELATIVE = re.compile(r"(What|Who|Whose|Where|How|Why|Which|That) ")
 # A paragraph that begins so is a fragment of the one before it.
@@ -158,6 +165,21 @@ def relative_openings(path: Path) -> Iterator[Offence]:
         yield _offence(path, 1, text.partition("\n")[0])
 
 
+def dialect_in_docstrings(path: Path) -> Iterator[Offence]:
+    """Docstrings use the words of the field, too."""
+    for first, text in _docstrings(path) if path.suffix == ".py" else ():
+        for found in DIALECT_IN_DOCSTRINGS.finditer(text.replace("\n", " ")):
+            yield _offence(path, first + text.count("\n", 0, found.start()), found.group())
+
+
+def joined_lists(path: Path) -> Iterator[Offence]:
+    """Each item of a numbered list in a docstring begins a line."""
+    for first, text in _docstrings(path) if path.suffix == ".py" else ():
+        for number, line in enumerate(text.splitlines()):
+            if JOINED.search(line):
+                yield _offence(path, first + number, line)
+
+
 def vague_people(path: Path) -> Iterator[Offence]:
     """Docstrings and pages name whom they mean, and not "somebody" or "whoever"."""
     texts: dict[str, Callable[[Path], Iterable[tuple[int, str]]]]
@@ -186,6 +208,8 @@ RULES: tuple[Rule, ...] = (
     dialect_docstrings,
     is_no,
     dialect,
+    dialect_in_docstrings,
+    joined_lists,
     relative_openings,
     vague_people,
     fragments,

@@ -5,10 +5,10 @@ A port finds the sites of a function's probes, and handles their hits.
 To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in
 `providers/fbt/ports.py` (docs/adding-a-provider.md).  It has
 
-1. `scan`: a function's bytes -> its entry site and return sites, or the rule that refuses it; 2.
-`remarks`: places that look like returns and are not sites, and sites that should not be; 3.
-`handler`: handles a hit of a breakpoint, in the fewest possible steps; 4. the names it excludes
-beyond `exclusions.EXCLUSIONS`, and `aframes`.
+1. `scan`: a function's bytes -> its entry site and return sites, or the rule that refuses it;
+2. `remarks`: places that look like returns and are not sites, and sites that should not be;
+3. `handler`: handles a hit of a breakpoint, in the fewest possible steps;
+4. the names it excludes beyond `exclusions.EXCLUSIONS`, and `aframes`.
 
 A scan only decides and writes nothing: its result is data, which `fbt.py` turns into probes and the
 `sites` command prints.

@@ -131,7 +131,7 @@ class Recorder:
     def watch_stale(self, address: int, size: int, patch: bytes, times: int) -> None:
         """Make the CPU execute an old instruction after its patch was written; record that.
 
-        `times`: how often, -1: for ever.  The patch is written when the CPU comes there, so that
+        `times`: how often, -1: forever.  The patch is written when the CPU comes there, so that
         the old instruction has been translated, which stands for the instruction cache.
         """
         engine, state = self._engine, {"met": 0}
