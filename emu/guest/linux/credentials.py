@@ -74,6 +74,8 @@ class Credentials:
     """The capabilities that it may take on."""
     effective: int = ALL
     inheritable: int = 0
+    no_new_privileges: bool = False
+    """Whether exec takes no notice of set-user-ID bits (PR_SET_NO_NEW_PRIVS)."""
     keeps: bool = False
     """Whether it keeps its permitted capabilities when it is root no longer (PR_SET_KEEPCAPS)."""
 
@@ -133,8 +135,9 @@ class Credentials:
 
     def executed(self, program: Inode) -> None:
         """Take on the owner of a program that has the set-user-ID or set-group-ID bit."""
-        user = program.uid if program.permissions & _SET_UID else self.user.effective
-        group = program.gid if program.permissions & _SET_GID else self.group.effective
+        permissions = 0 if self.no_new_privileges else program.permissions
+        user = program.uid if permissions & _SET_UID else self.user.effective
+        group = program.gid if permissions & _SET_GID else self.group.effective
         self.user = Ids(self.user.real, user, user, user)
         self.group = Ids(self.group.real, group, group, group)
         self.permitted = ALL if 0 in {self.user.real, user} else 0

@@ -70,13 +70,26 @@ class Endings:
             self._tell_parent(process, parent, status)
 
     def _give_children_away(self, process: Process) -> None:
-        first = self._tasks.first
+        reaper = self._reaper(process)
         for child in process.children:
-            child.parent = first if first is not process else None
-            if child.parent is not None:
-                child.parent.children.append(child)
-        self._schedule.blocked.changed(first)
+            child.parent = reaper
+            if reaper is not None:
+                reaper.children.append(child)
+            for thread in child.threads:
+                if thread.parent_death_signal:
+                    self._sending.send(child, SignalInfo(thread.parent_death_signal, pid=process.pid))
+        self._schedule.blocked.changed(reaper)
         process.children.clear()
+
+    def _reaper(self, process: Process) -> Process | None:
+        """Return the new parent of the children of a process that ends (find_new_reaper)."""
+        above = process.parent
+        while above is not None:
+            if above.is_reaper and above.alive:
+                return above
+            above = above.parent
+        first = self._tasks.first
+        return first if first is not process else None
 
     def _tell_parent(self, process: Process, parent: Process, status: int) -> None:
         low = status & 0x7F

@@ -239,7 +239,7 @@ def _status(process: Process, thread: Thread | None) -> bytes:
         "CapEff": f"{credentials.effective:016x}",
         "CapBnd": f"{(1 << 41) - 1:016x}",
         "CapAmb": f"{0:016x}",
-        "NoNewPrivs": 0,
+        "NoNewPrivs": int(process.credentials.no_new_privileges),
         "Seccomp": 0,
         "Cpus_allowed": 1,
         "Cpus_allowed_list": 0,

@@ -171,6 +171,10 @@ class Process:
     """System calls that have written, and the bytes they have."""
     bytes_written: int = 0
     credentials: Credentials = field(default_factory=Credentials)
+    dumpable: int = 1
+    """PR_SET_DUMPABLE; it is only remembered, because there are no core files."""
+    is_reaper: bool = False
+    """Whether it becomes the parent of orphans below it (PR_SET_CHILD_SUBREAPER)."""
 
     def runs(self, file: RegularFile) -> None:
         """Note which file it runs from now on."""
@@ -262,6 +266,8 @@ class Thread:
     saved_mask: int | None = None
     """The mask to go back to after the handler, where a system call had changed it (sigsuspend)."""
     vfork_done: bool = False
+    parent_death_signal: int = 0
+    """Sent to its process when the parent ends (PR_SET_PDEATHSIG); 0: none."""
     ran: int = 0
     """Instructions it has executed."""
     name: str = ""

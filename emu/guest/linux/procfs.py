@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from emu.engine.pages import PAGE
 from emu.guest.linux import posix_queues, proc_ipc, proc_process
 from emu.guest.linux.calls.system import RELEASE
-from emu.guest.linux.inodes import Directory, Generated, Inode, Listing, MagicLink
+from emu.guest.linux.inodes import Anonymous, Directory, Generated, Inode, Listing, MagicLink
 from emu.guest.linux.paths import path_of
 from emu.guest.linux.process import Process, Thread
 from emu.words import decimal
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 _SECOND: Final = 1_000_000_000
 _TICKS: Final = 100
+# The name spaces, and the numbers of the first ones (include/linux/proc_ns.h; mnt and net have the next ones).
+_NAME_SPACES: Final = {
+    "cgroup": 4026531835, "ipc": 4026531839, "mnt": 4026531841, "net": 4026531840, "pid": 4026531836,
+    "pid_for_children": 4026531836, "time": 4026531834, "time_for_children": 4026531834, "user": 4026531837,
+    "uts": 4026531838,
+}  # fmt: skip
 
 
 class Proc:
@@ -26,6 +32,7 @@ class Proc:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._known: dict[object, Inode] = {}
+        self._ns = self._name_spaces()
         self._files: dict[str, Callable[[], bytes]] = {
             "cpuinfo": lambda: b"processor\t: 0\nmodel name\t: Trapline\n\n",
             "filesystems": lambda: b"nodev\ttmpfs\nnodev\tproc\n",
@@ -92,6 +99,17 @@ class Proc:
             queues.add(name, Generated(lambda number=number: b"%d\n" % number))  # type: ignore[misc]
         return settings
 
+    @staticmethod
+    def _name_spaces() -> Inode:
+        """Return /proc/PID/ns, which all processes share: each kind of name space exists once."""
+        directory = Directory(0o511)
+        for name, number in _NAME_SPACES.items():
+            inode = Anonymous()
+            inode.number = number
+            text = f"{name.removesuffix('_for_children')}:[{number}]"
+            directory.add(name, MagicLink(lambda text=text: text, lambda inode=inode: inode))  # type: ignore[misc]
+        return directory
+
     # -- a process
 
     def _directory(self, process: Process, thread: Thread | None) -> Inode:
@@ -115,6 +133,7 @@ class Proc:
                 Generated(lambda: proc_process.descriptor(process, fd)) if (fd := _number(name)) >= 0 else None
             ),
         )
+        made["ns"] = self._ns
         if thread is None:
             made["task"] = Listing(
                 lambda: [str(one.tid) for one in process.threads],

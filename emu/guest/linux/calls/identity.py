@@ -14,7 +14,6 @@ from emu.guest.linux.calls.table import (
     answer,
     call,
 )
-from emu.guest.linux.credentials import ALL
 from emu.guest.linux.errno import (
     EACCES,
     EINVAL,
@@ -25,7 +24,6 @@ from emu.guest.linux.errno import (
 from emu.guest.linux.process import Process
 
 _ARCH_SET_GS, _ARCH_SET_FS, _ARCH_GET_FS, _ARCH_GET_GS = 0x1001, 0x1002, 0x1003, 0x1004
-_PR_GET_KEEPCAPS, _PR_SET_KEEPCAPS, _PR_SET_NAME, _PR_GET_NAME, _PR_CAPBSET_READ = 7, 8, 15, 16, 23
 
 
 @call("getpid")
@@ -115,27 +113,6 @@ def arch_prctl(c: Caller, code: Int, address: Address) -> int:
         engine.write_register(registers[code], address)
     else:
         c.write(address, struct.pack("<Q", engine.read_register(registers[code])))
-    return 0
-
-
-@call("prctl")
-def prctl(c: Caller, option: Int, argument: Address) -> int:
-    """Set or tell the thread's name; what else there is has no effect here."""
-    if option == _PR_SET_NAME:
-        name = c.string(argument)[:15].decode("utf-8", "surrogateescape")
-        c.thread.name = name
-        if c.thread.is_leader:
-            c.process.name = name
-    elif option == _PR_GET_NAME:
-        c.write(argument, (c.thread.name or c.process.name).encode("utf-8", "surrogateescape").ljust(16, b"\0"))
-    elif option == _PR_GET_KEEPCAPS:
-        return int(c.process.credentials.keeps)
-    elif option == _PR_SET_KEEPCAPS:
-        c.process.credentials.keeps = bool(argument)
-    elif option == _PR_CAPBSET_READ:
-        return 1 if argument < ALL.bit_length() else -EINVAL
-    elif option not in {1, 2, 3, 4, 36, 38, 39}:
-        raise LinuxError(EINVAL)
     return 0
 
 

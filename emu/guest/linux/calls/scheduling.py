@@ -24,6 +24,8 @@ _RESET_ON_FORK: Final = 0x4000_0000
 _ATTR_RESET_ON_FORK: Final = 1
 # struct sched_attr: size, policy, flags, nice value, priority, three times of deadlines; the first version of it.
 _ATTR: Final = struct.Struct("<IIQiIQQQ")
+# The same with the least and the most use of the CPU, which is not limited here (SCHED_ATTR_SIZE_VER1).
+_LONG_ATTR: Final = struct.Struct("<IIQiIQQQII")
 
 
 def _threads(c: Caller, which: int, who: int) -> list[Thread]:
@@ -218,7 +220,9 @@ def sched_getattr(c: Caller, pid: Int, to: Address, size: Unsigned, flags: Unsig
     asked = known.reservation
     times = (asked.runtime, asked.deadline, asked.period) if asked is not None else (0, 0, 0)
     bits = _ATTR_RESET_ON_FORK if known.reset_on_fork else 0
-    c.write(to, _ATTR.pack(_ATTR.size, known.policy, bits, nice, known.priority, *times))
+    told = min(size, _LONG_ATTR.size)
+    data = _LONG_ATTR.pack(told, known.policy, bits, nice, known.priority, *times, 0, 0)
+    c.write(to, data[:told])
     return 0
 
 
