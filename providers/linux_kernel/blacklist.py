@@ -17,6 +17,7 @@ from typing import Final, Self
 
 from emu.bad_address import BadAddressError
 from emu.guest.linux_kernel.facts import KernelFacts
+from emu.guest.linux_kernel.kallsyms import Symbols
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 
 # list_head, start_addr, end_addr
@@ -32,13 +33,17 @@ _SECTIONS: Final = ("kprobes", "noinstr")
 class Blacklist:
     """The list; it is empty if the kernel has no kprobes."""
 
-    def __init__(self, areas: Iterable[tuple[int, int]] = ()) -> None:
-        """Take areas of forbidden addresses, (start, end)."""
+    def __init__(self, areas: Iterable[tuple[int, int]] = (), symbols: Symbols | None = None) -> None:
+        """Take areas of forbidden addresses, (start, end).
+
+        With `symbols`, the parts of a forbidden function (`nmi_handle.part.0`) are forbidden too.
+        """
+        self._symbols = symbols
         self._areas = _merged(sorted(areas))
         self._starts = [start for start, _ in self._areas]
 
     @classmethod
-    def from_memory(cls, head: int, read: Callable[[int, int], bytes]) -> Self:
+    def from_memory(cls, head: int, read: Callable[[int, int], bytes], symbols: Symbols | None = None) -> Self:
         """Read the list of a running kernel; `head`: address of its head, 0: there is none."""
         areas: list[tuple[int, int]] = []
         try:
@@ -48,7 +53,7 @@ class Blacklist:
                 areas.append((start, end))
         except BadAddressError:
             pass
-        return cls(areas)
+        return cls(areas, symbols)
 
     @classmethod
     def from_image(cls, facts: KernelFacts) -> Self:
@@ -60,9 +65,18 @@ class Blacklist:
         areas = [(one.value, one.value + one.size) for one in marked if one is not None]
         names = (*_SECTIONS, *BOARDS[facts.image.isa].unprobed)
         sections = (facts.between(f"__{name}_text_start", f"__{name}_text_end") for name in names)
-        return cls([*areas, *((part.start, part.stop) for part in sections if part)])
+        return cls([*areas, *((part.start, part.stop) for part in sections if part)], facts.symbols)
 
     def __contains__(self, address: int) -> bool:
+        if self._holds(address):
+            return True
+        found = self._symbols.holding(address) if self._symbols is not None else None
+        if self._symbols is None or found is None or "." not in found.name:
+            return False
+        whole = self._symbols.get(found.name.partition(".")[0])
+        return whole is not None and self._holds(whole.value)
+
+    def _holds(self, address: int) -> bool:
         place = bisect_right(self._starts, address) - 1
         return place >= 0 and address < self._areas[place][1]
 

@@ -112,7 +112,7 @@ class LinuxFbt(Provider):
         try:
             if kind == ENTRY:
                 found = entry_site(isa, self._text.code(symbol.value, 3 * LONGEST), symbol.value)
-                return [] if found is None else [found[0]]
+                return [] if found is None or self._forbidden(found[0]) else [found[0]]
             code = self._text.code(symbol.value, symbol.size)
         except BadAddressError:
             return []

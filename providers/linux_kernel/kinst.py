@@ -93,6 +93,7 @@ class LinuxKinst(Provider):
         forbidden: Callable[[int], bool],
         exceptions: range,
         matches: Callable[[str, str], bool],
+        report: Callable[[str], object] = lambda _text: None,
     ) -> None:
         self._framework = framework
         self._text = text
@@ -100,6 +101,8 @@ class LinuxKinst(Provider):
         self._forbidden = forbidden
         self._exceptions = exceptions
         self._matches = matches
+        self._report = report
+        self._told = False
         self._known: set[int] = set()
         framework.register(self)
 
@@ -144,7 +147,7 @@ class LinuxKinst(Provider):
         return may_fault(table.start, self._text.code(table.start, len(table)))
 
     def enable(self, probe_id: int, arg: _Point) -> None:
-        """Write the breakpoint; without room for a copy of the instruction the probe stays silent."""
+        """Write the breakpoint; report the first one for whose copy there is no room."""
         fire = self._framework.probe
 
         def hit(_frame: Frame) -> None:
@@ -153,7 +156,10 @@ class LinuxKinst(Provider):
         hook = Hook(hit, lambda: self._fires(arg), framed=arg.framed)
         try:
             self._text.add(arg.address, hook, arg.treatment)
-        except NoPlanError:
+        except NoPlanError as error:
+            if not self._told:
+                self._told = True
+                self._report(f"kinst: no probe at {arg.address:#x}, and at others after it: {error}")
             return
         arg.hook = hook
 

@@ -8,19 +8,35 @@ from emu.guest.base import GuestError
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
-from trapline.lab import oracle
+from trapline.lab import oracle, oracle_refusals
+
+
+def _refusals(isa: str) -> int:
+    """Print what both refuse; return the exit status."""
+    verdicts = oracle_refusals.refusals(ISAS[isa])
+    click.echo(f"{'places':>8}  {'kind':7} {'Trapline':28} kernel")
+    for one in verdicts:
+        mark = "" if one.agrees else f"  <- differs, such as {one.example}"
+        click.echo(f"{one.count:8,}  {one.kind:7} {one.ours:28} {one.kernel}{mark}")
+    return 0 if all(one.agrees for one in verdicts) else 1
 
 
 @click.command("oracle")
 @click.option("--isa", type=click.Choice(list(BOARDS)), required=True)
 @click.option("-f", "--function", "functions", multiple=True, help="A function of the kernel (default: a few).")
 @click.option("-c", "workload", default=oracle.WORKLOAD, help="The commands that the guest's shell runs.")
-def oracle_command(isa: str, functions: tuple[str, ...], workload: str) -> None:
+@click.option("--refusals", is_flag=True, help="Compare the places where kprobes and uprobes are refused.")
+def oracle_command(isa: str, functions: tuple[str, ...], workload: str, *, refusals: bool) -> None:
     """Compare our breakpoints with a kernel's own kprobes, in the same boot, hit by hit.
 
-    Exit status 1: they differ.  Uprobes and return probes are not compared.
+    With --refusals, the kernel is asked at some thousand places whether it allows a kprobe or a
+    uprobe there, and the answers are compared with Trapline's.
+
+    Exit status 1: they differ.
     """
     try:
+        if refusals:
+            raise SystemExit(_refusals(isa))
         rows = oracle.compare(ISAS[isa], functions or oracle.FUNCTIONS, workload)
     except KernelFileError as error:
         raise click.ClickException(str(error)) from None

@@ -16,6 +16,7 @@ from emu.guest.linux_kernel.kernel_file import KernelFile
 from providers import kinst
 from providers.linux_kernel.blacklist import Blacklist
 from providers.linux_kernel.kinst import instructions, may_fault
+from providers.linux_kernel.reserved import reserved
 from providers.linux_kernel.sites import LONGEST, entry_site, return_sites, tail_calls
 from trapline.lab.sites_data import FunctionSites, Instruction, PassedOver, ProbeSite
 
@@ -31,6 +32,7 @@ TAIL_CALL: Final = Rule(
     "a jump that leaves the function, or may leave it: a return probe is only on a return instruction",
     "FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c",
 )
+REWRITTEN: Final = Rule("jump label or static call", "the kernel rewrites this instruction while it runs", _SOURCE)
 MAY_FAULT: Final = Rule(
     "in the exception table", "the kernel mends a fault of this instruction by its address", _SOURCE
 )
@@ -54,8 +56,14 @@ class KernelSites:
         self._file = file
         self._isa = file.isa
         self._blacklist = Blacklist.from_image(file.facts)
+        self._reserved = reserved(file.facts)
         table = file.facts.exception_table
-        self._may_fault = may_fault(table.start, file.facts.content(table))
+        mends = may_fault(table.start, file.facts.content(table))
+        self._refusing: tuple[tuple[Rule, Blacklist | frozenset[int]], ...] = (
+            (BLACKLISTED, self._blacklist),
+            (REWRITTEN, self._reserved),
+            (MAY_FAULT, mends),
+        )
 
     def functions(self, wanted: Callable[[str], bool], read: Read) -> Iterator[FunctionSites]:
         """Yield what FBT makes of each function, by address."""
@@ -82,12 +90,14 @@ class KernelSites:
         if not sites:
             return found(NO_ENTRY)
         if sites[0].probe != "entry":
-            passed.insert(0, PassedOver(read(symbol, start), NO_ENTRY))
+            site = entry_site(self._isa, code[: 3 * LONGEST], start)
+            rule, place = (NO_ENTRY, start) if site is None else (REWRITTEN, site[0])
+            passed.insert(0, PassedOver(read(symbol, place), rule))
         return found(None, tuple(sites), tuple(passed))
 
     def _entry(self, symbol: Symbol) -> Iterator[tuple[int, Emulated]]:
         site = entry_site(self._isa, self._file.read(symbol.value, 3 * LONGEST), symbol.value)
-        if site is not None:
+        if site is not None and site[0] not in self._reserved:
             yield site
 
     def _site(self, probe: str, address: int, treated: Emulated, symbol: Symbol, read: Read) -> ProbeSite:
@@ -113,5 +123,5 @@ class KernelSites:
         code = self._file.code(symbol, beyond=LONGEST)
         for offset, treatment in instructions(self._isa, code, symbol.size, symbol.value).items():
             address = symbol.value + offset
-            refused = BLACKLISTED if address in self._blacklist else MAY_FAULT if address in self._may_fault else None
-            yield offset, treatment if refused is None else Refused(refused)
+            rule = next((rule for rule, places in self._refusing if address in places), None)
+            yield offset, treatment if rule is None else Refused(rule)

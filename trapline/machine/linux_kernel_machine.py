@@ -25,6 +25,7 @@ from providers.linux_kernel.fbt import LinuxFbt
 from providers.linux_kernel.kinst import LinuxKinst
 from providers.linux_kernel.named import NamedProbes
 from providers.linux_kernel.registrations import Registrations
+from providers.linux_kernel.reserved import reserved
 from providers.linux_kernel.syscall import KernelCalls
 from providers.linux_kernel.text import Text
 from providers.linux_kernel.tracepoints import Tracepoints
@@ -196,21 +197,27 @@ def start(
     types = BtfTypes(guest.facts.btf)
     text = Text(guest.isa, guest.patcher, guest.traps, guest.executable, guest.clock)
     head = guest.facts.symbols.get("kprobe_blacklist")
-    blacklist = Blacklist.from_memory(head.value if head else 0, guest.load)
+    blacklist = Blacklist.from_memory(head.value if head else 0, guest.load, guest.facts.symbols)
+    rewritten = reserved(guest.facts)
     functions = _Functions(guest.facts)
+
+    def forbidden(address: int) -> bool:
+        return address in blacklist or address in rewritten
+
     LinuxKinst(
         framework,
         text,
         functions,
-        forbidden=blacklist.__contains__,
+        forbidden=forbidden,
         exceptions=guest.facts.exception_table,
         matches=_matches,
+        report=options.report,
     )
     LinuxFbt(
         framework,
         text,
         functions,
-        forbidden=blacklist.__contains__,
+        forbidden=forbidden,
         matches=_matches,
         is_glob=is_glob,
         signatures=_Signatures(types),

@@ -87,7 +87,7 @@ class LinuxKernelPrograms:
         programs = self._guest.programs
         if programs is None:
             raise ProcessProbeError(_GRAB, "this kernel has no maple trees: the mappings of programs cannot be read")
-        self._run_to_program(pid)
+        self.run_to_program(pid)
         try:
             uprobes = KernelUprobes(self._guest, programs, self._dtrace)
             Slots(self._guest, self._text)
@@ -98,7 +98,7 @@ class LinuxKernelPrograms:
         self._run_to_main(pid, uprobes)
         return probes
 
-    def _run_to_program(self, pid: int) -> None:
+    def run_to_program(self, pid: int) -> None:
         """Run to the program that the shell executes, or to where the shell forks or ends."""
         executed = 0
         while executed < 2:

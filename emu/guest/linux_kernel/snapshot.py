@@ -35,6 +35,14 @@ _MAGIC: Final = b"traplinesnap1\n"
 _PAGE: Final = 4096
 _BLANK: Final = bytes(_PAGE)
 _SOURCES: Final = ("emu.guest.linux_kernel", "emu.engine", "emu.isa")
+# Sources among them that only read a booted machine, or the file of a kernel.
+_READERS: Final = frozenset(
+    f"{name}.py"
+    for name in (
+        "areas", "btf", "compression", "executable", "facts", "guest", "image_files", "kallsyms", "kernel_calls",
+        "kernel_file", "native_parts", "native_stacks", "program_cpu", "programs", "stacks", "store", "tasks",
+    )
+)  # fmt: skip
 # The number of snapshots that are kept; each has some 60 MiB.
 _MOST: Final = 12
 _BYTES: Final = "bytes"
@@ -51,6 +59,8 @@ def _version() -> str:
 
 def _add(folder: Traversable, digest: Any) -> None:
     for entry in sorted(folder.iterdir(), key=lambda one: one.name):
+        if entry.name in _READERS:
+            continue
         if entry.is_dir():
             _add(entry, digest)
         elif entry.name.endswith((".py", ".ll")):

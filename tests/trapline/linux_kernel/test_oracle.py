@@ -4,7 +4,7 @@ import pytest
 
 from emu.isa import ISAS
 from tests.trapline.linux_kernel.test_traced import every_kernel
-from trapline.lab import oracle
+from trapline.lab import oracle, oracle_refusals
 from trapline.lab.oracle import Row
 
 
@@ -14,6 +14,15 @@ def test_the_kernels_own_kprobes_have_the_same_hits(isa):
     assert len(rows) >= 5
     assert [row for row in rows if not row.agrees] == []
     assert sum(row.ours for row in rows) > 400
+
+
+@every_kernel
+def test_the_kernel_refuses_the_probes_that_we_refuse(isa):
+    verdicts = oracle_refusals.refusals(ISAS[isa], kprobe_step=300, uprobe_step=600)
+    assert [one for one in verdicts if not one.agrees] == []
+    allowed = {one.kind: one.count for one in verdicts if one.ours == one.kernel == "allowed"}
+    assert allowed["kprobe"] > 50
+    assert allowed["uprobe"] > 400
 
 
 @pytest.mark.parametrize(

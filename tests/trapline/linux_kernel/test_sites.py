@@ -13,7 +13,7 @@ from trapline.machine.linux_kernel_machine import LinuxKernelOptions, start
 def test_the_file_has_the_entry_sites_and_the_blacklist_of_the_running_kernel(isa):
     traced = start(LinuxKernelOptions(isa=ISAS[isa]))
     facts = traced.guest.facts
-    live = Blacklist.from_memory(facts.symbols.address("kprobe_blacklist"), traced.guest.load)
+    live = Blacklist.from_memory(facts.symbols.address("kprobe_blacklist"), traced.guest.load, facts.symbols)
     kept = Blacklist.from_image(facts)
     file = open_image(store.path_of(ISAS[isa]))
     assert [one.name for one in file.functions if (one.value in live) is not (one.value in kept)] == []

@@ -1,0 +1,158 @@
+"""The refusals of a Linux kernel's own probes, beside Trapline's, place by place.
+
+The functions that register probes are called in the stopped kernel, so that each place is asked
+for by itself:
+
+    kprobes   register_kprobe(), disabled, at the places of our entry probes, beside our blacklist
+    uprobes   uprobe_register() at the instructions of a program, beside `providers.uprobes`
+
+Source: Linux 6.12 kernel/kprobes.c (register_kprobe, check_kprobe_address_safe),
+kernel/events/uprobes.c (uprobe_register, prepare_uprobe).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from errno import errorcode
+from typing import Final
+
+from emu.bad_address import BadAddressError
+from emu.displaced import Code, Refused
+from emu.guest.base import GuestError
+from emu.guest.linux_kernel.kernel_calls import KernelCallError, KernelCalls, error_of
+from emu.isa.base import Isa
+from providers import fasttrap, uprobes
+from providers.fidelity import Fidelity
+from providers.linux_kernel.blacklist import Blacklist
+from providers.linux_kernel.ports import PORTS
+from providers.linux_kernel.reserved import reserved
+from providers.linux_kernel.sites import LONGEST, entry_site
+from trapline.machine.linux_kernel_machine import LinuxKernelOptions, TracedLinuxKernel, start
+
+# Places of which one is asked for, by kind of probe: the kernel keeps what it has registered.
+KPROBE_STEP: Final = 40
+UPROBE_STEP: Final = 60
+_POINTER: Final = struct.Struct("<Q")
+_WORD: Final = struct.Struct("<I")
+_DISABLED: Final = 2
+# The error numbers that only the kernel uses.
+_OWN_ERRORS: Final = {524: "ENOTSUPP"}
+_ALLOWED: Final = "allowed"
+# Refused by kernels without KPROBES_ON_FTRACE; our probe is lost while ftrace traces the function.
+ON_PAD: Final = "allowed, on ftrace's pad"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """The places of one kind about which both say the same things."""
+
+    kind: str
+    """kprobe or uprobe."""
+    ours: str
+    """What Trapline says: `allowed`, or the reason of its refusal."""
+    kernel: str
+    """What the kernel says: `allowed`, or the name of an error number."""
+    count: int
+    example: str
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both allow the probe, or both refuse it; `ON_PAD` agrees with anything."""
+        return self.ours == ON_PAD or (self.ours == _ALLOWED) is (self.kernel == _ALLOWED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    kind: str
+    ours: str
+    kernel: str
+    place: str
+
+
+def refusals(isa: Isa, kprobe_step: int = KPROBE_STEP, uprobe_step: int = UPROBE_STEP) -> list[Verdicts]:
+    """Ask a kernel about every n-th place; return what both say, the most frequent first.
+
+    Raises `emu.guest.linux_kernel.errors.KernelFileError`, and `emu.guest.base.GuestError`.
+    """
+    traced = start(LinuxKernelOptions(isa=isa, commands=("ls /",)))
+    traced.programs.run_to_program(traced.target)
+    calls = KernelCalls(traced.guest, lambda _consumer, _registers: False)
+    try:
+        found = [*_kprobes(traced, calls, kprobe_step), *_uprobes(traced, calls, uprobe_step)]
+    except KernelCallError as error:
+        raise GuestError(str(error)) from None
+    counts = Counter((one.kind, one.ours, one.kernel) for one in found)
+    examples = {(one.kind, one.ours, one.kernel): one.place for one in reversed(found)}
+    return [Verdicts(*key, count, examples[key]) for key, count in sorted(counts.items(), key=lambda one: -one[1])]
+
+
+def _named(result: int) -> str:
+    number = error_of(result)
+    return _OWN_ERRORS.get(number) or errorcode.get(number, str(number)) if number else _ALLOWED
+
+
+def _kprobes(traced: TracedLinuxKernel, calls: KernelCalls, step: int) -> Iterator[_Verdict]:
+    guest = traced.guest
+    btf = guest.facts.btf
+    size = btf.struct_size("kprobe")
+    size += -size % 64
+    place = guest.scratch.start
+    head = guest.facts.symbols.get("kprobe_blacklist")
+    rewritten = reserved(guest.facts)
+    blacklist = Blacklist.from_memory(head.value if head else 0, guest.load, guest.facts.symbols)
+    for symbol in [*guest.facts.functions()][::step]:
+        try:
+            code = traced.text.code(symbol.value, 3 * LONGEST)
+        except BadAddressError:
+            continue
+        site = entry_site(guest.isa, code, symbol.value)
+        if site is None:
+            continue  # a refusal of ours for want of a plan, which has no counterpart
+        content = bytearray(size)
+        _POINTER.pack_into(content, btf.offset("kprobe", "addr"), site[0])
+        _WORD.pack_into(content, btf.offset("kprobe", "flags"), _DISABLED)
+        place += size
+        if place + size > guest.scratch.stop:
+            return
+        guest.store(place, bytes(content))
+        kernel = _named(calls.call("register_kprobe", place))
+        port, at = PORTS[guest.isa.name], site[0] - symbol.value
+        ours = "blacklist" if symbol.value in blacklist else _ALLOWED
+        if site[0] in rewritten:
+            ours = "jump label or static call"
+        elif ours == _ALLOWED and port.pad(code[at:]):
+            ours = ON_PAD
+        yield _Verdict("kprobe", ours, kernel, f"{symbol.name}+{site[0] - symbol.value:#x}")
+
+
+def _uprobes(traced: TracedLinuxKernel, calls: KernelCalls, step: int) -> Iterator[_Verdict]:
+    guest, programs = traced.guest, traced.guest.programs
+    process = None if programs is None else programs.process(traced.target)
+    if programs is None or process is None:
+        return
+    program = programs.of(process)[0]
+    port, btf = uprobes.PORTS[guest.isa.name], guest.facts.btf
+    size = btf.struct_size("uprobe_consumer")
+    size += -size % 64
+    place = guest.scratch.stop - size
+    section = max(program.image.code_sections, key=lambda one: len(one.data))
+    content = bytearray(size)
+    _POINTER.pack_into(content, btf.offset("uprobe_consumer", "handler"), calls.callback)
+    assert isinstance(program.file, int)
+    for offset in [*fasttrap.PORTS[guest.isa.name].boundaries(section.data)][::step]:
+        address = section.address + offset
+        data = section.data[offset : offset + port.longest]
+        in_file = program.image.offset_of(address)
+        if in_file is None or in_file % port.alignment or len(data) < port.longest:
+            continue
+        treatment = port.treat(Code(data, address), Fidelity.LINUX)
+        ours = treatment.rule.name if isinstance(treatment, Refused) else _ALLOWED
+        guest.store(place, bytes(content))
+        result = calls.call("uprobe_register", program.file, in_file, 0, place)
+        kernel = _named(result)
+        if kernel == _ALLOWED:
+            calls.call("uprobe_unregister_nosync", result, place)
+        yield _Verdict("uprobe", ours, kernel, f"{program.name}+{address:#x}: {data.hex()}")
