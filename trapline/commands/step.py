@@ -24,6 +24,9 @@ _ALL = "all"
 
 @click.command("step")
 @click.option("-n", "clause", metavar="CLAUSE", help="A probe, such as 'fbt::malloc:entry /arg0 > 64/'.")
+@click.option(
+    "--uprobe", metavar="DEFINITION", help="A uprobe, as `trapline uprobe` takes it: 'p:NAME:SYMBOL' or 'r:...'."
+)
 @click.option("-c", "command", metavar="CMD", help="Run CMD: in the guest's shell, or as a Linux program.")
 @click.option("--root", type=click.Path(path_type=Path), help="The directory that a Linux program sees as /.")
 @click.option(
@@ -37,6 +40,7 @@ _ALL = "all"
 @click.option("--sdt", type=click.Choice(["2005", "2013", "2018", "2024"]), default="2024", show_default=True,
               help="The generation of SDT that the kernel is built with.")  # fmt: skip
 @click.option("--count", type=click.IntRange(1, 100), default=1, show_default=True, help="Record this many firings.")
+@click.option("--from-enable", is_flag=True, help="Begin with the patching, byte by byte.")
 @click.option(
     "--fault",
     type=click.Choice(list(FAULTS)),
@@ -48,6 +52,7 @@ _ALL = "all"
 @click.option("--html", "html_file", metavar="FILE", help="Write a page that plays the recording; it needs no network.")
 def step_command(
     clause: str | None,
+    uprobe: str | None,
     command: str | None,
     root: Path | None,
     guest: str | None,
@@ -57,6 +62,7 @@ def step_command(
     count: int,
     fault: str | None,
     *,
+    from_enable: bool,
     every_step: bool,
     syntax: str,
     json_file: str | None,
@@ -68,17 +74,21 @@ def step_command(
     trapline step -n 'fbt::malloc:entry'
     trapline step -n 'fbt::sys_read:return /execname == "cat"/' --isa aarch64 --trap guest --steps
     trapline step -n 'pid$target:a.out:main:entry' -c 'testbins:zoo markers'
+    trapline step --uprobe 'r:testbins:zoo:marker_string' -c 'testbins:zoo markers'
     trapline step --guest linux-kernel -n 'fbt::do_sys_openat2:entry' -c 'cat /etc/passwd'
     """  # noqa: D301  (click reads the backspace: lines as they are)
-    if clause is None:
-        raise click.UsageError("nothing to record: -n 'fbt::malloc:entry'")
+    if (clause is None) is (uprobe is None):
+        raise click.UsageError("name what to record: -n 'fbt::malloc:entry', or --uprobe 'p:NAME:SYMBOL'")
     played: list[tuple[str, Recording, bool | None]] = []
     for one in ISAS.values() if isa == _ALL else (ISAS[isa],):
         mistake = FAULTS[fault] if fault else None
         if mistake is not None and isa == _ALL and one.name in mistake.impossible:
             click.echo(f"{one.name}: {fault} cannot occur: {mistake.impossible[one.name]}", err=True)
             continue
-        request = StepRequest(clause, one, guest, TrapPath(trap), command, root, int(sdt), count, mistake)
+        request = StepRequest(
+            clause or uprobe or "", one, guest, TrapPath(trap), command, root, int(sdt), count, from_enable, mistake,
+            uprobe=uprobe is not None,
+        )  # fmt: skip
         played += _recorded(request, Syntax(syntax))
     recordings = [recording for _, recording, good in played if good is not True]
     if json_file is not None:

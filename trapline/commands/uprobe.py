@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import click
 
 from emu.elf_file import ElfError
-from trapline.ftrace import tracing
 from trapline.ftrace.options import Show, open_target, show_event, show_options, start
+from trapline.ftrace.resolving import resolve
 from trapline.ftrace.tracing import TraceError
-
-_FORM = re.compile(
-    r"([pr]):(?:(?P<alias>[^\s:]+)\s+)?(?P<target>(?:testbins:)?\S+?):(?P<symbol>[^\s:]+?)(?P<rest>\s.*)?"
-)
 
 
 @click.command("uprobe", context_settings={"help_option_names": ["-h", "--help"]})
@@ -45,7 +40,7 @@ def uprobe_command(target: str | None, definition: str | None, condition: str | 
         raise click.UsageError("a definition is missing: p:NAME:SYMBOL")
     guest = start(show)
     try:
-        line = _resolve(guest, definition)
+        line = resolve(guest, definition)
     except TraceError as error:
         raise click.ClickException(str(error)) from None
     show_event(guest, [line], condition, show)
@@ -63,23 +58,3 @@ def _list(target: str, show: Show) -> None:
         )
     for name in names:
         click.echo(name)
-
-
-def _resolve(guest: Any, text: str) -> str:
-    """Return a definition as uprobe_events takes it: a path and an offset.  Raises `TraceError`."""
-    found = _FORM.fullmatch(text.strip())
-    if found is None:
-        return text
-    kind, rest = found[1], found["rest"] or ""
-    name, symbol = found["target"], found["symbol"]
-    numeric = re.fullmatch(r"(0x[0-9a-fA-F]+|\d+)(%return)?(\([^)]*\))?", symbol)
-    if found["alias"] is not None and numeric:
-        return text
-    path = tracing.find_target(guest, name)
-    file, full = tracing.find_file(guest, path)
-    del file
-    if numeric:
-        segment = full.rsplit("/", 1)[-1].split(".")[0]
-        return f"{kind}:{found['alias'] or f'{segment}_{symbol}'} {full}:{symbol}{rest}"
-    offset = tracing.symbol_offset(tracing.open_image(guest, full), symbol)
-    return f"{kind}:{found['alias'] or symbol} {full}:{offset:#x}{rest}"

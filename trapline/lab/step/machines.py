@@ -31,7 +31,7 @@ class StepRequest:
     """What is to be recorded."""
 
     clause: str
-    """A clause of D."""
+    """A clause of D; with `uprobe` a definition as `trapline uprobe` takes it."""
     isa: Isa = DEFAULT_ISA
     guest: str | None = None
     """`kernel`, `linux`, `linux-kernel`; None: as the command demands."""
@@ -40,17 +40,20 @@ class StepRequest:
     root: Path | None = None
     sdt: int = _SDT
     count: int = 1
+    from_enable: bool = False
+    """Whether the patching is shown, too."""
     fault: Fault | None = None
     """The mistake that is made on purpose."""
     after: int = 0
     """Instructions that are recorded after the resume."""
+    uprobe: bool = False
 
     @property
     def kind(self) -> str:
         """The guest that is meant."""
         if self.guest is not None:
             return self.guest
-        if self.root is not None:
+        if self.root is not None or self.uprobe:
             return "linux"
         words = split(self.command) if self.command else ()
         if words and (words[0].startswith(OWN) or program_isa(words, None) is not None or "/" in words[0]):

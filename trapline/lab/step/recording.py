@@ -201,7 +201,7 @@ class Recording:
     program: str
     """The D program as DIF."""
     enabling: tuple[Step, ...]
-    """The patching, if it was asked for."""
+    """The patching, if it was asked for; the player shows it before each firing."""
     firings: tuple[Firing, ...]
     output: str
     """What dtrace prints."""

@@ -17,6 +17,7 @@ from trapline.lab.step.events import Hit, Kind
 from trapline.lab.step.faults import AFTER, Fault, explained
 from trapline.lab.step.machines import SteppedMachine, StepRequest, open_machine
 from trapline.lab.step.names import Names
+from trapline.lab.step.patching import patching
 from trapline.lab.step.recorder import MOST_INSTRUCTIONS, MOST_OF_FAULT, Recorder
 from trapline.lab.step.recording import Recording, StepError
 from trapline.lab.step.story import Story, listed_fields
@@ -79,6 +80,10 @@ def _record_fault(request: StepRequest, fault: Fault, syntax: Syntax) -> tuple[R
 
 
 def _record(request: StepRequest, syntax: Syntax) -> Recording:
+    if request.uprobe:
+        from trapline.lab.step.uprobe_run import record_uprobe  # noqa: PLC0415  its user alone waits for Linux programs
+
+        return record_uprobe(request, syntax)
     run = _Run(request, syntax, None)
     recording = run.record()
     if run.window is not None:
@@ -137,6 +142,10 @@ class _Run:
                 raise StepError(f"{clause}: {ending or 'did not fire before the guest ended'}")
             listings = [self._names.listings(hit.address) for hit in hits]
             self._look_for_window(hits[0])
+            notes = self._notes(hits)
+            enabling = tuple(patching(self._subject, self._names, hits[0].address)) if request.from_enable else ()
+            if request.from_enable and not enabling:
+                notes.append("--from-enable: no code is patched at the place of this probe")
             story = Story(self._subject, self._names)
             firings = [story.firing(hit, listing) for hit, listing in zip(hits, listings, strict=True)]
             tracer.session.stop()
@@ -161,10 +170,10 @@ class _Run:
             tuple(listed_fields(isa)),
             isa.word,
             self._program,
-            (),
+            enabling,
             tuple(firings),
             output,
-            tuple(self._notes(hits)),
+            tuple(notes),
             request.fault.name if request.fault else "",
             ending,
         )

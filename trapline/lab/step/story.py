@@ -303,17 +303,43 @@ class Story:
             if event.pc == self._hit.address:
                 return [
                     _Made(Stage.CHAIN, said, f"{event.name} answers", mode=Mode.EMULATOR, facts=facts),
-                    _Made(Stage.DISPLACED, emulated, text, mode=Mode.EMULATOR),
+                    _Made(
+                        Stage.DISPLACED,
+                        emulated + self._replaced_return(event, following),
+                        text,
+                        mode=Mode.EMULATOR,
+                    ),
                 ]
-            said += f" The copy is done: the program will go on at {self._names.place(following.pc)}."
+            back = any(one.kind is Kind.ELSEWHERE for one in self._hit.events)
+            done = "The function has returned" if back else "The copy is done"
+            said += f" {done}: the program will go on at {self._names.place(following.pc)}."
         elif event.moved:
             where = "where it is to go on" if self._hit.frame else self._names.place(following.pc)
             said = f"{event.name} claims the breakpoint, and has set the interrupted pc to {where}."
             if self._hit.frame and self._isa.is_kernel_address(self._hit.address):
                 said += f" Its answer, {meaning}, makes the stub do no more than a nop would."
+            said += self._replaced_return(event, following)
         else:
             said = f"{event.name} claims the breakpoint and answers {event.answer:#x}: {meaning}."
         return [_Made(Stage.CHAIN, said, f"{event.name} answers", mode=Mode.EMULATOR, facts=facts)]
+
+    def _replaced_return(self, event: Event, following: Event) -> str:
+        """Say whether a return address became that of a trampoline, as return probes do."""
+        link = self._isa.registers.link
+        pairs = [(one.before, one.value) for one in event.accesses if one.write]
+        if link is not None:
+            pairs.append((event.registers[link], following.registers.get(link, 0)))
+        for before, after in pairs:
+            if before and after and before != after and self._is_code(before) and not self._subject.locate(after):
+                return (
+                    f" It has replaced the return address {self._names.place(before)} by {after:#x}, where there is "
+                    "another breakpoint: the probe will fire when the function returns."
+                )
+        return ""
+
+    def _is_code(self, address: int) -> bool:
+        found = self._subject.locate(address)
+        return found is not None and bool(found.symbol)
 
     def _fired(self, event: Event, _following: Event) -> list[_Made]:
         execname, pid = self._hit.thread

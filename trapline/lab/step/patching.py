@@ -1,0 +1,59 @@
+"""The patching of a site as steps: what is written, byte by byte, and what makes the CPU see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from trapline.lab.step.names import Names
+from trapline.lab.step.recording import Access, Mode, Patch, Stage, Step
+from trapline.lab.step.subject import Subject
+
+_LONGEST: Final = 16
+# What FreeBSD does after the store (sys/cddl/dev/fbt/<machine>/fbt_isa.c, fbt_patch_tracepoint).
+_X86: Final = (
+    "Nothing is flushed: an x86 CPU keeps its instruction cache in step with stores. Other CPUs see the old byte or "
+    "the new one, since it is one byte."
+)
+_FLUSHES: Final[Mapping[str, str]] = {
+    "x86_64": _X86,
+    "i386": _X86,
+    "aarch64": "The kernel cleans the data cache and invalidates the instruction cache for these bytes "
+    "(dc, ic, dsb, isb): otherwise the CPU could go on executing the old instruction.",
+    "riscv64": "fence.i makes this CPU, and no other, fetch the bytes again: otherwise it could go on executing the "
+    "old instruction.",
+}
+
+
+def patching(subject: Subject, names: Names, address: int) -> Iterator[Step]:
+    """Yield the steps of patching a site, which is patched now."""
+    original, now = subject.original(address, _LONGEST), subject.read(address, _LONGEST)
+    changed = [place for place, (old, new) in enumerate(zip(original, now, strict=False)) if old != new]
+    if not changed:
+        return
+    length, before = names.instruction(original, address)
+    _, after = names.instruction(now, address)
+    length = max(length, changed[-1] + 1)
+    size = changed[-1] + 1
+    patch = Patch(address, names.place(address), original[:length], now[:length], before, after)
+    first = (
+        f"The probe is enabled. Its site is the instruction {before}, of {length} byte{'s' if length > 1 else ''}. "
+        f"{size} of them will be overwritten, by one store, so no CPU ever sees half of it."
+    )
+    yield _step(0, names, address, "enable", first, patch)
+    shown = bytearray(original[:length])
+    for number, place in enumerate(changed, start=1):
+        shown[place] = now[place]
+        _, text = names.instruction(bytes(shown) + original[length:], address)
+        said = f"Byte {place} of the site becomes {now[place]:02x}; it was {original[place]:02x}."
+        if number == len(changed):
+            said += f" The CPU will read {text}."
+        access = Access(write=True, address=address + place, size=1, value=now[place], before=original[place])
+        yield _step(number, names, address, "the store", said, patch, access)
+    flush = f"{_FLUSHES[subject.isa.name]} Here the emulator drops its translation of this code."
+    yield _step(len(changed) + 1, names, address, "instruction cache", flush, patch)
+
+
+def _step(index: int, names: Names, address: int, text: str, sentence: str, patch: Patch, *memory: Access) -> Step:
+    where = names.place(address)
+    return Step(index, Stage.ENABLE, Mode.EMULATOR, where, address, b"", text, sentence, memory=memory, patch=patch)
