@@ -147,6 +147,11 @@ class Firing(Block):
     """For a probe that a kernel calls: the number of frames that its stack omits, plus one."""
 
 
+# Where the words about arguments begin: five for each property, in the order of `Tracepoints._located`.
+_ARGUMENT_WORDS: Final = Firing.offset("place0")
+_ArgumentWords: Final = ctypes.c_uint64 * (5 * ARGUMENTS)
+
+
 @dataclass(frozen=True, slots=True)
 class Register:
     """An argument that is in a register, or in its lowest bytes."""
@@ -382,21 +387,20 @@ class Tracepoints:
 
     def locate(self, firing: Firing, arguments: Sequence[Argument]) -> None:
         """Store the locations of a firing's arguments for machine code; missing ones are 0."""
-        for number in range(ARGUMENTS):
-            self._locate(firing, number, arguments[number] if number < len(arguments) else Number(0))
+        missing = (Number(0),) * (ARGUMENTS - len(arguments))
+        located = [self._located(argument) for argument in (*arguments[:ARGUMENTS], *missing)]
+        # Hits are learned by the thousand: all words of them are written at once, not by their names.
+        words = _ArgumentWords.from_address(firing.address + _ARGUMENT_WORDS)
+        words[:] = [word & WORD_MASK for one in zip(*located, strict=True) for word in one]
+        if any(size or unused for _place, _offset, size, unused, _signed in located):
+            firing.simple = 0
 
-    def _locate(self, firing: Firing, number: int, argument: Argument) -> None:
-        """Store the location of an argument for machine code."""
-        unused, signed, offset, size = 0, False, 0, 0
+    def _located(self, argument: Argument) -> tuple[int, int, int, int, int]:
+        """Return place, offset, size, unused bits and sign of an argument, as in a `Firing`."""
         match argument:
             case Register(name, bytes_, signed):
-                place, unused = self._encoder.place(name), 64 - 8 * bytes_
+                return self._encoder.place(name), 0, 0, 64 - 8 * bytes_, signed
             case Number(value):
-                place = self._encoder.constant(value & WORD_MASK)
+                return self._encoder.constant(value & WORD_MASK), 0, 0, 0, 0
             case InMemory(base, offset, size, signed):
-                place, unused = self._encoder.place(base), 64 - 8 * size
-        found = {"place": place, "offset": offset, "size": size, "unused": unused, "signed": signed}
-        for name, word in found.items():
-            setattr(firing, f"{name}{number}", word)
-        if size or unused:
-            firing.simple = 0
+                return self._encoder.place(base), offset, size, 64 - 8 * size, signed
