@@ -20,7 +20,8 @@ from emu.native.compiling import compiled
 from emu.native.linking import Linked
 from trapline.framework.engines import ProgramEngine, chosen
 from trapline.lab.check.native import layout
-from trapline.lab.check.native.code import ALIKE, AREAS, LEFT_OUT, BatchBlock, TrialBlock, TrialCode
+from trapline.lab.check.native.code import TrialCode
+from trapline.lab.check.native.trial import ALIKE, AREAS, LEFT_OUT, BatchBlock, TrialBlock
 from trapline.lab.check.states import LAST_PAGE, POOL, parts
 
 if TYPE_CHECKING:

@@ -1,0 +1,348 @@
+"""Machine code that runs Unicorn's own translated blocks for one instruction.
+
+The blocks run one after the other, as `cpu_exec` runs them, but without the preparations of
+`emu_start`.  A breakpoint goes to the same callback of the engine that `emu_start` calls
+(`emu.engine.native`), so providers, tracepoints and plans are the product's.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emu.engine.state import NEVER, Word
+from emu.isa.base import Isa
+from emu.native.builder import Callee, Function, Module, Variable
+from emu.native.values import Value
+from trapline.lab.check.native import layout
+from trapline.lab.check.native.memory_code import MemoryCode
+from trapline.lab.check.native.targets import TARGETS, before_hook
+from trapline.lab.check.native.trial import PLACES, BatchBlock, Outcome, TrialBlock
+from trapline.lab.check.states import LAST_PAGE, POOL
+
+# The number of blocks after which an instruction is left to Python.
+_BLOCKS: Final = 64
+# In place of a block's result: it was left by an exception; it is not translated yet.
+_LONGJUMP: Final = -1
+_UNKNOWN: Final = -2
+
+
+class Library:
+    """The functions of Unicorn's library that the code calls."""
+
+    def __init__(self, module: Module, target: str) -> None:
+        self._module = module
+        self._target = target
+        self._names: set[str] = set()
+
+    def unicorn(self, name: str, parameters: int) -> Callee:
+        """Return a function of Unicorn's interface."""
+        self._names.add(name)
+        return self._module.external(name, parameters)
+
+    def qemu(self, name: str, parameters: int) -> Callee:
+        """Return one of QEMU's functions for this CPU."""
+        return self.unicorn(f"{name}_{self._target}", parameters)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all of them."""
+        return tuple(sorted(self._names))
+
+
+class RunningCode:
+    """The functions `begin`, which loads a state, `plain` and `patched`, which run from there."""
+
+    def __init__(self, isa: Isa, module: Module, library: Library, memory: MemoryCode, flags: int | None) -> None:
+        self._isa = isa
+        self._pc = 8 * isa.registers.slots[isa.registers.pc]
+        self._flags = flags
+        self._target = isa.unicorn.target
+        self._library = library
+        self._memory = memory
+        self._run = self._make_run(module)
+        self._next = self._make_next(module)
+        self._code = self._make_code(module)
+        self.begin = self._make_begin(module)
+        self._end = self._make_end(module)
+        self._faulted = self._make_faulted(module)
+        self._fetched = self._make_fetched(module)
+        self.plain = self._make_plain(module)
+        self._trapped = self._make_trapped(module)
+        self._after_block = self._make_after_block(module)
+        self.patched = self._make_patched(module)
+
+    def _make_run(self, module: Module) -> Function:
+        """u64 run(buffer, prologue, env, code): the result of a block; `_LONGJUMP`: an exception."""
+        f = module.function("run_block", 4, local=True)
+        buffer, prologue, env, code = f.parameters
+        self._when_jumped(f, buffer, _LONGJUMP)
+        f.ret(f.call(prologue, env, code))
+        return f
+
+    def _make_next(self, module: Module) -> Function:
+        """u64 next(buffer, tcg, env): run the block at the pc; `_UNKNOWN`: it is not translated."""
+        f = module.function("next_block", 3, local=True)
+        buffer, tcg, env = f.parameters
+        self._when_jumped(f, buffer, _LONGJUMP)
+        code = f.call(self._library.qemu("helper_lookup_tb_ptr", 1), env)
+        f.ret_if(f.eq(code, f.load(tcg, layout.TCG_EPILOGUE)), _UNKNOWN, likely=False)
+        f.ret(f.call(f.load(tcg, layout.TCG_PROLOGUE), env, code))
+        return f
+
+    @staticmethod
+    def _when_jumped(f: Function, buffer: Value, answer: int) -> None:
+        """Return here if QEMU leaves by an exception (cpu_loop_exit)."""
+        f.module.declare("__sigsetjmp", "declare i32 @__sigsetjmp(ptr, i32) returns_twice")
+        place = f.value(f"inttoptr i64 {buffer} to ptr")
+        found = f.value(f"call i32 @__sigsetjmp(ptr {place}, i32 0) returns_twice")
+        f.ret_if(f.condition(f"icmp ne i32 {found}, 0"), answer)
+
+    def _make_code(self, module: Module) -> Function:
+        """u64 code(trial, how): the block at the pc; 0: there is none.
+
+        `how`: 1 for a block of one instruction, 0 for an ordinary one.
+        """
+        f = module.function("code", 2, local=True)
+        trial, how = f.parameters
+        cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
+        pc, base, flags = TARGETS[self._target].key(f, env, self._library.qemu)
+        how = f.or_(how, f.shl(f.load(cpu, layout.CPU_CLUSTER, 4), layout.CLUSTER_SHIFT))
+        self._when_jumped(f, f.add(f.load(trial, TrialBlock.offset("uc")), layout.UC_JUMP_BUFFERS), 0)
+        found = f.call(self._library.qemu("tb_htable_lookup", 5), cpu, pc, base, flags, how)
+        f.ret_if(f.ne(found, 0), found)
+        f.ret(f.call(self._library.qemu("tb_gen_code", 5), cpu, pc, base, flags, how))
+        return f
+
+    def _make_begin(self, module: Module) -> Function:
+        """u64 begin(trial, batch, number): load a state."""
+        f = module.function("begin", 3, local=True)
+        trial, batch, number = f.parameters
+        cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
+        images = f.load(trial, TrialBlock.offset("images"))
+        own, times = f.urem(number, POOL), f.udiv(number, POOL)
+        f.copy(env, f.load(images, f.shl(own, 3)), f.load(trial, TrialBlock.offset("size")))
+        with f.when(f.ne(times, 0)):
+            self._mix(f, trial, batch, f.urem(f.add(own, times), POOL))
+        f.store(env, f.load(batch, BatchBlock.offset("site")), self._pc)
+        self.quiet(f, trial)
+        f.call(f.load(f.load(cpu, layout.CPU_CLASS), layout.CLASS_ENTER), cpu)
+        f.ret()
+        return f
+
+    def _mix(self, f: Function, trial: Value, batch: Value, rest: Value) -> None:
+        """Load the flags and the vectors of another state of the pool (`states.parts`)."""
+        env = f.load(trial, TrialBlock.offset("env"))
+        image = f.load(f.load(trial, TrialBlock.offset("images")), f.shl(rest, 3))
+        for number in range(1, PLACES):
+            place, size = (
+                f.load(trial, TrialBlock.offset(f"place{number}")),
+                f.load(batch, BatchBlock.offset(f"size{number}")),
+            )
+            with f.when(f.ne(size, 0)):
+                f.copy(place, f.add(image, f.sub(place, env)), size)
+        if self._flags is not None:
+            flags = f.add(f.load(trial, TrialBlock.offset("flags")), f.shl(rest, 3))
+            function = self._library.unicorn("uc_reg_write", 3)
+            f.call(function, f.load(trial, TrialBlock.offset("uc")), self._flags, flags)
+
+    def quiet(self, f: Function, trial: Value) -> None:
+        """Clear all requests to stop the CPU."""
+        uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
+        f.store(uc, 0, layout.UC_COUNTER)
+        f.store(uc, 0, layout.UC_INVALID_ERROR, 4)
+        f.store(uc, 0, layout.UC_STOP_REQUEST, 2)
+        f.store(cpu, 0, layout.CPU_EXIT_REQUEST, 1)
+        f.store(cpu, layout.NO_EXCEPTION, layout.CPU_EXCEPTION, 4)
+        f.store(f.load(cpu, layout.CPU_BUDGET), 0, 2, 2)
+
+    def _make_end(self, module: Module) -> Function:
+        """u64 end(trial, outcome): store the ending of an execution."""
+        f = module.function("end", 2, local=True)
+        trial, outcome = f.parameters
+        cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
+        f.call(f.load(f.load(cpu, layout.CPU_CLASS), layout.CLASS_EXIT), cpu)
+        f.store(trial, f.load(env, self._pc), TrialBlock.offset("pc"))
+        f.store(trial, outcome, TrialBlock.offset("ended"))
+        f.store(f.load(trial, TrialBlock.offset("words")), 0, 8 * Word.BLOCK)
+        f.ret(outcome)
+        return f
+
+    def _make_faulted(self, module: Module) -> Function:
+        """u64 faulted(trial): FAULT, CRASHED, or 0 for another exception; the address is noted."""
+        f = module.function("faulted", 1, local=True)
+        (trial,) = f.parameters
+        uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
+        none = f.eq(f.load(cpu, layout.CPU_EXCEPTION, 4), layout.NO_EXCEPTION)
+        refused = f.eq(f.load(uc, layout.UC_INVALID_ERROR, 4), layout.ERROR_EXCEPTION)
+        address = f.load(uc, layout.UC_INVALID_ADDRESS)
+        f.store(trial, address, TrialBlock.offset("refused"))
+        met = f.select(f.ult(address, LAST_PAGE), Outcome.FAULT, Outcome.CRASHED)
+        f.ret(f.select(f.both(none, refused), met, 0))
+        return f
+
+    def _make_plain(self, module: Module) -> Function:
+        """u64 plain(batch, trial): execute one plain instruction; the state is loaded."""
+        f = module.function("plain", 2, local=True)
+        batch, trial = f.parameters
+        uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
+        block = f.call(self._code, trial, 1)
+        with f.when(f.eq(block, 0)):
+            f.ret(f.call(self._end, trial, Outcome.STRANGE))
+        buffer, tcg = f.add(uc, layout.UC_JUMP_BUFFERS), f.load(uc, layout.UC_TCG)
+        code = f.load(block, layout.BLOCK_CODE)
+        found = f.call(self._run, buffer, f.load(tcg, layout.TCG_PROLOGUE), env, code)
+        with f.when(f.eq(found, _LONGJUMP)):
+            fault = f.call(self._faulted, trial)
+            with f.when(f.ne(fault, Outcome.FAULT)):
+                f.ret(f.call(self._end, trial, fault))
+            f.ret(f.call(self._end, trial, f.call(self._fetched, batch, trial)))
+        begun = f.ne(f.and_(found, 3), layout.NOT_BEGUN)
+        # A system call has asked the run to end.
+        goes_on = f.eq(f.load(uc, layout.UC_STOP_REQUEST, 1), 0)
+        f.ret(f.call(self._end, trial, f.mul(f.flag(f.both(begun, goes_on)), Outcome.DONE)))
+        return f
+
+    def in_scratch(self, f: Function, batch: Value, pc: Value) -> Value:
+        """Return whether the pc is in scratch space: 1 or 0."""
+        stretches, count = (f.load(batch, BatchBlock.offset(name)) for name in ("stretches", "scratch"))
+        return f.call(self._memory.within, stretches, count, pc)
+
+    def _make_fetched(self, module: Module) -> Function:
+        """u64 fetched(batch, trial): DONE if a page refuses the next instruction, else FAULT."""
+        f = module.function("fetched", 2, local=True)
+        batch, trial = f.parameters
+        led = f.load(f.load(trial, TrialBlock.offset("env")), self._pc)
+        f.ret_if(f.ne(led, f.load(trial, TrialBlock.offset("refused"))), Outcome.FAULT)
+        f.ret_if(f.eq(led, f.load(batch, BatchBlock.offset("site"))), Outcome.FAULT)
+        f.ret(f.select(f.eq(self.in_scratch(f, batch, led), 0), Outcome.DONE, Outcome.FAULT))
+        return f
+
+    def _make_trapped(self, module: Module) -> Function:
+        """u64 trapped(batch, trial): let the engine take an exception; 0: it is unknown."""
+        f = module.function("trapped", 2, local=True)
+        batch, trial = f.parameters
+        uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
+        env, words = f.load(trial, TrialBlock.offset("env")), f.load(trial, TrialBlock.offset("words"))
+        number = f.load(cpu, layout.CPU_EXCEPTION, 4)
+        f.ret_if(f.uge(number, layout.OWN_EXCEPTIONS), 0)
+        stops, invalid = f.load(uc, layout.UC_STOP_INTERRUPT), f.variable(0)
+        with f.when(f.ne(stops, 0)):
+            invalid.set(f.and_(f.call(stops, uc, number), 0xFF))
+        with f.choice(f.ne(invalid.get(), 0)) as (refused, other):
+            with refused:
+                callback = f.load(trial, TrialBlock.offset("invalid"))
+                f.ret_if(f.eq(callback, 0), 0)
+                f.ret_if(f.eq(f.and_(f.call(callback, uc, words), 1), 0), 0)
+            with other:
+                before_hook(f, self._isa, env)
+                f.call(f.load(trial, TrialBlock.offset("trap")), uc, number, words)
+        f.store(cpu, layout.NO_EXCEPTION, layout.CPU_EXCEPTION, 4)
+        f.store(cpu, 1, layout.CPU_CAN_DO_IO, 4)
+        self._count_trap(f, batch)
+        f.ret(1)
+        return f
+
+    def _count_trap(self, f: Function, batch: Value) -> None:
+        """Note that the breakpoint was taken."""
+        f.store(batch, f.add(f.load(batch, BatchBlock.offset("traps")), 1), BatchBlock.offset("traps"))
+
+    def _make_patched(self, module: Module) -> Function:
+        """u64 patched(batch, trial): run patched code until one instruction is counted."""
+        f = module.function("patched", 2, local=True)
+        batch, trial = f.parameters
+        uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
+        cpu, words = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("words"))
+        buffer, tcg = f.add(uc, layout.UC_JUMP_BUFFERS), f.load(uc, layout.UC_TCG)
+        f.store(batch, 0, BatchBlock.offset("traps"))
+        for word, value in ((Word.BLOCK, 0), (Word.STOPPED, 0), (Word.SOFT, NEVER), (Word.SERVED, 0)):
+            f.store(words, value, 8 * word)
+        deadline = f.variable(f.add(f.load(words, 8 * Word.TOTAL), 1))
+        left = f.variable(_BLOCKS)
+        with f.loop():
+            with f.when(f.eq(left.get(), 0), likely=False):
+                f.ret(f.call(self._end, trial, Outcome.STRANGE))
+            left.set(f.sub(left.get(), 1))
+            f.store(words, deadline.get(), 8 * Word.HARD)
+            f.store(words, deadline.get(), 8 * Word.NEXT)
+            found = f.variable(f.call(self._next, buffer, tcg, env))
+            with f.when(f.eq(found.get(), _UNKNOWN), likely=False):
+                block = f.call(self._code, trial, 0)
+                with f.when(f.eq(block, 0)):
+                    f.ret(f.call(self._end, trial, Outcome.STRANGE))
+                code, prologue = f.load(block, layout.BLOCK_CODE), f.load(tcg, layout.TCG_PROLOGUE)
+                found.set(f.call(self._run, buffer, prologue, env, code))
+            f.store(cpu, 1, layout.CPU_CAN_DO_IO, 4)
+            f.call(self._after_block, batch, trial, found.get())
+            ended = f.load(trial, TrialBlock.offset("ended"))
+            with f.when(f.ne(ended, Outcome.DONE)):
+                f.ret(f.call(self._end, trial, ended))
+            self._leave_if_over(f, batch, trial, deadline)
+        return f
+
+    def _make_after_block(self, module: Module) -> Function:
+        """u64 after_block(batch, trial, found): determine and store the ending of a patched block.
+
+        DONE: the next block may run.
+        """
+        f = module.function("after_block", 3, local=True)
+        batch, trial, found = f.parameters
+        uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
+        outcome = f.variable(Outcome.DONE)
+        with f.choice(f.ne(f.load(uc, layout.UC_QUIT_REQUEST, 1), 0), likely=False) as (led, other):
+            with led:
+                # A hook has raised the exception, and it was served: the pc is set.
+                self._count_trap(f, batch)
+                f.store(uc, 0, layout.UC_QUIT_REQUEST, 1)
+                outcome.set(self._signal(f, uc))
+            with other, f.choice(f.eq(found, _LONGJUMP)) as (raised, ended):
+                with raised:
+                    fault = f.call(self._faulted, trial)
+                    outcome.set(fault)
+                    with f.when(f.eq(fault, Outcome.FAULT)):
+                        outcome.set(f.call(self._fetched, batch, trial))
+                    with f.when(f.eq(fault, 0)):
+                        number = f.load(f.load(trial, TrialBlock.offset("cpu")), layout.CPU_EXCEPTION, 4)
+                        with f.choice(f.eq(number, layout.NO_EXCEPTION)) as (asked, exception):
+                            with asked:
+                                outcome.set(self._due(f, trial))
+                            with exception:
+                                known = f.call(self._trapped, batch, trial)
+                                outcome.set(f.mul(known, self._signal(f, uc)))
+                with ended, f.choice(f.eq(f.and_(found, 3), layout.NOT_BEGUN)) as (due, whole):
+                    with due:
+                        # The pc is not in the CPU yet.
+                        self._at_block(f, env, f.and_(found, ~3))
+                        outcome.set(self._due(f, trial))
+                    with whole:
+                        outcome.set(self._signal(f, uc))
+        f.store(trial, outcome.get(), TrialBlock.offset("ended"))
+        f.ret()
+        return f
+
+    def _due(self, f: Function, trial: Value) -> Value:
+        """Return DONE if a deadline has stopped a block, SIGNAL if Python has."""
+        self.quiet(f, trial)
+        # A deadline leaves this word as it is.
+        python = f.eq(f.load(f.load(trial, TrialBlock.offset("words")), 8 * Word.NEXT), 0)
+        return f.select(python, Outcome.SIGNAL, Outcome.DONE)
+
+    def _signal(self, f: Function, uc: Value) -> Value:
+        """Return DONE, or SIGNAL if Python has asked the run to end."""
+        return f.select(f.eq(f.load(uc, layout.UC_STOP_REQUEST, 1), 0), Outcome.DONE, Outcome.SIGNAL)
+
+    def _at_block(self, f: Function, env: Value, block: Value) -> None:
+        """Set the pc to the start of a block (synchronize_from_tb)."""
+        f.store(env, TARGETS[self._target].start(f, block), self._pc)
+
+    def _leave_if_over(self, f: Function, batch: Value, trial: Value, deadline: Variable) -> None:
+        words, env = f.load(trial, TrialBlock.offset("words")), f.load(trial, TrialBlock.offset("env"))
+        total = f.load(words, 8 * Word.TOTAL)
+        with f.when(f.uge(total, deadline.get())):
+            inside = self.in_scratch(f, batch, f.load(env, self._pc))
+            traps = f.load(batch, BatchBlock.offset("traps"))
+            trapped = f.ne(f.or_(traps, f.load(words, 8 * Word.SERVED)), 0)
+            over = f.eq(inside, 0)
+            with f.when(over):
+                f.ret(f.call(self._end, trial, f.mul(f.flag(trapped), Outcome.DONE)))
+            # A copy that ends its block: continue with the way back.
+            deadline.set(f.add(total, 1))

@@ -1,0 +1,102 @@
+"""The data of trials that Python and machine code share: a CPU, a site with its states."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+from emu.native.block import Block
+
+# Runs of registers that are compared: the general ones, and the files of vectors.
+PLACES: Final = 4
+# The largest number of address ranges of a program and providers.
+AREAS: Final = 128
+# The results of a comparison, beside 0.
+ALIKE: Final = 1
+LEFT_OUT: Final = 2
+
+
+class Outcome(IntEnum):
+    """The end of an execution."""
+
+    STRANGE = 0
+    """An unknown ending: Python must try the state."""
+    DONE = 1
+    """The pc is at the next instruction."""
+    FAULT = 2
+    """A page refused the access."""
+    SIGNAL = 3
+    """Python has raised a fault in the trap."""
+    CRASHED = 4
+    """It has accessed the last page, with which Unicorn does not continue."""
+
+
+class TrialBlock(Block):
+    """One CPU."""
+
+    uc: int
+    cpu: int
+    env: int
+    size: int
+    """Bytes of the CPU state that a state sets."""
+    images: int
+    """Address of a table of addresses, by the numbers of the pool's states: images of the CPU
+    state."""
+    flags: int
+    """Address of the flags of the pool's states, by their numbers."""
+    words: int
+    """The engine's words (`emu.engine.state`)."""
+    trap: int
+    """The engine's callbacks."""
+    invalid: int
+    memory: int
+    """The eight pages in this process."""
+    physical: int
+    """The eight pages in the guest's RAM."""
+    areas: int
+    """The number of address ranges outside these pages, and the address of their starts and ends."""
+    bounds: int
+    fill: int
+    """The engine's own hook for pages, as Unicorn calls it."""
+    engine_hook: int
+    """Unicorn's descriptions of that hook, and of the check's."""
+    own_hook: int
+    reach: int
+    """The check's function for memory that plans access (`Word.REACH`)."""
+    place0: int
+    """The places of the compared registers."""
+    place1: int
+    place2: int
+    place3: int
+    ended: int
+    """`Outcome`."""
+    pc: int
+    refused: int
+    """The address of a fault."""
+
+
+class BatchBlock(Block):
+    """A site, and the states in which it is tried."""
+
+    site: int
+    """Its address."""
+    next: int
+    """The number of the next state, by its place in the list."""
+    count: int
+    numbers: int
+    """Address of the numbers of states, of 64 bits each."""
+    pristine: int
+    memory_size: int
+    size0: int
+    """Sizes in bytes of the compared runs of registers."""
+    size1: int
+    size2: int
+    size3: int
+    scratch: int
+    """The number of ranges of scratch space, and the address of their starts and ends."""
+    stretches: int
+    traps: int
+    """The number of exceptions that the engine has taken in a state."""
+    signalled: int
+    """u64 (): whether Python has raised the fault that the plain CPU has met: `ALIKE`, `LEFT_OUT`,
+    or 0."""
