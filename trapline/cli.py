@@ -41,6 +41,7 @@ COMMANDS: Final = {
     "kldstat": Entry("kldstat_command", "Show the modules of the kernel guest."),
     "kernel": Entry("kernel_command", "Fetch, boot and enter unmodified Linux kernels."),
     "oracle": Entry("oracle_command", "Compare our breakpoints with a Linux kernel's own kprobes."),
+    "lab": Entry("lab_command", "Work through lab sheets on probes, and check them."),
     "demo": Entry("demo_command", "Trace the kernel guest on every ISA: the first thing to run."),
 }
 

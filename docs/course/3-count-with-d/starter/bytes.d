@@ -1,0 +1,5 @@
+/* How many bytes does cat read? */
+syscall::read:return
+{
+	@bytes = count();
+}

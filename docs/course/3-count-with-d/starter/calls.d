@@ -1,0 +1,5 @@
+/* How often does each program call malloc? */
+fbt::malloc:entry
+{
+	@calls["everyone"] = count();
+}

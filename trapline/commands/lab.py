@@ -1,0 +1,93 @@
+"""The command `trapline lab`: the course."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from emu.isa import DEFAULT_ISA, ISAS
+from trapline.lab.course.grading import as_csv, grade
+from trapline.lab.course.sheets import sheet, sheets
+from trapline.lab.course.work import CourseError
+
+_folder: Final[Callable[[Any], Any]] = click.option(
+    "--sheets",
+    "more",
+    type=click.Path(path_type=Path),
+    envvar="TRAPLINE_LABS",
+    help="A folder with sheets of your own (or $TRAPLINE_LABS).",
+)
+
+
+@click.group("lab")
+def lab_command() -> None:
+    """Work through lab sheets on probes, each on the ISA of your choice.
+
+    `trapline lab start 1` makes the folder lab-1 with the sheet and the files that you change;
+    `trapline lab check 1` says how many points they are worth.
+    """
+
+
+@lab_command.command("list")
+@_folder
+def list_command(more: Path | None) -> None:
+    """List the sheets."""
+    for one in _try(lambda: sheets(more)).values():
+        click.echo(f"{one.number:3}  {_try(lambda one=one: one.title)}")  # type: ignore[misc]
+
+
+@lab_command.command("start")
+@click.argument("number", type=click.IntRange(0))
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.option("--isa", type=click.Choice(list(ISAS)), default=DEFAULT_ISA.name, show_default=True)
+@_folder
+def start_command(number: int, folder: Path | None, isa: str, more: Path | None) -> None:
+    """Put sheet NUMBER and its files into FOLDER (default: lab-NUMBER)."""
+    place = folder or Path(f"lab-{number}")
+    found = _try(lambda: sheet(number, more))
+    _try(lambda: found.start(place, isa))
+    click.echo(f"{found.title}: read {place / 'sheet.md'}")
+
+
+@lab_command.command("check")
+@click.argument("what", metavar="NUMBER|FOLDER")
+@_folder
+def check_command(what: str, more: Path | None) -> None:
+    """Check the work in lab-NUMBER or in FOLDER; exit status 1 if points are missing."""
+    place = Path(f"lab-{what}") if what.isdecimal() else Path(what)
+    found = _try(lambda: grade(place, more))
+    for one in found.results:
+        click.echo(
+            f"{one.points:3} of {one.of}  {one.name}" + (f": {one.why}" if one.why and one.points < one.of else "")
+        )
+        if one.points < one.of and one.hint:
+            click.echo(f"          hint: {one.hint}")
+    click.echo(f"{found.points:3} of {found.of}  {found.sheet.title}, on {found.work.isa}")
+    sys.exit(found.points < found.of)
+
+
+@lab_command.command("grade")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the CSV to this file.")
+@_folder
+def grade_command(folder: Path, output: Path | None, more: Path | None) -> None:
+    """Grade a class as CSV: FOLDER has a folder for each student, with their labs in it."""
+    text = _try(lambda: as_csv(folder, more))
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, "utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{output}: {error.strerror}") from None
+
+
+def _try(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except CourseError as error:
+        raise click.ClickException(str(error)) from None

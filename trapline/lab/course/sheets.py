@@ -1,0 +1,131 @@
+"""Lab sheets: folders with a sheet, starter files and a checker.
+
+    3-count-with-d/
+        sheet.md      the reading and the task; the first line is the title; {isa} is the student's
+        starter/      files that a student begins with
+        checker.py    `check(work)`, which yields a `Result` for each part of the task
+
+A teacher's own folder of sheets counts like this package's; a sheet there takes the place of one
+with the same number.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from emu.isa import ISAS
+from emu.spelling import nearest
+from trapline.lab.course.work import ANSWERS, CourseError, Result, Work
+
+_HERE: Final = Path(__file__).parent
+# In an installed wheel the sheets are beside this module; in a checkout they are a part of the documentation.
+_PLACES: Final = (_HERE / "sheets", _HERE.parents[2] / "docs" / "course")
+SHEET: Final = "sheet.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One lab sheet."""
+
+    number: int
+    name: str
+    folder: Path
+
+    @property
+    def title(self) -> str:
+        """The first line of the sheet."""
+        return self._text.splitlines()[0].lstrip("# ").strip() if self._text.strip() else self.name
+
+    @property
+    def _text(self) -> str:
+        try:
+            return (self.folder / SHEET).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CourseError(f"{self.folder / SHEET}: it cannot be read: {error}") from None
+
+    def text(self, isa: str) -> str:
+        """Return the sheet for an ISA."""
+        return self._text.replace("{isa}", isa)
+
+    def start(self, folder: Path, isa: str) -> None:
+        """Put the sheet and its starter files into a new folder.  Raises `CourseError`."""
+        if isa not in ISAS:
+            near = nearest(isa, ISAS)
+            raise CourseError(f"'{isa}' is not an ISA" + (f" (did you mean '{near}'?)" if near else ""))
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            raise CourseError(f"{folder}: it is there already; name another folder, or remove it") from None
+        except OSError as error:
+            raise CourseError(f"{folder}: {error.strerror}") from None
+        (folder / SHEET).write_text(self.text(isa), "utf-8")
+        (folder / ANSWERS).write_text(f"lab = {self.number}\nisa = '{isa}'\n", "utf-8")
+        starter = self.folder / "starter"
+        for file in sorted(starter.iterdir()) if starter.is_dir() else ():
+            target = folder / file.name
+            if file.name == ANSWERS:
+                with target.open("a", encoding="utf-8") as answers:
+                    answers.write("\n" + file.read_text("utf-8"))
+            else:
+                shutil.copyfile(file, target)
+
+    def check(self, work: Work) -> list[Result]:
+        """Check a student's work.  Raises `CourseError` if the sheet itself is wrong."""
+        path = self.folder / "checker.py"
+        if not path.is_file():
+            raise CourseError(f"{path}: the sheet has no checker")
+        check = _checker(path, path.stat().st_mtime)
+        try:
+            return list(check(work))
+        except CourseError:
+            raise
+        except Exception as error:  # noqa: BLE001  a teacher's checker may fail in any way
+            raise CourseError(f"{path}: {type(error).__name__}: {error}") from None
+
+
+@cache
+def _checker(path: Path, _changed: float) -> Callable[[Work], Iterator[Result]]:
+    """Return a sheet's checker, which is read again when it has changed.  Raises `CourseError`."""
+    spec = importlib.util.spec_from_file_location(f"trapline_lab_{path.parent.name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        found: Callable[[Work], Iterator[Result]] = module.check
+    except Exception as error:  # noqa: BLE001  a teacher's checker may fail in any way
+        raise CourseError(f"{path}: {type(error).__name__}: {error}") from None
+    return found
+
+
+def sheets(more: Path | None = None) -> dict[int, Sheet]:
+    """Return the sheets by number: this package's, and those of a teacher's folder.
+
+    Raises `CourseError`.
+    """
+    own = next((place for place in _PLACES if place.is_dir()), None)
+    found: dict[int, Sheet] = {}
+    for place in (own, more):
+        if place is None:
+            continue
+        if not place.is_dir():
+            raise CourseError(f"{place}: there is no such folder")
+        for folder in place.iterdir():
+            number, _, name = folder.name.partition("-")
+            if number.isdecimal() and (folder / SHEET).is_file():
+                found[int(number)] = Sheet(int(number), name, folder)
+    return dict(sorted(found.items()))
+
+
+def sheet(number: int, more: Path | None = None) -> Sheet:
+    """Return a sheet by its number.  Raises `CourseError`."""
+    every = sheets(more)
+    if number not in every:
+        raise CourseError(f"there is no lab {number}: there are {', '.join(map(str, every))}")
+    return every[number]
