@@ -69,7 +69,7 @@ class AsyncFiles:
         return bool(self._files)
 
     def set(self, file: OpenFile, fd: int, *, on: bool) -> None:
-        """Tell the owner of a file from now on, or no longer; `fd` is what the signal calls it."""
+        """Report the owner of a file from now on, or no longer; `fd` is what the signal calls it."""
         notices = file.notices()
         if on and notices is not None:
             known = self._files.setdefault(file, _Asked(fd, notices))

@@ -19,7 +19,7 @@ class Blocked:
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
         self._watched: dict[Thread, None] = {}
-        """Those whose wait names nothing."""
+        """The threads whose wait names nothing."""
         self._by_key: dict[int, dict[Thread, None]] = {}
         self._keys: dict[Thread, object] = {}
         """What is named: it lives as long as it is waited for, so its id() is its own."""
@@ -55,7 +55,7 @@ class Blocked:
                 del self._by_key[id(key)]
 
     def changed(self, key: object) -> None:
-        """Look at those who wait for this."""
+        """Look at the threads that wait for this."""
         known = self._by_key.get(id(key))
         if known:
             self._to_look.update(known)
@@ -66,7 +66,7 @@ class Blocked:
             self._to_look[thread] = None
 
     def to_look_at(self) -> list[Thread]:
-        """Return, by number, those who have a reason to look whether they can go on."""
+        """Return, by number, the threads that have a reason to look whether they can continue."""
         overdue = self._due.first()
         if not self._watched and not self._to_look and (overdue is None or overdue > self._now()):
             return []

@@ -24,7 +24,7 @@ class Ids:
     effective: int = 0
     saved: int = 0
     files: int = 0
-    """With which it opens and makes files."""
+    """The number that counts when it opens and makes files."""
 
     def knows(self, number: int) -> bool:
         """Return whether a process without privilege may take a number as its own."""

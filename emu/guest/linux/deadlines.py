@@ -44,7 +44,7 @@ class Budget:
     def __init__(self, reservation: Reservation, now: int) -> None:
         self.reservation = reservation
         self.deadline = now + reservation.deadline
-        """By when it is to have run, in virtual nanoseconds."""
+        """The virtual time, in nanoseconds, until which it has to have run."""
         self.left = reservation.runtime
         self.throttled_until: int | None = None
         """When its next period begins, if it has no time left in this one."""

@@ -79,7 +79,7 @@ class Delivery:
     def deliver(self, thread: Thread) -> bool:
         """Deliver what waits to the current thread.
 
-        False if it cannot go on: it has ended, or is stopped.
+        False if it cannot continue, because it has ended or is stopped.
         """
         found = next_signal(thread)
         if found is None and thread not in self._interrupted and thread.saved_mask is None:

@@ -148,5 +148,5 @@ class Epoll(AnonymousOpen):
         return READABLE if self.any_ready() else 0
 
     def wakeups(self, events: int) -> int:  # noqa: ARG002  all that is waited for is readable
-        """Return how often those who wait for the epoll were woken."""
+        """Return how often the threads that wait for the epoll were woken."""
         return self.arrivals + sum(item.file.wakeups(item.events) for item in self._live())

@@ -42,13 +42,13 @@ class OpenFile:
         self.users = 0
         """How many descriptors refer to it."""
         self.owner = (0, 0)
-        """Who is told of its events (F_SETOWN_EX): the kind, and the number; 0: nobody."""
+        """Who is told of its events (F_SETOWN_EX): the kind, and the number; 0: no one."""
         self.owner_set_by = (0, 0)
         """The real and the effective user who has set the owner."""
         self.signal = 0
         """The signal that tells it (F_SETSIG); 0: SIGIO, without the event."""
         self.closing: Callable[[], object] | None = None
-        """Called when the last descriptor is gone; None: nobody wants to know."""
+        """Called when the last descriptor is gone; None: nothing is called."""
         self._table: FileTable | None = None
         """Where it is counted, while it is open."""
 
@@ -67,13 +67,13 @@ class OpenFile:
     smallest_read = 0
     """The smallest size that read takes: files that give records of one size refuse less."""
     arrivals = departures = 0
-    """How often those who wait to read, and to write, were woken."""
+    """How often the threads that wait to read, and to write, were woken."""
 
     @property
     def key(self) -> object | None:
         """What changes before the file can be ready, and is told of (`Blocked.changed`).
 
-        None: nobody is told.
+        None: no thread is told.
         """
         return None
 
@@ -89,7 +89,7 @@ class OpenFile:
     def notices(self) -> Notices | None:
         """Return how often its owner was to be told of events (O_ASYNC).
 
-        None: a file of this kind tells nobody.
+        None: a file of this kind has no owner to tell.
         """
         return None
 
@@ -170,7 +170,7 @@ class AnonymousOpen(OpenFile):
 class FileTable:
     """The open files of all processes, of which there are `most` at one time (fs.file-max).
 
-    `collect()` is called when there are so many: it closes those that nobody can reach.
+    `collect()` is called when there are so many: it closes those that no process can reach.
     """
 
     def __init__(self, most: int, collect: Callable[[], object] = lambda: None) -> None:

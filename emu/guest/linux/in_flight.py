@@ -1,4 +1,4 @@
-"""Files on their way in sockets that nobody can receive from any more.
+"""Files on their way in sockets that no process can receive from any more.
 
 A socket that is sent through another, and the other through it, stays open when both are closed.
 Source: Linux net/unix/garbage.c.

@@ -321,7 +321,7 @@ class MagicLink(Symlink):
 
     @property
     def size(self) -> int:
-        """As /proc has it."""
+        """The size that /proc reports."""
         return 64
 
     def follow(self) -> Inode | None:
@@ -391,7 +391,7 @@ class Listing(Directory):
 
     @property
     def links(self) -> int:
-        """As of a directory whose entries no one counts."""
+        """The number for a directory whose entries are not counted."""
         return 2
 
     @links.setter

@@ -159,7 +159,7 @@ class Watches:
         return next(self._cookies)
 
     def tell(self, inode: Inode, mask: int) -> None:
-        """Report what has happened to an inode, to those who watch it or a directory it is in."""
+        """Report an event of an inode to its watchers and to those of the directories it is in."""
         if not self._by_inode:
             return
         kind = IN_ISDIR if isinstance(inode, Directory) else 0
@@ -171,12 +171,12 @@ class Watches:
         self._hear(inode, mask | kind)
 
     def tell_name(self, directory: Directory, mask: int, name: str, inode: Inode, cookie: int = 0) -> None:
-        """Tell those who watch a directory what has happened to a name in it."""
+        """Report the watchers of a directory what has happened to a name in it."""
         if self._by_inode:
             self._hear(directory, mask | (IN_ISDIR if isinstance(inode, Directory) else 0), name, cookie)
 
     def tell_self(self, inode: Inode, mask: int) -> None:
-        """Tell those who watch an inode itself."""
+        """Report the watchers of an inode itself."""
         self._hear(inode, mask)
 
     def removed(self, directory: Directory, name: str, inode: Inode) -> None:

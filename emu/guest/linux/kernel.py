@@ -200,7 +200,7 @@ class Kernel:
         return self.processes.get(pid)
 
     def watch(self, watcher: LinuxObserver) -> None:
-        """Tell an observer from now on."""
+        """Tell an observer of all events from now on."""
         self.observers.append(watcher)
 
     def code(self, process: processes.Process) -> ProcessCode:
@@ -291,7 +291,7 @@ class Kernel:
         return True
 
     def _end_of_run(self, deadline: int | None) -> int | None:
-        """Return the time at which the next run has to end; None: it may go on."""
+        """Return the time at which the next run has to end; None: there is no limit."""
         upcoming = self.schedule.upcoming()
         if deadline is None or (upcoming is not None and upcoming < deadline):
             return upcoming

@@ -79,7 +79,7 @@ class NetlinkSocket(Socket):
         self.name = _ADDRESS.pack(AF_NETLINK, self._port, self._groups)
 
     def bind_to(self, address: bytes) -> None:
-        """Take a port, and listen to groups, to which nobody sends.  Raises `LinuxError` EINVAL."""
+        """Take a port, and listen to groups, to which nothing is sent.  Raises `LinuxError` EINVAL."""
         port, groups = self._read(address)
         if self._port and port not in {0, self._port}:
             raise LinuxError(EINVAL)

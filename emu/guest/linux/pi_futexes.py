@@ -149,7 +149,7 @@ class PiLocks:
             self._locks = {key: one for key, one in self._locks.items() if one is not lock}
 
     def _lend(self, owner: Thread) -> None:
-        """Give the owner of locks the highest priority of those who wait for them, and so on."""
+        """Lend the owner of locks the highest priority of their waiting threads, and so on."""
         seen: set[Thread] = set()
         following: Thread | None = owner
         while following is not None and following not in seen:

@@ -25,5 +25,5 @@ class ProcessFile(AnonymousOpen):
         return READABLE | (POLLHUP if self.process.reaped else 0)
 
     def wakeups(self, events: int) -> int:  # noqa: ARG002  every change is told to all
-        """Return how often those who wait were woken."""
+        """Return how often waiting threads were woken."""
         return int(not self.process.alive) + int(self.process.reaped)

@@ -171,7 +171,7 @@ class PipeEnd(OpenFile):
         """The flag that makes a write a packet: O_DIRECT of this ISA."""
         self.no_writer_yet = -1
         """How often the pipe had been opened for writing when this end was opened without waiting:
-        the absence of those who never came is not a hang-up."""
+        the absence of writers that never came is not a hang-up."""
         if self.can_read:
             pipe.readers += 1
             pipe.opened_for_reading += 1

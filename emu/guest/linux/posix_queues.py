@@ -94,12 +94,12 @@ class QueueInode(Inode):
         self.readers: list[Reader] = []
         self.notice: Notice | None = None
         self.writers: list[object] = []
-        """Those who wait for room, the first in front."""
+        """The threads that wait for room, the first in front."""
         self.owner = credentials.user.real
 
     @property
     def size(self) -> int:
-        """As stat says it."""
+        """The size that stat reports."""
         return _TEXT_SIZE
 
     @property

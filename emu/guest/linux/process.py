@@ -130,7 +130,7 @@ class Process:
     group: int
     session: int
     name: str = ""
-    """As execname says, 15 bytes at most."""
+    """What execname says: 15 bytes at most."""
     executable: RegularFile | None = None
     path: str = ""
     """Path of the executable."""
@@ -142,7 +142,7 @@ class Process:
     children: list[Process] = field(default_factory=list)
     pending: deque[SignalInfo] = field(default_factory=deque)
     status: int | None = None
-    """As wait reports it, once the process has ended."""
+    """The status that wait reports after the end of the process; None: it has not ended."""
     reaped: bool = False
     stopped_by: int = 0
     reported_stop: bool = True
@@ -227,7 +227,7 @@ class Scheduling:
     nice: int = 0
     reset_on_fork: bool = False
     reservation: Reservation | None = None
-    """With SCHED_DEADLINE."""
+    """Its parameters with SCHED_DEADLINE; None: it has another policy."""
 
     def copy(self) -> Scheduling:
         """Return what a child gets (sched_fork)."""
@@ -251,7 +251,7 @@ class Thread:
     """The system call it is blocked in."""
     call_name: str = ""
     errno: int = 0
-    """Of its last system call; 0: that succeeded."""
+    """The error of its last system call; 0: the call succeeded."""
     wait: Wait | None = None
     restart: tuple[int, int] | None = None
     """(number, first argument) of the current system call, which may have to be restarted."""
@@ -261,7 +261,7 @@ class Thread:
     budget: Budget | None = None
     """Its time in the period under way (SCHED_DEADLINE); None: it has no deadlines."""
     lent_priority: int = 0
-    """The highest priority of those who wait for a lock that it has."""
+    """The highest priority of the threads that wait for a lock that it has."""
     stack: AlternateStack = field(default_factory=AlternateStack)
     saved_mask: int | None = None
     """The mask to go back to after the handler, where a system call had changed it (sigsuspend)."""

@@ -27,7 +27,7 @@ WRITABLE: Final = POLLOUT | POLLWRNORM
 ALWAYS: Final = POLLERR | POLLHUP
 # What a file that cannot make anybody wait says (DEFAULT_POLLMASK).
 DEFAULT: Final = READABLE | WRITABLE
-# The events that those who wait to read, and to write, want to hear of.
+# The events that threads which wait to read, and to write, want to be told of.
 FOR_READERS: Final = POLLIN | POLLPRI | POLLRDNORM | POLLRDBAND | POLLMSG | POLLRDHUP
 FOR_WRITERS: Final = POLLOUT | POLLWRNORM | POLLWRBAND
 # What select takes for readable, writable and exceptional (fs/select.c).

@@ -32,7 +32,7 @@ class ReadyQueue:
         self._ranked.pop(thread, None)
 
     def highest(self, but: Thread) -> int | None:
-        """Return the highest rank of those that wait, but for one thread; None: nobody does."""
+        """Return the highest rank of the waiting threads but one; None: no thread waits."""
         if not self._ranked:
             return 0 if len(self._ordinary) > (but in self._ordinary) else None
         rank = max((self._rank(thread) for thread in self._ranked if thread is not but), default=None)

@@ -62,9 +62,9 @@ class SemaphoreSet(IpcObject):
     operated: int = 0
     """When semop succeeded last, in seconds since 1970."""
     sleepers: list[Sleeper] = field(default_factory=list)
-    """Those who wait, the first in front."""
+    """The threads that wait, the first in front."""
     undo: dict[Process, dict[int, int]] = field(default_factory=dict)
-    """By process and index, what is added when the process ends."""
+    """What is added when a process ends, by process and index."""
 
 
 class SemaphoreSets:

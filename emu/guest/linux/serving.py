@@ -95,7 +95,7 @@ class Serving:
             observer.system_call_done(thread, thread.call_name, result)
 
     def resume(self, thread: Thread) -> bool:
-        """Go on with a system call that blocks; True when it is over and the thread can go on."""
+        """Continue a system call that blocks; True if it is over and the thread can continue."""
         call = thread.call
         assert call is not None
         result = _or_error(self._advance, thread, call)

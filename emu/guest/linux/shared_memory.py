@@ -38,7 +38,7 @@ class Segment(IpcObject):
 
     @property
     def name(self) -> str:
-        """As /proc/PID/maps has it."""
+        """The name in /proc/PID/maps."""
         return f"/SYSV{self.key & 0xFFFF_FFFF:08x} (deleted)"
 
 

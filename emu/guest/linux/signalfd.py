@@ -49,7 +49,7 @@ class SignalFile(AnonymousOpen):
         return POLLIN if self._waiting() else 0
 
     def wakeups(self, events: int) -> int:
-        """Return how often those who wait were woken: once for each signal."""
+        """Return how often waiting threads were woken: once for each signal."""
         waiting = self._waiting()
         self.arrivals += max(0, waiting - self._before)
         self._before = waiting

@@ -87,7 +87,7 @@ class Socket(OpenFile):
         self.type = int(kind)
         """SOCK_* that was asked for."""
         self.credentials = credentials
-        """Of the process that made it, connected it or listens with it."""
+        """The credentials of the process that made it, connected it or listens with it."""
         self.peer_credentials: Credentials | None = None
         self.name = b""
         """Its address without the family: a path, or b"\\0" and an abstract name; b"" for none."""
@@ -106,7 +106,7 @@ class Socket(OpenFile):
         self.dead = False
         self.send_buffer = _SEND_BUFFER
         self.under_way = 0
-        """Bytes of memory of what this socket has sent and nobody has received."""
+        """Bytes of memory of what this socket has sent and no socket has received."""
         self._wants_room = False
         """Whether a write found no room since its owner was told of some."""
         self._told = Notices()
@@ -125,7 +125,7 @@ class Socket(OpenFile):
         return self.backlog is not None
 
     def wake(self) -> None:
-        """Wake those who wait for the socket."""
+        """Wake the threads that wait for the socket."""
         self.arrivals += 1
         self.departures += 1
 
@@ -319,7 +319,7 @@ class Socket(OpenFile):
     # -- receiving
 
     def receive(self, size: int, *, peek: bool = False) -> Received | None:
-        """Return what there is, up to `size` bytes; None: nothing yet.
+        """Return what has arrived, up to `size` bytes; None: nothing yet.
 
         Empty data means that the other end will send no more.  Raises `LinuxError`.
         """

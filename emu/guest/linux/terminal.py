@@ -74,7 +74,7 @@ class Terminal:
         """How often something came onto the screen."""
 
     def wake(self) -> None:
-        """Wake those who wait at either end."""
+        """Wake the threads that wait at either end."""
         self.arrivals += 1
         self.departures += 1
 
@@ -89,7 +89,7 @@ class Terminal:
             self.signal_group(self.foreground, number)
 
     def hang_up(self) -> None:
-        """Tell the session that the terminal is gone."""
+        """Report the session that the terminal is gone."""
         self.has_master = False
         self._table.remove(self)
         if self.session is not None:

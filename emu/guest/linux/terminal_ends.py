@@ -57,7 +57,7 @@ class _End(OpenFile):
         return current
 
     def wakeups(self, events: int) -> int:
-        """Return how often those who wait were woken."""
+        """Return how often waiting threads were woken."""
         return self.terminal.arrivals
 
     def control(self, memory: UserMemory, request: int, argument: int) -> int:

@@ -121,7 +121,7 @@ answer("ioprio_set", "ioprio_get", "personality", "membarrier")
 
 @call("getcpu")
 def getcpu(c: Caller, cpu: Address, node: Address) -> int:
-    """Tell which CPU this is."""
+    """Report which CPU this is."""
     for address in (cpu, node):
         if address:
             c.write(address, bytes(4))

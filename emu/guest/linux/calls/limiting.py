@@ -72,7 +72,7 @@ def _check(resource: int) -> None:
 
 @call("prlimit64")
 def prlimit64(c: Caller, pid: Int, resource: Unsigned, new: Address, old: Address) -> int:
-    """Tell a limit, or set it."""
+    """Report a limit, or set it."""
     _check(resource)
     process = process_of(c, pid)
     if process is not c.process and not c.process.credentials.can(Capability.SYS_RESOURCE):
@@ -89,7 +89,7 @@ def prlimit64(c: Caller, pid: Int, resource: Unsigned, new: Address, old: Addres
 
 @call("getrlimit", "ugetrlimit")
 def getrlimit(c: Caller, resource: Unsigned, old: Address) -> int:
-    """Tell a limit."""
+    """Report a limit."""
     _check(resource)
     c.write_words(old, *(min(value, (1 << 8 * c.word) - 1) for value in c.process.limits[resource]))
     return 0
@@ -122,7 +122,7 @@ def usage_of(c: Caller, process: Process) -> bytes:
 
 @call("getrusage")
 def getrusage(c: Caller, who: Int, to: Address) -> int:
-    """Tell what was used."""
+    """Report what was used."""
     process = c.process
     process.count_pages()
     if who == _CHILDREN:

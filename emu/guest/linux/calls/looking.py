@@ -47,31 +47,31 @@ def inode_at(c: Caller, directory: int, path: str, flags: int) -> Inode:
 
 @call("newfstatat")
 def newfstatat(c: Caller, directory: Int, path: Path, buffer: Address, flags: Unsigned) -> int:
-    """Tell about a file."""
+    """Describe a file."""
     return _stat(c, inode_at(c, directory, path, flags), buffer)
 
 
 @call("stat")
 def stat_(c: Caller, path: Path, buffer: Address) -> int:
-    """Tell about a file."""
+    """Describe a file."""
     return _stat(c, c.inode(AT_FDCWD, path), buffer)
 
 
 @call("lstat")
 def lstat(c: Caller, path: Path, buffer: Address) -> int:
-    """Tell about a file, or a symbolic link."""
+    """Describe a file, or a symbolic link."""
     return _stat(c, c.inode(AT_FDCWD, path, follow=False), buffer)
 
 
 @call("fstat")
 def fstat(c: Caller, fd: Int, buffer: Address) -> int:
-    """Tell about an open file."""
+    """Describe an open file."""
     return _stat(c, c.file(fd).inode, buffer)
 
 
 @call("statx")
 def statx(c: Caller, directory: Int, path: Path, flags: Unsigned, mask: Unsigned, buffer: Address) -> int:
-    """Tell about a file."""
+    """Describe a file."""
     del mask
     inode = c.kernel.numbered(inode_at(c, directory, path, flags))
     access, access_ns, change, change_ns, status, status_ns = times(inode)
@@ -178,7 +178,7 @@ def getdents64(c: Caller, fd: Int, buffer: Address, size: Unsigned) -> int:
 
 @call("getcwd")
 def getcwd(c: Caller, buffer: Address, size: Size) -> int:
-    """Tell the working directory."""
+    """Report the working directory."""
     around = c.process.surroundings
     text = path_of(around.root, around.directory).encode("utf-8", "surrogateescape") + b"\0"
     if len(text) > size:
@@ -200,13 +200,13 @@ def _statfs(c: Caller, inode: Inode, buffer: int) -> int:
 
 @call("statfs")
 def statfs(c: Caller, path: Path, buffer: Address) -> int:
-    """Tell about the file system: it is one in memory."""
+    """Describe the file system: it is one in memory."""
     return _statfs(c, c.inode(AT_FDCWD, path), buffer)
 
 
 @call("fstatfs")
 def fstatfs(c: Caller, fd: Int, buffer: Address) -> int:
-    """Tell about the file system."""
+    """Describe the file system."""
     return _statfs(c, c.file(fd).inode, buffer)
 
 

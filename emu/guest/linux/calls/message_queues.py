@@ -106,7 +106,7 @@ def msgrcv(c: Caller, number: Int, buffer: Address, size: Size, kind: Long, flag
 
 @call("msgctl")
 def msgctl(c: Caller, number: Int, command: Int, buffer: Address) -> int:
-    """Tell about a queue, change its owner, or remove it."""
+    """Describe a queue, change its owner, or remove it."""
     if number < 0:
         raise LinuxError(EINVAL)
     command &= ~IPC_64

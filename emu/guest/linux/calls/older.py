@@ -255,7 +255,7 @@ def kcmp(c: Caller, first: Int, second: Int, kind: Int, one: Size, other: Size) 
 
 @call("get_thread_area")
 def get_thread_area(c: Caller, descriptor: Address) -> int:
-    """Tell the segment of the thread that `set_thread_area` has set."""
+    """Report the segment of the thread that `set_thread_area` has set."""
     if c.word == 8:
         raise LinuxError(EINVAL)
     number = c.number(descriptor, 4)

@@ -118,7 +118,7 @@ def _new_file(c: Caller, mode: int, directory: Directory | None) -> RegularFile:
 
 
 def _watched(c: Caller, file: OpenFile) -> None:
-    """Tell those who watch a file that it is open, and in the end that it is closed."""
+    """Report the watchers of a file that it is open, and in the end that it is closed."""
     watches, inode = c.kernel.watches, file.inode
     if file.flags & O_TRUNC and file.can_write:
         watches.tell(inode, IN_MODIFY)

@@ -57,9 +57,9 @@ def _set(c: Caller, file: OpenFile, kind: int, number: int) -> None:
 
 
 def set_async(c: Caller, fd: int, *, on: bool, told: bool = True) -> int:
-    """Tell the owner of a file of its events from now on, or no longer (O_ASYNC).
+    """Report the owner of a file of its events from now on, or no longer (O_ASYNC).
 
-    Raises `LinuxError` ENOTTY where the file tells nobody, if that is `told`.
+    Raises `LinuxError` ENOTTY where the file has no owner to tell, if that is `told`.
     """
     file = c.file(fd)
     if on == bool(file.flags & O_ASYNC):

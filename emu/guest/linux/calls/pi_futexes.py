@@ -109,7 +109,7 @@ def set_robust_list(c: Caller, head: Address, size: Size) -> int:
 
 @call("get_robust_list")
 def get_robust_list(c: Caller, pid: Int, head: Address, size: Address) -> int:
-    """Tell where a thread keeps its locks."""
+    """Report where a thread keeps its locks."""
     thread = c.kernel.threads.get(pid) if pid else c.thread
     if thread is None:
         raise LinuxError(ESRCH)

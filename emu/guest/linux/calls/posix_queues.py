@@ -231,7 +231,7 @@ def mq_notify(c: Caller, fd: Int, event: Address) -> int:
 
 @call("mq_getsetattr")
 def mq_getsetattr(c: Caller, fd: Int, new: Address, old: Address) -> int:
-    """Tell about a queue, and set whether it makes its users wait."""
+    """Describe a queue, and set whether it makes its users wait."""
     flags = c.longs(new, 1)[0] if new else None
     if flags is not None and flags & ~O_NONBLOCK:
         raise LinuxError(EINVAL)

@@ -99,7 +99,7 @@ def _get_no_new_privileges(c: Caller, asked: _Asked) -> int:
 
 
 def _ambient(_c: Caller, asked: _Asked) -> int:
-    """Tell of the ambient capabilities.  There are none: one that is raised would be refused."""
+    """Report that there are no ambient capabilities, and refuse to raise one."""
     wanted, capability, *rest = asked
     known = 1 if wanted == _CLEAR_ALL else ALL.bit_length()
     if any(rest) or capability >= known or wanted not in {_IS_SET, _RAISE, _LOWER, _CLEAR_ALL}:

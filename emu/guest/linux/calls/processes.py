@@ -290,7 +290,7 @@ def _wait(c: Caller, kind: int, number: int, options: int) -> Generator[Wait, bo
             return found
         if options & _WNOHANG:
             return None
-        # A child may change its group, and nobody is told.
+        # A child may change its group, and the waiting parent is not told.
         key = None if kind == _P_PGID else c.process
         yield Wait(lambda: look() is not None or not _candidates(c, kind, number), key=key)
 

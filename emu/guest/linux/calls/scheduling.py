@@ -67,7 +67,7 @@ def _may_be_nice(c: Caller, thread: Thread, nice: int) -> bool:
 
 @call("getpriority")
 def getpriority(c: Caller, which: Int, who: Int) -> int:
-    """Tell the highest priority of some threads, as 20 less their nice value."""
+    """Report the highest priority of some threads, as 20 less their nice value."""
     return max(20 - thread.scheduling.nice for thread in _threads(c, which, who))
 
 
@@ -170,7 +170,7 @@ def sched_setparam(c: Caller, pid: Int, parameters: Address) -> int:
 
 @call("sched_getscheduler")
 def sched_getscheduler(c: Caller, pid: Int) -> int:
-    """Tell a thread's policy."""
+    """Report a thread's policy."""
     if pid < 0:
         raise LinuxError(EINVAL)
     known = _thread(c, pid).scheduling
@@ -179,7 +179,7 @@ def sched_getscheduler(c: Caller, pid: Int) -> int:
 
 @call("sched_getparam")
 def sched_getparam(c: Caller, pid: Int, parameters: Address) -> int:
-    """Tell a thread's priority."""
+    """Report a thread's priority."""
     if pid < 0 or not parameters:
         raise LinuxError(EINVAL)
     c.write(parameters, struct.pack("<i", _thread(c, pid).scheduling.priority))
@@ -212,7 +212,7 @@ def sched_setattr(c: Caller, pid: Int, attributes: Address, flags: Unsigned) -> 
 
 @call("sched_getattr")
 def sched_getattr(c: Caller, pid: Int, to: Address, size: Unsigned, flags: Unsigned) -> int:
-    """Tell how a thread is scheduled."""
+    """Report how a thread is scheduled."""
     if flags or pid < 0 or not _ATTR.size <= size <= 4096:
         raise LinuxError(EINVAL)
     known = _thread(c, pid).scheduling
@@ -228,14 +228,14 @@ def sched_getattr(c: Caller, pid: Int, to: Address, size: Unsigned, flags: Unsig
 
 @call("sched_get_priority_max")
 def sched_get_priority_max(c: Caller, policy: Int) -> int:
-    """Tell the highest priority of a policy."""
+    """Report the highest priority of a policy."""
     del c
     return _bound(policy, _HIGHEST)
 
 
 @call("sched_get_priority_min")
 def sched_get_priority_min(c: Caller, policy: Int) -> int:
-    """Tell the lowest priority of a policy."""
+    """Report the lowest priority of a policy."""
     del c
     return _bound(policy, _LOWEST)
 
@@ -250,7 +250,7 @@ def _bound(policy: int, of_real_time: int) -> int:
 
 @call("sched_rr_get_interval")
 def sched_rr_get_interval(c: Caller, pid: Int, to: Address) -> int:
-    """Tell how long a turn is."""
+    """Report how long a turn is."""
     if pid < 0:
         raise LinuxError(EINVAL)
     time = c.kernel.schedule.turn_time(_thread(c, pid))
@@ -282,7 +282,7 @@ def sched_setaffinity(c: Caller, pid: Int, size: Unsigned, mask: Address) -> int
 
 @call("sched_getaffinity")
 def sched_getaffinity(c: Caller, pid: Int, size: Unsigned, mask: Address) -> int:
-    """Tell which CPUs there are: one."""
+    """Report which CPUs there are: one."""
     if size < c.word or size % c.word:
         raise LinuxError(EINVAL)
     _thread(c, pid)

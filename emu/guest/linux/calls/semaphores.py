@@ -89,7 +89,7 @@ def semtimedop(c: Caller, number: Int, operations: Address, count: Unsigned, tim
 
 @call("semctl")
 def semctl(c: Caller, number: Int, index: Int, command: Int, argument: Address) -> int:
-    """Tell about a set, set its values, change its owner, or remove it."""
+    """Describe a set, set its values, change its owner, or remove it."""
     if number < 0:
         raise LinuxError(EINVAL)
     command &= ~IPC_64

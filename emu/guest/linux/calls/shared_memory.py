@@ -83,7 +83,7 @@ def shmdt(c: Caller, address: Address) -> int:
 
 @call("shmctl")
 def shmctl(c: Caller, number: Int, command: Int, buffer: Address) -> int:
-    """Tell about a segment, change its owner, or remove it."""
+    """Describe a segment, change its owner, or remove it."""
     if number < 0:
         raise LinuxError(EINVAL)
     segments, credentials = c.kernel.segments, c.process.credentials

@@ -61,7 +61,7 @@ def rt_sigprocmask(c: Caller, how: Int, new: Address, old: Address, size: Size) 
 
 @call("rt_sigpending")
 def rt_sigpending(c: Caller, to: Address, size: Size) -> int:
-    """Tell which signals wait."""
+    """Report which signals wait."""
     bits = 0
     for queue in (c.thread.pending, c.process.pending):
         for info in queue:

@@ -60,7 +60,7 @@ def _timeout(c: Caller, option: int) -> tuple[str, struct.Struct] | None:
 
 @call("getsockopt")
 def getsockopt(c: Caller, fd: Int, level: Int, option: Int, to: Address, size_at: Address) -> int:
-    """Tell an option of a socket."""
+    """Report an option of a socket."""
     one = socket_of(c, fd)
     size = c.number(size_at, 4, signed=True)
     if size < 0:

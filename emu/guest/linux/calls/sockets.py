@@ -225,7 +225,7 @@ def _bind_path(c: Caller, one: Socket, name: bytes) -> None:
 
 @call("getsockname")
 def getsockname(c: Caller, fd: Int, to: Address, size_at: Address) -> int:
-    """Tell a socket's name."""
+    """Report a socket's name."""
     one = socket_of(c, fd)
     write_address(c, packed_address(one, one.name), to, size_at)
     return 0
@@ -233,7 +233,7 @@ def getsockname(c: Caller, fd: Int, to: Address, size_at: Address) -> int:
 
 @call("getpeername")
 def getpeername(c: Caller, fd: Int, to: Address, size_at: Address) -> int:
-    """Tell the name of the other end."""
+    """Report the name of the other end."""
     one = socket_of(c, fd)
     if one.peer is None or not one.connected:
         raise LinuxError(ENOTCONN)

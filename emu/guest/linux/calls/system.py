@@ -19,7 +19,7 @@ _LARGEST: Final = 1 << 20
 
 @call("uname")
 def uname(c: Caller, to: Address) -> int:
-    """Tell what system this is."""
+    """Report what system this is."""
     fields = ("Linux", NODE, RELEASE, "#1 SMP Trapline", c.kernel.abi.machine, "(none)")
     c.write(to, b"".join(field.encode().ljust(_FIELD, b"\0") for field in fields))
     return 0
@@ -36,7 +36,7 @@ def getrandom(c: Caller, to: Address, size: Size, flags: Unsigned) -> int:
 
 @call("sysinfo")
 def sysinfo(c: Caller, to: Address) -> int:
-    """Tell about memory and load."""
+    """Describe memory and load."""
     total = len(c.kernel.engine.memory.ram)
     free = total - c.kernel.frames.used * PAGE
     fields = (c.now() // 1_000_000_000, 0, 0, 0, total, free, 0, 0, 0, 0)

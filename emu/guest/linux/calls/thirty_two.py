@@ -107,7 +107,7 @@ def waitpid(c: Caller, pid: Int, status: Address, options: Unsigned) -> Blocking
 
 @call("statfs64")
 def statfs64(c: Caller, path: Path, size: Size, buffer: Address) -> int:
-    """Tell about the file system."""
+    """Describe the file system."""
     if size != _STATFS64.size:
         raise LinuxError(EINVAL)
     c.write(buffer, _STATFS64.pack(*statfs_fields(c.inode(AT_FDCWD, path))))
@@ -116,7 +116,7 @@ def statfs64(c: Caller, path: Path, size: Size, buffer: Address) -> int:
 
 @call("fstatfs64")
 def fstatfs64(c: Caller, fd: Int, size: Size, buffer: Address) -> int:
-    """Tell about the file system."""
+    """Describe the file system."""
     if size != _STATFS64.size:
         raise LinuxError(EINVAL)
     c.write(buffer, _STATFS64.pack(*statfs_fields(c.file(fd).inode)))

@@ -64,7 +64,7 @@ def _write_itimer(c: Caller, countdown: Countdown, to: int) -> None:
 
 @call("getitimer")
 def getitimer(c: Caller, which: Int, to: Address) -> int:
-    """Tell how much of a timer is left."""
+    """Report how much of a timer is left."""
     _write_itimer(c, _itimer(c, which), to)
     return 0
 
@@ -185,14 +185,14 @@ def timer_settime(c: Caller, number: Int, flags: Int, new: Address, old: Address
 
 @call("timer_gettime")
 def timer_gettime(c: Caller, number: Int, to: Address) -> int:
-    """Tell how much of a timer is left."""
+    """Report how much of a timer is left."""
     _write_itimerspec(c, _timer(c, number).countdown, to)
     return 0
 
 
 @call("timer_getoverrun")
 def timer_getoverrun(c: Caller, number: Int) -> int:
-    """Tell how often a timer has expired since its last signal was sent and not taken."""
+    """Report how often a timer has expired since its last signal was sent and not taken."""
     return _timer(c, number).overrun
 
 
@@ -239,6 +239,6 @@ def timerfd_settime(c: Caller, fd: Int, flags: Int, new: Address, old: Address) 
 
 @call("timerfd_gettime")
 def timerfd_gettime(c: Caller, fd: Int, to: Address) -> int:
-    """Tell how much of a timer that is a file is left."""
+    """Report how much of a timer that is a file is left."""
     _write_itimerspec(c, _timer_file(c, fd).countdown, to)
     return 0

@@ -36,14 +36,14 @@ def _timespec(c: Caller, time: int) -> bytes:
 
 @call("clock_gettime")
 def clock_gettime(c: Caller, clock: Int, to: Address) -> int:
-    """Tell a time."""
+    """Report a time."""
     c.write(to, _timespec(c, _clock(c, clock)))
     return 0
 
 
 @call("clock_getres")
 def clock_getres(c: Caller, clock: Int, to: Address) -> int:
-    """Tell how fine a clock is: an instruction."""
+    """Report how fine a clock is: an instruction."""
     _clock(c, clock)
     if to:
         c.write(to, _timespec(c, max(1, _SECOND // c.kernel.clock.rate)))
@@ -52,7 +52,7 @@ def clock_getres(c: Caller, clock: Int, to: Address) -> int:
 
 @call("gettimeofday")
 def gettimeofday(c: Caller, to: Address, zone: Address) -> int:
-    """Tell the time of day."""
+    """Report the time of day."""
     if to:
         seconds, nanoseconds = divmod(c.kernel.wall(), _SECOND)
         c.write_words(to, seconds, nanoseconds // 1000)
@@ -63,7 +63,7 @@ def gettimeofday(c: Caller, to: Address, zone: Address) -> int:
 
 @call("time")
 def time(c: Caller, to: Address) -> int:
-    """Tell the time of day in seconds."""
+    """Report the time of day in seconds."""
     seconds = c.kernel.wall() // _SECOND
     if to:
         c.write_words(to, seconds)
@@ -72,7 +72,7 @@ def time(c: Caller, to: Address) -> int:
 
 @call("times")
 def times(c: Caller, to: Address) -> int:
-    """Tell what time was used."""
+    """Report what time was used."""
     ticks, children = (ran * _CLOCK_TICKS // c.kernel.clock.rate for ran in (c.process.ran, c.process.children_ran))
     if to:
         c.write_words(to, ticks, 0, children, 0)

@@ -166,19 +166,19 @@ def setfsgid(c: Caller, number: Unsigned) -> int:
 
 @call("getresuid")
 def getresuid(c: Caller, real: Address, effective: Address, saved: Address) -> int:
-    """Tell the three users."""
+    """Report the three users."""
     return _tell_three(c, c.process.credentials.user, (real, effective, saved))
 
 
 @call("getresgid")
 def getresgid(c: Caller, real: Address, effective: Address, saved: Address) -> int:
-    """Tell the three groups."""
+    """Report the three groups."""
     return _tell_three(c, c.process.credentials.group, (real, effective, saved))
 
 
 @call("getgroups")
 def getgroups(c: Caller, size: Int, to: Address) -> int:
-    """Tell the supplementary groups."""
+    """Report the supplementary groups."""
     groups = c.process.credentials.groups
     if size < 0 or 0 < size < len(groups):
         raise LinuxError(EINVAL)
@@ -213,7 +213,7 @@ def _process(c: Caller, header: int) -> Process:
 
 @call("capget")
 def capget(c: Caller, header: Address, data: Address) -> int:
-    """Tell the capabilities."""
+    """Report the capabilities."""
     words = _version(c, header)
     if words is None:
         if data:
