@@ -20,8 +20,9 @@ from emu.compressed import decompressed
 from emu.elf_file import ElfError, ElfFile, ElfKind
 from emu.elf_symbols import Symbol, SymbolTable
 from emu.isa import Isa
+from emu.source_lines import SourceLines
 from emu.spelling import nearest
-from emu.stripped import file_symbols
+from emu.stripped import debug_companion, file_symbols
 from emu.unwinding.entries import FrameEntries, FrameSection
 from emu.unwinding.rows import FrameTable
 
@@ -194,6 +195,12 @@ class Image:
     def frames(self) -> FrameTable:
         """The same as rules, by instruction."""
         return FrameTable(self.frame_entries, self.isa.word)
+
+    @cached_property
+    def source_lines(self) -> SourceLines:
+        """The source lines of the code, by the file's DWARF or that of its debug file."""
+        companion = None if self._file.section_of_type("SHT_SYMTAB") else debug_companion(self._file)
+        return SourceLines((companion or self._file).elf)
 
     @cached_property
     def linkage_tables(self) -> tuple[FileSection, ...]:

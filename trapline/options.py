@@ -3,8 +3,8 @@
 -x, `#pragma D option` and setopt() all go through this table.
 
 Shared by the compiler (pragmas, compile-time options) and the consumer, so it imports neither.
-Source: FreeBSD libdtrace dt_options.c.  `timeout`, `hosttimeout` and `machinecode` are Trapline's
-own.
+Source: FreeBSD libdtrace dt_options.c.  `timeout`, `hosttimeout`, `machinecode`, `demangle` and
+`lines` are Trapline's own.
 """
 
 from __future__ import annotations
@@ -247,6 +247,8 @@ def _rows() -> list[Option]:
         Option("evaltime", compile_time, _words("exec", "preinit", "postinit", "main")),
         Option("incdir", compile_time, parse_text, in_program=False, repeats=True),
         Option("machinecode", compile_time, parse_flag, in_program=False),
+        Option("demangle", compile_time, parse_flag, in_program=False),
+        Option("lines", compile_time, parse_flag, in_program=False),
         Option("iregs", compile_time, _parse_count(1)),
         Option("kdefs", compile_time, parse_flag, clears="knodefs"),
         Option("late", compile_time, _words("dynamic", "static")),

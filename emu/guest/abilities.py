@@ -51,5 +51,8 @@ class Abilities:
     """Enters the debugger: breakpoint()."""
     chill: Callable[[int], None] | None = None
     """Lets nanoseconds pass: chill()."""
+    source_line: Callable[[int, int | None], str | None] | None = None
+    """Returns where an address of a process (None: the current one) is in the source, as
+    file:line; None: that is not known."""
     machine_code: Callable[[], GuestCode] | None = None
     """Returns the functions by which machine code reads the guest itself."""

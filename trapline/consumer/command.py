@@ -13,6 +13,7 @@ from emu.guest.base import GuestError
 from trapline.consumer.client import Client
 from trapline.consumer.compiling import Compiler
 from trapline.consumer.consume import Handlers
+from trapline.consumer.demangling import DemanglingError, demangler
 from trapline.consumer.describe import Describer
 from trapline.consumer.elements import aggregations
 from trapline.consumer.environment import CommandEnvironment, MachineError
@@ -222,6 +223,13 @@ class _Command:
                 options.set(setting.name, setting.value)
             except OptionError as error:
                 self._fail(f"failed to set {setting.flag}: {error}")
+        symbols = self._session.symbols
+        symbols.lines = options.is_set("lines")
+        if options.is_set("demangle"):
+            try:
+                symbols.spell = demangler()
+            except DemanglingError as error:
+                self._fail(str(error))
         if self._request.export is not None:
             title = " ".join(self._request.machine.commands) or "dtrace"
             isa = self._machine.guest.isa.name

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from trapline.consumer.text import c_string, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from emu.guest.base import Guest, Location
     from trapline.framework.device import RecordDescription
@@ -41,16 +41,20 @@ class Symbols:
 
     def __init__(self, guest: Guest) -> None:
         self._guest = guest
+        self.spell: Callable[[str], str] = str
+        """Returns a symbol's name as it is shown (-x demangle)."""
+        self.lines = False
+        """Whether the frames of programs name their source lines (-x lines)."""
         self.x87 = guest.isa.x87
         """Whether a long double is the x87's."""
 
     def kernel(self, pc: int) -> str:
         """Name a kernel address: module`symbol+0x12, module`0xaddress or 0xaddress."""
-        return _name(pc, self._guest.locate(pc))
+        return self._name(pc, self._guest.locate(pc))
 
     def kernel_symbol(self, pc: int) -> str:
         """Name the symbol that contains a kernel address."""
-        return _name(pc, self._guest.locate(pc), offset=False)
+        return self._name(pc, self._guest.locate(pc), offset=False)
 
     def function(self, pc: int) -> str | None:
         """Name the kernel function or object that begins at an address, None if none does."""
@@ -71,11 +75,11 @@ class Symbols:
 
     def user(self, pid: int, pc: int) -> str:
         """Name an address of a process with its offset."""
-        return _name(pc, self._guest.locate_user(pc, pid))
+        return self._name(pc, self._guest.locate_user(pc, pid))
 
     def user_symbol(self, pid: int, pc: int) -> str:
         """Name the symbol that contains an address of a process."""
-        return _name(pc, self._guest.locate_user(pc, pid), offset=False)
+        return self._name(pc, self._guest.locate_user(pc, pid), offset=False)
 
     def user_module(self, pid: int, pc: int) -> str:
         """Name the object that contains an address of a process."""
@@ -102,15 +106,33 @@ class Symbols:
         pid = int.from_bytes(data[offset : offset + _WORD], "little") & 0xFFFFFFFF
         base = offset + (depth + 1) * _WORD
         helper = _strings(data[base : base + strings])
-        frames = []
+        frames: list[Frame] = []
         for pc in _words(data, offset + _WORD, depth):
             text = next(helper, "")
             location = self._guest.locate_user(pc, pid)
             # A helper names addresses outside all objects: code that a virtual machine has generated.
             named = location is None and text and not text.startswith("@")
             note = text[1:] if text.startswith("@") else ""
-            frames.append(Frame(pc, text if named else _name(pc, location), note))
+            name = self._name(pc, location) + self._line(pc, pid, innermost=not frames)
+            frames.append(Frame(pc, text if named else name, note))
         return tuple(frames)
+
+    def _name(self, pc: int, location: Location | None, *, offset: bool = True) -> str:
+        if location is None:
+            return f"{pc:#x}"
+        module = basename(location.module)
+        if not location.symbol:
+            return f"{module}`{pc:#x}"
+        return f"{module}`{self.spell(location.symbol)}" + (
+            f"+{location.offset:#x}" if offset and location.offset else ""
+        )
+
+    def _line(self, pc: int, pid: int, *, innermost: bool) -> str:
+        """Return where a frame's code is in the source, as it is shown behind its name."""
+        find = self._guest.abilities.source_line if self.lines else None
+        # A return address may be the first one of the next line.
+        found = find(pc if innermost else pc - 1, pid) if find is not None else None
+        return f" ({found})" if found else ""
 
     def frames(self, record: RecordDescription, data: bytes, offset: int, *, user: bool) -> tuple[Frame, ...]:
         """Read the frames of a stack record that starts at `offset`."""
@@ -134,15 +156,6 @@ def address_pair(data: bytes, offset: int) -> tuple[int, int]:
     """Read the pid and the address of a usym(), umod() or uaddr() record."""
     pid, pc = _PAIR.unpack_from(data, offset)
     return pid & 0xFFFFFFFF, pc
-
-
-def _name(pc: int, location: Location | None, *, offset: bool = True) -> str:
-    if location is None:
-        return f"{pc:#x}"
-    module = basename(location.module)
-    if not location.symbol:
-        return f"{module}`{pc:#x}"
-    return f"{module}`{location.symbol}" + (f"+{location.offset:#x}" if offset and location.offset else "")
 
 
 def _words(data: bytes, offset: int, count: int) -> Iterator[int]:

@@ -120,17 +120,25 @@ class Objects(LinuxObserver):
 
     def locate(self, address: int, pid: int | None) -> Location | None:
         """Name an address of a process, None for the current one; None if no object holds it."""
+        found = self._holder(address, pid)
+        return found.locate(address) if found is not None else None
+
+    def source_line(self, address: int, pid: int | None) -> str | None:
+        """Return where an address of a process is in the source: file:line, None if not known."""
+        found = self._holder(address, pid)
+        if found is None:
+            return None
+        line = found.image.source_lines.at(address - found.bias)
+        return str(line) if line is not None else None
+
+    def _holder(self, address: int, pid: int | None) -> LoadedObject | None:
+        """Return the object that holds an address of a process, also of one that has ended."""
         process = self._kernel.current.process if pid is None and self._kernel.current else None
         if pid is not None:
             process = self._kernel.processes.get(pid)
-        found: LoadedObject | None
         if process is not None and process.alive:
-            found = self.at(process, address)
-        else:
-            found = next((one for one in self._last.get(pid or 0, ()) if one.holds(address)), None)
-        if found is None:
-            return None
-        return found.locate(address)
+            return self.at(process, address)
+        return next((one for one in self._last.get(pid or 0, ()) if one.holds(address)), None)
 
     def chosen(self, process: processes.Process, loaded: LoadedObject, symbol: Symbol) -> Symbol | None:
         """Return what the resolver of an indirect function has chosen, under its name.
