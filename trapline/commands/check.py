@@ -36,7 +36,7 @@ from trapline.lab.check.rules import RulesError
 from trapline.lab.check.states import POOL
 from trapline.lab.check.subject import PROVIDERS, Subject, SubjectError
 from trapline.lab.check.work import EncodingsSpec, Spec
-from trapline.lab.museum.gallery import MuseumError, show
+from trapline.lab.museum.gallery import MuseumError, find, show
 from trapline.own_files import TargetError, is_guest_program
 from trapline.targets import find_files, find_in, isas_of
 
@@ -263,12 +263,14 @@ class _Bar:
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Check a sample of about N encodings.")
 @syntax_option
 @click.option("--museum", metavar="NAME", help="Show a bug of a real probe implementation; 'list' prints the names.")
+@click.option("--html", metavar="FILE", help="With --museum: write a page that plays the exhibit, wrong beside right.")
 def check_command(
     jobs: int,
     dask: str | None,
     reports: tuple[str, ...],
     kept: str | None,
     museum: str | None,
+    html: str | None,
     **options: Any,
 ) -> None:
     """Check that PROGRAM is the same program when it is probed, or show exactly where it is not.
@@ -286,6 +288,9 @@ def check_command(
     interrupted; the same command goes on where it stopped.
     """
     try:
+        if html is not None:
+            _play(museum, html, Syntax(options["syntax"]))
+            return
         if museum is not None:
             sys.exit(show(museum, click.echo, Syntax(options["syntax"])))
         for file in reports:
@@ -298,6 +303,24 @@ def check_command(
         raise _Failure(str(error)) from None
     print_lines(report.text.lines(tally))
     sys.exit(2 if tally.empty else 0 if tally.same else 1)
+
+
+def _play(museum: str | None, file: str, syntax: Syntax) -> None:
+    """Write an exhibit's page.  Raises `MuseumError`, and OSError."""
+    if museum is None:
+        raise click.UsageError("--html plays an exhibit: name it with --museum")
+    # Only the user of a page waits for these modules.
+    from trapline.lab.museum.playing import play  # noqa: PLC0415
+    from trapline.player.page import Played, page  # noqa: PLC0415
+
+    exhibit = find(museum)
+    old, right = play(exhibit, syntax)
+    played = (
+        Played("old rule", old, f"{exhibit.system}: {' '.join(old.notes)}", good=False),
+        Played("right rule", right, " ".join(right.notes), good=True),
+    )
+    Path(file).write_text(page(played, f"{exhibit.name}: {exhibit.title}"), "utf-8")
+    click.echo(f"{file}: written")
 
 
 def wanted_by(words: Sequence[str]) -> Wanted:

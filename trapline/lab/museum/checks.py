@@ -6,17 +6,20 @@ FBT's probes for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from emu.bad_address import BadAddressError
 from emu.elf_symbols import Binding, Symbol, SymbolType
+from emu.engine.engine import Engine
 from emu.engine.state import HANDLED
 from emu.frame import Frame
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
+from emu.trap import TrapHandler
 from providers import fbt
 from trapline.lab.check.compare import Outcome, SiteChecker
 from trapline.lab.check.cpu import Ending, Stretch, TrialCpu
@@ -35,6 +38,8 @@ _LONGEST: Final = 16
 _RETURN: Final = 0x0000_2A00_0000_7000
 _STACK: Final = 0x0000_2A00_0000_2800
 _NAME: Final = "exhibit"
+# Instructions after which a single displaced instruction is not followed any more.
+_PLAYED: Final = 12
 
 
 def _module(code: bytes, address: int) -> Module:
@@ -46,6 +51,10 @@ def _prober(exhibit: Exhibit, cpu: TrialCpu, rules: Rules) -> Prober:
     if exhibit.provider == "fbt":
         return FbtProber(cpu, _module(exhibit.code, ADDRESS), rules)
     return (PidProber if exhibit.provider == "pid" else UprobeProber)(cpu, _NEAR, rules)
+
+
+# Called with the engine and the handlers of a run that is about to begin.
+Watch = Callable[[Engine, TrapHandler], object]
 
 
 def _site(exhibit: Exhibit, offset: int) -> CheckSite:
@@ -77,6 +86,33 @@ class InStates:
             f"state: {state or 'zero in every register'}; flags {first.state.flags:#x}",
             *map(str, first.differences),
         ))  # fmt: skip
+
+    def play(self, exhibit: Exhibit, rules: Rules, watch: Watch) -> str:
+        """Run the instruction displaced, in the state that shows the difference; return the end."""
+        code = Stretch(ADDRESS, exhibit.code)
+        plain, patched = (TrialCpu(exhibit.isa, [code], stepping=stepping) for stepping in (True, False))
+        old = SiteChecker(plain, patched, _prober(exhibit, patched, exhibit.old), self.states)
+        shown = old.check(_site(exhibit, self.offset)).divergences
+        cpu = TrialCpu(exhibit.isa, [code], stepping=False)
+        treated = _prober(exhibit, cpu, rules).look(_site(exhibit, self.offset))
+        state = shown[0].state if shown else State("zeros", {})
+
+        def run() -> str:
+            cpu.clean()
+            cpu.load(state)
+            cpu.engine.pc = ADDRESS + self.offset
+            watch(cpu.engine, cpu.kernel.traps)
+            fault = cpu.kernel.trapping.advance(
+                cpu.thread, lambda: cpu.engine.run(hard=cpu.engine.instructions + _PLAYED)
+            )
+            if fault is not None:
+                return f"the CPU comes to {cpu.engine.pc:#x}, where it gets signal {fault.number}"
+            return f"the CPU comes to {cpu.engine.pc:#x}"
+
+        if isinstance(treated, NoProbe):
+            return f"no probe goes there: {treated.rule}; {run()}"
+        with treated.ways[0].in_place():
+            return run()
 
 
 class FunctionRun(NamedTuple):
@@ -127,6 +163,24 @@ class InRun:
             return Showing(agrees=False, lines=(f"{treated.how} ({way.name})", *lines))
         return Showing(agrees=True, lines=(f"{treated.how}: {plain.end}, as without the probe, and once it is out",))
 
+    def play(self, exhibit: Exhibit, rules: Rules, watch: Watch) -> str:
+        """Call the function with the probe in it, and return how that ended."""
+        cpu = TrialCpu(exhibit.isa, [Stretch(ADDRESS, exhibit.code)], stepping=False)
+        treated = _prober(exhibit, cpu, rules).look(_site(exhibit, self.offset))
+        if isinstance(treated, NoProbe):
+            watch(cpu.engine, cpu.kernel.traps)
+            return f"no probe goes there: {treated.rule}; {self._run(cpu).end}"
+
+        def lose(_address: int, _frame: Frame, _extra: int) -> int:
+            """Clear the reservation, as exceptions do."""
+            cpu.engine.lose_reservation()
+            return 0
+
+        cpu.kernel.traps.add(lose)
+        with treated.ways[0].in_place():
+            watch(cpu.engine, cpu.kernel.traps)
+            return self._run(cpu).end
+
     def _run(self, cpu: TrialCpu) -> FunctionRun:
         engine, isa = cpu.engine, cpu.isa
         cpu.clean()
@@ -172,6 +226,13 @@ class InFbt:
             each = ", ".join(f"{name} fires {count} time{'s' * (count != 1)}" for name, count in self.fires)
             return Showing(agrees=True, lines=(f"{plain}, with and without probes; {each}",))
         return Showing(agrees=False, lines=(f"without probes: {plain}", f"with probes:    {probed}", *fired))
+
+    def play(self, exhibit: Exhibit, rules: Rules, watch: Watch) -> str:
+        """Call the function with all of FBT's probes in it, and return how that ended."""
+        guest = FunctionGuest(exhibit.isa, exhibit.code)
+        self._probed(guest, exhibit, rules)
+        watch(guest.engine, guest.traps)
+        return self._call(guest)
 
     def _call(self, guest: FunctionGuest) -> str:
         try:

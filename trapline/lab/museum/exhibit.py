@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from emu.engine.engine import Engine
 from emu.isa import ISAS
 from emu.isa.base import Isa
+from emu.trap import TrapHandler
 from trapline.lab.check.rules import Rules
 
 
@@ -25,6 +28,13 @@ class ExhibitCheck(Protocol):
 
     def verdict(self, exhibit: Exhibit, rules: Rules) -> Showing:
         """Try the exhibit's code under rules."""
+        ...
+
+    def play(self, exhibit: Exhibit, rules: Rules, watch: Callable[[Engine, TrapHandler], object]) -> str:
+        """Run the exhibit's code once with its probe, and return how that ended.
+
+        `watch` is called right before the run.
+        """
         ...
 
 

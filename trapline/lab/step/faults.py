@@ -189,7 +189,7 @@ def explained(fault: Fault, wrong: Recording, right: Recording) -> Recording:
     if not wrong.firings:
         return wrong
     firing = wrong.firings[0]
-    place = _difference(firing.steps, right.firings[0].steps if right.firings else ())
+    place = difference(firing.steps, right.firings[0].steps if right.firings else ())
     text = f"{fault.what} {fault.follows}"
     notes = list(wrong.notes)
     steps = list(firing.steps)
@@ -203,8 +203,8 @@ def explained(fault: Fault, wrong: Recording, right: Recording) -> Recording:
     return replace(wrong, firings=(replace(firing, steps=tuple(steps)), *wrong.firings[1:]), notes=tuple(notes))
 
 
-def _difference(wrong: tuple[Step, ...], right: tuple[Step, ...]) -> int | None:
-    """Return the index of the first step that is not as in the right run."""
+def difference(wrong: tuple[Step, ...], right: tuple[Step, ...]) -> int | None:
+    """Return the index of the first step that is not as in the right run; None: all are."""
     for place, step in enumerate(wrong):
         if step.fault:
             return place

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from emu.guest.base import Guest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
@@ -65,6 +66,7 @@ class StepRequest:
 class SteppedMachine:
     """A machine that is ready to be recorded."""
 
+    guest: Guest
     subject: Subject
     chains: Callable[[], Sequence[TrapHandler]]
     dtrace: DTrace
@@ -113,6 +115,7 @@ def _open_kernel(request: StepRequest) -> SteppedMachine:
     guest.host_trap.use_python()  # so that a hit is over when its breakpoint has been taken
     target = KernelTarget(guest, request.command or "")
     return SteppedMachine(
+        guest,
         KernelSubject(guest, table),
         lambda: (guest.traps, guest.userland.traps),
         machine.dtrace,
@@ -138,6 +141,7 @@ def _open_linux(request: StepRequest) -> SteppedMachine:
     machine = linux_machine.start(options)
     guest = machine.guest
     return SteppedMachine(
+        guest,
         LinuxSubject(guest),
         lambda: (guest.traps,),
         machine.dtrace,
@@ -164,6 +168,7 @@ def _open_linux_kernel(request: StepRequest) -> SteppedMachine:
     guest = machine.guest
     guest.host_trap.use_python()
     return SteppedMachine(
+        guest,
         LinuxKernelSubject(guest, machine.text.plan),
         lambda: (guest.traps,),
         machine.dtrace,

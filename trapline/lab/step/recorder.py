@@ -128,6 +128,11 @@ class Recorder:
 
         self._engine.handlers.on_trap = trapped
 
+    def begin(self) -> None:
+        """Record from the next instruction on, without a breakpoint; `crashed` ends it."""
+        self._hit = Hit(self._engine.pc, thread=self._subject.thread(), taken=True, fired=True, after=1)
+        self._engine.watch(self._step, self._accessed)
+
     def watch_stale(self, address: int, size: int, patch: bytes, times: int) -> None:
         """Make the CPU execute an old instruction after its patch was written; record that.
 

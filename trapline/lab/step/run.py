@@ -115,7 +115,7 @@ class _Run:
         clause = request.clause.strip()
         target = machine.target() if "$target" in clause else 0
         tracer = Tracer(
-            machine.subject.guest,
+            machine.guest,
             reference,
             {"quiet": None},
             target=target,
@@ -204,7 +204,7 @@ class _Run:
 
     def _go(self) -> str:
         """Run until all is recorded; return how the guest ended if it ended badly."""
-        guest = self._subject.guest
+        guest = self._machine.guest
         try:
             while not self._recorder.done:
                 if guest.run(None) is RunState.FINISHED:
@@ -219,7 +219,7 @@ class _Run:
 
     def _what_follows(self) -> str:
         """Run on after a mistake; return how that ended.  Raises `GuestError` for a crash."""
-        guest = self._subject.guest
+        guest = self._machine.guest
         state = guest.run(guest.now() + _FOLLOWED)
         if self._recorder.hangs:
             return "the CPU meets this breakpoint again and again, and the program never goes on"

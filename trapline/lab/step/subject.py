@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from emu.bad_address import BadAddressError
 from emu.displaced import DisplacedTable
 from emu.engine.engine import Engine
-from emu.guest.base import Guest, Location
+from emu.guest.base import Location, Thread
 from emu.isa.base import Isa
 from emu.patcher import Patcher
 from emu.plans import Plan
@@ -36,10 +36,32 @@ class Window:
     end: int
 
 
+class SteppedGuest(Protocol):
+    """The interface of a guest for the recorder; each `emu.guest.base.Guest` has it."""
+
+    isa: Isa
+
+    def thread(self) -> Thread:
+        """Return the current thread."""
+        ...
+
+    def locate(self, address: int) -> Location | None:
+        """Name a kernel address."""
+        ...
+
+    def locate_user(self, address: int, pid: int | None = None) -> Location | None:
+        """Name an address of a process."""
+        ...
+
+    def interrupt(self) -> None:
+        """Make the current run return soon."""
+        ...
+
+
 class Subject:
     """A guest as the recorder sees it."""
 
-    def __init__(self, guest: Guest, engine: Engine, patcher: Patcher | None) -> None:
+    def __init__(self, guest: SteppedGuest, engine: Engine, patcher: Patcher | None) -> None:
         self.guest = guest
         self.isa: Isa = guest.isa
         self.engine = engine
