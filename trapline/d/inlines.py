@@ -5,32 +5,19 @@ Source: FreeBSD libdtrace dt_parser.c (dt_node_inline(), dt_cook_inline()).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 
 from trapline.d import ast, typed
-from trapline.d.declarations import Declarations
+from trapline.d.definer import Definer
 from trapline.d.errors import CompileError
 from trapline.d.operators import converted
-from trapline.d.scopes import Globals, Inline
+from trapline.d.scopes import Inline
 from trapline.d.type_rules import is_void, same
 from trapline.d.types import Array, Type
 
 
-class Inlines:
-    """Defines inlines; `within` makes names mean parameters while it is entered."""
-
-    def __init__(
-        self,
-        names: Globals,
-        declarations: Declarations,
-        check: Callable[[ast.Expression], typed.Node],
-        within: Callable[[tuple[typed.Parameter, ...]], AbstractContextManager[None]],
-    ) -> None:
-        self._names = names
-        self._declarations = declarations
-        self._check = check
-        self._within = within
+class Inlines(Definer):
+    """Defines inlines."""
 
     def define(self, node: ast.Inline) -> None:
         """Define `inline type name[parameters] = value`."""

@@ -13,36 +13,17 @@ Source: FreeBSD libdtrace dt_xlator.c, dt_parser.c (dt_cook_xlator, dt_node_xlat
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-
 from trapline.d import ast, typed
-from trapline.d.declarations import Declarations
+from trapline.d.definer import Definer
 from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.operators import converted
 from trapline.d.prototypes import argument_fits
-from trapline.d.scopes import Globals
 from trapline.d.type_rules import element_of, is_integer, is_pointer, is_text, pointers_compatible
 from trapline.d.types import STRING, Array, Composite, Type, resolve, type_name
 
 
-class Translators:
-    """Defines translators, finds them, and gives the members of translations.
-
-    `within` makes names mean parameters while it is entered.
-    """
-
-    def __init__(
-        self,
-        names: Globals,
-        declarations: Declarations,
-        check: Callable[[ast.Expression], typed.Node],
-        within: Callable[[tuple[typed.Parameter, ...]], AbstractContextManager[None]],
-    ) -> None:
-        self._names = names
-        self._declarations = declarations
-        self._check = check
-        self._within = within
+class Translators(Definer):
+    """Defines translators, finds them, and gives the members of translations."""
 
     def define(self, node: ast.Translator) -> None:
         """Define a translator.  Raises `CompileError` D_XLATE_*."""

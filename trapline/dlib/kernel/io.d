@@ -1,33 +1,10 @@
 /* Transfers, devices and open files: what the io provider's arguments translate to, and fds[]. */
 
 #pragma D depends_on module kernel
-#pragma D depends_on library types.d
+#pragma D depends_on library iotypes.d
 
 inline int BIO_READ = 0x01;
 inline int BIO_WRITE = 0x02;
-inline int B_ERROR = 0x0004;
-inline int B_DONE = 0x0008;
-inline int B_READ = 0x0040;
-inline int B_WRITE = 0x0100;
-/* Flags that no transfer here has: asynchronous, raw, of pages. */
-inline int B_ASYNC = 0x0400;
-inline int B_PAGEIO = 0x0010;
-inline int B_PHYS = 0x0020;
-
-typedef struct bufinfo {
-	int b_cmd;		/* BIO_READ, BIO_WRITE */
-	int b_flags;		/* B_READ or B_WRITE, B_DONE, B_ERROR */
-	long b_bcount;		/* bytes wanted */
-	void *b_addr;
-	uint64_t b_blkno;	/* in blocks of 512 bytes */
-	uint64_t b_lblkno;
-	size_t b_resid;		/* bytes left out */
-	size_t b_bufsize;
-	int b_error;
-	dev_t b_edev;		/* of the device: getmajor() and getminor() split it */
-	void *b_iodone;		/* called at the end: nothing is */
-} bufinfo_t;
-
 translator bufinfo_t < struct bio *B > {
 	b_cmd = B->bio_cmd;
 	b_flags = (B->bio_cmd == BIO_READ ? B_READ : B_WRITE) | (B->bio_flags & 1 ? B_ERROR : 0) |
@@ -42,16 +19,6 @@ translator bufinfo_t < struct bio *B > {
 	b_edev = (dev_t)B->bio_disk->d_devstat.device_number << 32 | B->bio_disk->d_devstat.unit_number;
 	b_iodone = NULL;
 };
-
-typedef struct devinfo {
-	int dev_major;
-	int dev_minor;
-	int dev_instance;
-	int dev_type;
-	string dev_name;	/* of the driver */
-	string dev_statname;	/* of the driver, and which of its devices */
-	string dev_pathname;
-} devinfo_t;
 
 translator devinfo_t < struct devstat *D > {
 	dev_major = D->device_number;
@@ -89,16 +56,6 @@ inline string __vpath5[struct vnode *v] =
 inline string __vpath6[struct vnode *v] =
     strjoin(strjoin(__vpath5[v], __vslash[v]), __vpart[v]);
 inline string __vpath[struct vnode *v] = v == NULL ? "<unknown>" : v == `rootvnode ? "/" : __vpath6[v];
-
-typedef struct fileinfo {
-	string fi_name;		/* its name as it was last looked up */
-	string fi_dirname;	/* path of its directory */
-	string fi_pathname;
-	int64_t fi_offset;
-	string fi_fs;
-	string fi_mount;
-	int fi_oflags;		/* FREAD, FWRITE and the flags of open(2) */
-} fileinfo_t;
 
 translator fileinfo_t < struct file *F > {
 	fi_name = F == NULL ? "<none>" : F->f_vnode == NULL ? "<unknown>" : __vname[F->f_vnode];

@@ -1,28 +1,7 @@
 /* Transfers, devices and open files of a Linux kernel: what the io provider's arguments translate to, and fds[]. */
 
 #pragma D depends_on module kernel
-#pragma D depends_on library types.d
-
-inline int B_ERROR = 0x0004;
-inline int B_DONE = 0x0008;
-inline int B_READ = 0x0040;
-inline int B_WRITE = 0x0100;
-inline int B_ASYNC = 0x0400;
-inline int B_PAGEIO = 0x0010;
-inline int B_PHYS = 0x0020;
-
-typedef struct bufinfo {
-	int b_flags;		/* B_READ or B_WRITE, B_ERROR */
-	size_t b_bcount;	/* bytes */
-	void *b_addr;
-	uint64_t b_blkno;	/* in blocks of 512 bytes */
-	uint64_t b_lblkno;
-	size_t b_resid;
-	size_t b_bufsize;
-	int b_error;
-	dev_t b_edev;
-	void *b_iodone;		/* called at the end */
-} bufinfo_t;
+#pragma D depends_on library iotypes.d
 
 /* Odd operations write (enum req_op, linux/blk_types.h). */
 translator bufinfo_t < struct bio *B > {
@@ -37,16 +16,6 @@ translator bufinfo_t < struct bio *B > {
 	b_edev = B->bi_bdev ? B->bi_bdev->bd_dev : 0;
 	b_iodone = B->bi_end_io;
 };
-
-typedef struct devinfo {
-	int dev_major;
-	int dev_minor;
-	int dev_instance;
-	int dev_type;
-	string dev_name;
-	string dev_statname;
-	string dev_pathname;
-} devinfo_t;
 
 translator devinfo_t < struct bio *B > {
 	dev_major = B->bi_bdev ? B->bi_bdev->bd_dev >> 20 : 0;
@@ -70,16 +39,6 @@ inline string __dpath2[struct dentry *d] = strjoin(__dpath1[d], __dpart[__dup[__
 inline string __dpath3[struct dentry *d] = strjoin(__dpath2[d], __dpart[__dup2[d]]);
 inline string __dpath4[struct dentry *d] = strjoin(__dpath3[d], __dpart[__dup[d]]);
 inline string __dpath[struct dentry *d] = d == d->d_parent ? "/" : strjoin(__dpath4[d], __dpart[d]);
-
-typedef struct fileinfo {
-	string fi_name;
-	string fi_dirname;	/* path of its directory, in its file system */
-	string fi_pathname;	/* in its file system */
-	int64_t fi_offset;
-	string fi_fs;
-	string fi_mount;
-	int fi_oflags;
-} fileinfo_t;
 
 translator fileinfo_t < struct file *F > {
 	fi_name = F == NULL ? "<none>" : stringof(F->f_path.dentry->d_name.name);
