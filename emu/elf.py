@@ -252,12 +252,23 @@ class Image:
 
         Segments are mapped by whole pages: a page's first byte may lie before the segment's.
         """
-        for header in self._file.program_headers:
-            if header["p_type"] == "PT_LOAD":
-                start = header["p_offset"] & ~0xFFF
-                if start <= offset < header["p_offset"] + max(header["p_filesz"], 1):
-                    return int(header["p_vaddr"] - header["p_offset"] + offset)
+        for start, end, bias in self._mapped:
+            if start <= offset < end:
+                return offset + bias
         return None
+
+    @cached_property
+    def _mapped(self) -> tuple[tuple[int, int, int], ...]:
+        """The loaded parts of the file: start, end, and what is added for their addresses."""
+        return tuple(
+            (
+                header["p_offset"] & ~0xFFF,
+                header["p_offset"] + max(header["p_filesz"], 1),
+                header["p_vaddr"] - header["p_offset"],
+            )
+            for header in self._file.program_headers
+            if header["p_type"] == "PT_LOAD"
+        )
 
     def offset_of(self, address: int) -> int | None:
         """Return the offset in the file of a virtual address, None if no loaded segment has it."""

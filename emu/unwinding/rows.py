@@ -60,10 +60,16 @@ class FrameTable:
     def __init__(self, entries: FrameEntries, word: int) -> None:
         self._entries = entries
         self._word = word
+        self._known: dict[int, FrameRules | None] = {}
         self._compiled: dict[int, tuple[list[int], Sequence[FrameRules]]] = {}
 
     def at(self, address: int) -> FrameRules | None:
         """Return the rules of an instruction; None: there are none, or they cannot be read."""
+        if address not in self._known:
+            self._known[address] = self._found(address)
+        return self._known[address]
+
+    def _found(self, address: int) -> FrameRules | None:
         entry = self._entries.at(address)
         if entry is None:
             return None

@@ -9,8 +9,15 @@ from emu.unwinding.expressions import evaluate
 from emu.unwinding.reader import FrameError
 from emu.unwinding.rows import FrameRules, FrameTable, How, RegisterRule
 
+
+class Saved(NamedTuple):
+    """The place in memory of a register's value, which is loaded when it is needed."""
+
+    address: int
+
+
 # Registers by DWARF's number.
-Registers = dict[int, int]
+Registers = dict[int, int | Saved]
 
 
 class Context(NamedTuple):
@@ -57,6 +64,8 @@ def caller(machine: Machine, context: Context) -> Context | None:
     if frame is None:
         raise LookupError(context.pc)
     known = context.registers
+    if frame.cfa_expression:
+        known = _loaded(machine, known)
     cfa = _cfa(machine, frame, known)
     registers = dict(known)
     registers[machine.sp] = cfa
@@ -66,38 +75,54 @@ def caller(machine: Machine, context: Context) -> Context | None:
             registers.pop(number, None)
         else:
             registers[number] = value
-    pc = registers.get(frame.return_column)
+    pc = register(machine, registers, frame.return_column)
     if pc is None:
         return None
     if frame.signed:
         pc &= machine.user_mask
-        registers[frame.return_column] = pc
+    registers[frame.return_column] = pc
     if pc == context.pc and cfa == known.get(machine.sp):
         return None  # it would never end
     return Context(pc, registers, frame.signal) if pc else None
 
 
-def _cfa(machine: Machine, frame: FrameRules, registers: Mapping[int, int]) -> int:
+def register(machine: Machine, registers: Mapping[int, int | Saved], number: int) -> int | None:
+    """Return a register's value, None if it is lost.  Raises `BadAddressError`."""
+    value = registers.get(number)
+    return machine.load(value.address, machine.word) if isinstance(value, Saved) else value
+
+
+def _loaded(machine: Machine, registers: Registers) -> Registers:
+    return {
+        number: machine.load(value.address, machine.word) if isinstance(value, Saved) else value
+        for number, value in registers.items()
+    }
+
+
+def _cfa(machine: Machine, frame: FrameRules, registers: Registers) -> int:
     if frame.cfa_expression:
-        return evaluate(frame.cfa_expression, registers, machine.load, machine.word) & machine.mask
-    if frame.cfa_register not in registers:
+        return evaluate(frame.cfa_expression, _numbers(registers), machine.load, machine.word) & machine.mask
+    base = register(machine, registers, frame.cfa_register)
+    if base is None:
         raise FrameError(f"register {frame.cfa_register} of the frame is lost")
-    return (registers[frame.cfa_register] + frame.cfa_offset) & machine.mask
+    return (base + frame.cfa_offset) & machine.mask
 
 
-def _value(machine: Machine, rule: RegisterRule, cfa: int, registers: Mapping[int, int]) -> int | None:
+def _numbers(registers: Registers) -> dict[int, int]:
+    return {number: value for number, value in registers.items() if not isinstance(value, Saved)}
+
+
+def _value(machine: Machine, rule: RegisterRule, cfa: int, registers: Registers) -> int | Saved | None:
     """Return the caller's value of a register, None if it is lost."""
     match rule.how:
         case How.SAVED:
-            return machine.load((cfa + rule.value) & machine.mask, machine.word)
+            return Saved((cfa + rule.value) & machine.mask)
         case How.OFFSET:
             return (cfa + rule.value) & machine.mask
         case How.REGISTER:
             return registers.get(rule.value)
-        case How.SAVED_AT:
-            place = evaluate(rule.expression, registers, machine.load, machine.word, cfa)
-            return machine.load(place & machine.mask, machine.word)
-        case How.COMPUTED:
-            return evaluate(rule.expression, registers, machine.load, machine.word, cfa) & machine.mask
         case How.UNDEFINED:
             return None
+    known = _numbers(_loaded(machine, registers))
+    value = evaluate(rule.expression, known, machine.load, machine.word, cfa) & machine.mask
+    return value if rule.how is How.COMPUTED else Saved(value)

@@ -19,7 +19,7 @@ from emu.frame import Frame
 from emu.guest.user_stack import DEEPEST
 from emu.unwinding.reader import FrameError
 from emu.unwinding.rows import FrameTable
-from emu.unwinding.walk import Context, Machine, Registers, caller
+from emu.unwinding.walk import Context, Machine, Registers, caller, register
 
 if TYPE_CHECKING:
     from emu.guest.objects import LoadedObject
@@ -70,9 +70,10 @@ class StackWalker:
         return found
 
     def _first(self, frame: Frame) -> Context:
-        registers = {number: frame.register(name) for name, number in self._numbers.items()}
+        sp = frame.register(self._isa.registers.sp)
+        registers: Registers = {number: frame.register(name) for name, number in self._numbers.items()}
         pc = frame.register(self._isa.registers.pc)
-        registers[self._sp] -= self._returned_over(pc, registers[self._sp])
+        registers[self._sp] = sp - self._returned_over(pc, sp)
         return Context(pc, registers, interrupted=True)
 
     def _returned_over(self, pc: int, sp: int) -> int:
@@ -121,11 +122,11 @@ class StackWalker:
         if not code.startswith(codes):
             return None
         layout = isa.linux.frame
-        start = context.registers[self._sp]
+        start = self._register(context, self._sp)
         if layout.return_address is not None:
             start -= isa.word  # the handler's return has taken it off
         names = {name: self._load((start + offset) & isa.address_mask) for name, offset in layout.registers.items()}
-        registers = {self._numbers[name]: value for name, value in names.items() if name in self._numbers}
+        registers: Registers = {self._numbers[name]: value for name, value in names.items() if name in self._numbers}
         return Context(names[isa.registers.pc], registers, interrupted=True)
 
     def _frameless(self, pc: int) -> bool:
@@ -142,9 +143,9 @@ class StackWalker:
         """Return the caller of code that has no frame."""
         registers, link = dict(context.registers), self._isa.registers.link
         if link is not None:
-            pc = registers[self._numbers[link]]
+            pc = self._register(context, self._numbers[link])
         else:
-            sp = registers[self._sp]
+            sp = self._register(context, self._sp)
             pc = self._load(sp)
             registers[self._sp] = (sp + self._isa.word) & self._isa.address_mask
         return Context(pc, registers, interrupted=False) if pc else None
@@ -152,7 +153,7 @@ class StackWalker:
     def _by_frame_pointer(self, context: Context) -> Context | None:
         calling, word = self._isa.calling, self._isa.word
         registers: Registers = dict(context.registers)
-        pointer, sp = registers.get(self._fp, 0), registers.get(self._sp, 0)
+        pointer, sp = self._register(context, self._fp), self._register(context, self._sp)
         if pointer < sp or pointer % word or not pointer:
             return None
         pc, following = self._load(pointer + calling.frame_return), self._load(pointer + calling.frame_next)
@@ -162,6 +163,10 @@ class StackWalker:
         return Context(pc, registers, interrupted=False) if pc else None
 
     # -- memory and files
+
+    def _register(self, context: Context, number: int) -> int:
+        """Return a register of a frame, 0 if it is lost.  Raises `BadAddressError`."""
+        return register(self._machine, context.registers, number) or 0
 
     def _load(self, address: int, size: int | None = None) -> int:
         return int.from_bytes(self._memory.read(address & self._isa.address_mask, size or self._isa.word), "little")
