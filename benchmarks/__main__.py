@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from benchmarks import check_speed, firing, language, linux, linux_speed, prose, sdt, speed, startup
+from benchmarks import check_speed, firing, kernels, language, linux, linux_speed, oracle, prose, sdt, speed, startup
 from benchmarks.figures import Figures, Scale
 from emu.isa import ISAS, Isa
 
@@ -26,9 +26,11 @@ RESULTS = Path(__file__).parent / "results"
 BENCHMARKS: dict[str, Callable[[Sequence[Isa], Scale], Figures]] = {
     "check_speed": check_speed.measure,
     "firing": firing.measure,
+    "kernels": kernels.measure,
     "language": language.measure,
     "linux": linux.measure,
     "linux_speed": linux_speed.measure,
+    "oracle": oracle.measure,
     "sdt": sdt.measure,
     "speed": speed.measure,
     "startup": startup.measure,

@@ -31,7 +31,7 @@ COMMAND_LIMIT: Final = 10 * NANOSECONDS
 # A kernel executes far more blocks than a program.
 _BLOCKS: Final = 1 << 18
 # A console without echo; a panic ends the run; features that take long and have no use here are off.
-_ARGUMENTS: Final = (
+ARGUMENTS: Final = (
     "panic=-1 nokaslr cryptomgr.notests "
     "initcall_blacklist=jent_mod_init,load_system_certificate_list,bpf_tcp_ca_kfunc_init"
 )
@@ -96,7 +96,7 @@ class LinuxKernelMachine:
                 f"{parts.ram >> 20} MiB of memory; give it more (-x ram=1g)"
             )
         talk = "quiet" if parts.quiet else board.early
-        words = (board.arguments, f"console={board.console}", _ARGUMENTS, talk, parts.append)
+        words = (board.arguments, f"console={board.console}", ARGUMENTS, talk, parts.append)
         board.load(parts.kernel, parts.initramfs, " ".join(filter(None, words)))
 
     def boot(self, limit: int = BOOT_LIMIT) -> None:
