@@ -8,23 +8,13 @@ guest's own vector takes it, so that its instructions are counted.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from benchmarks.figures import Cell, Figures, Scale
 from emu.guest.kernel import images
-from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import Isa
-from trapline.consumer.tracer import Tracer
-from trapline.machine.kernel_machine import (
-    ILLUMOS_SDT,
-    SDT_GENERATION,
-    KernelMachine,
-    KernelOptions,
-    boot,
-    kernel_guest,
-)
+from trapline.bench.kernel import per_call, run
+from trapline.machine.kernel_machine import ILLUMOS_SDT, SDT_GENERATION
 
 CALLS = 1_000
 TIMED_CALLS = 8_000
@@ -42,44 +32,6 @@ OTHER_ILLUMOS = "sdt:::priv-err { }"
 COMPARED = "for comparison: FBT, a breakpoint"
 FBT = "fbt::sched_relinquish:entry { }"
 _SITES = "sched:::, lockstat:::, sdt::: { @ = count(); }"
-
-
-class CountedRun(NamedTuple):
-    """One run of the program."""
-
-    instructions: int
-    firings: int
-    seconds: float
-    """Seconds of this process on its CPU, without the boot."""
-
-
-def machine(isa: Isa, generation: int, calls: int) -> KernelMachine:
-    """Return a machine that will make this number of calls."""
-    options = KernelOptions(isa=isa, sdt=generation, trap_path=TrapPath.GUEST, command=f"spin -y {calls}")
-    return boot(kernel_guest(options))
-
-
-def run(isa: Isa, generation: int, calls: int, program: str) -> CountedRun:
-    """Make calls with a program enabled ("": none), and count the guest's instructions."""
-    made = machine(isa, generation, calls)
-    engine = made.guest.engine
-    with Tracer(made.guest, made.dtrace, {"bufsize": "4m", "zdefs": None}) as tracer:
-        if program:
-            tracer.enable(program)
-        before, start = engine.instructions, time.process_time()
-        if program:
-            tracer.run()
-        else:
-            made.guest.run(None)
-        seconds = time.process_time() - start
-        firings = sum(element.value for element in tracer.aggregations() if isinstance(element.value, int))
-        return CountedRun(engine.instructions - before, firings, seconds)
-
-
-def per_call(isa: Isa, generation: int, program: str, calls: int) -> tuple[float, float]:
-    """Return the instructions and firings of one call: from the difference between two runs."""
-    few, many = (run(isa, generation, number, program) for number in (calls, 2 * calls))
-    return (many.instructions - few.instructions) / calls, (many.firings - few.firings) / calls
 
 
 def nanoseconds(isa: Isa, pairs: Mapping[str, tuple[int, str, str]], scale: Scale) -> dict[str, float]:

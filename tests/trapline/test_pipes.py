@@ -19,10 +19,12 @@ TINY = str(BUILT / "linux" / "tiny")
 # Command line -> lines on standard error that a run without trouble prints as well.
 LINES = {
     ("--help",): 0,
+    ("bench", "--models"): 0,
     ("check", "--help"): 0,
     ("check", "--museum", "list"): 0,
     ("check", "testbins:tiny", "--isa", "riscv64", "--states", "1", "--no-run"): 0,
     ("demo",): 0,
+    ("displace", "x86_64", "push rbp; ret"): 0,
     ("dtrace", "-l"): 0,
     ("dtrace", "-n", "fbt::malloc:entry { trace(1); }", "-c", "ls"): 1,
     ("kernel", "--help"): 0,

@@ -64,6 +64,16 @@ _COMMANDS: Final[dict[str, tuple[_Options, tuple[str, ...]]]] = {
     ),
     "uprobe": (_UPROBE, ("p:tiny:main", "r:zoo:fib $retval", "p ./f:0x10 a=%ax", "testbins:tiny", "p:f:main")),
     "usdt": (_UPROBE, ("zoo:request", "f:a:b", "zoo:string $arg1", "testbins:zoo:x:y")),
+    "bench": (
+        {
+            "--isa": (*_ISAS, "all", "x86_64,i386"), "--mechanism": ("fbt", "pid,uprobe", "x"), "--models": None,
+            "--model": ("intel-2025", "kunpeng-916,x"), "--hz": ("3e9", "0", "-1", "nan", "x"), "--json": None,
+            "--program": ("testbins:tiny", "testbins:zoo recursion", "./f", "'"), "--root": (".",),
+            "--probes": ("pid$target:a.out::entry", "x", "BEGIN"), "--compare": ("f", "nosuch"),
+            "--threshold": ("0", "-1", "nan"),
+        },
+        (),
+    ),
     "sites": (
         {
             "--function": ("*", "sys_*", "nosuch"), "--isa": _ISAS, "--provider": ("fbt", "pid", "uprobe", "kinst"),

@@ -1,0 +1,47 @@
+"""The work of a CPU in one hit of a probe, apart from the handler's own.
+
+The real systems differ in how often they trap for a hit, and a trap is nearly all that a hit
+costs: so these are counted, and `trapline.bench.models` has their prices.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from emu.displaced import Emulated, OutOfLine, Refused, Stepped, Treatment
+
+
+class Events(NamedTuple):
+    """How often each happens in one hit."""
+
+    traps: int = 0
+    """Breakpoints that reach a handler, which then resumes the program."""
+    steps: int = 0
+    """Copies that run in a single step: a second exception, and the way there."""
+    returns: int = 0
+    """Returns of a function that are caught by another return address."""
+
+    @property
+    def exceptions(self) -> int:
+        """How many exceptions the CPU takes."""
+        return self.traps + self.steps + self.returns
+
+
+def of_treatment(treatment: Treatment, *, copies_trap: bool = False) -> Events:
+    """Return the events of a hit by what becomes of the displaced instruction.
+
+    `copies_trap`: whether a copy out of line ends with a breakpoint, and does not jump back by
+    itself.  It does so if a probe fires behind the instruction, and always where no jump reaches
+    everywhere (`always_steps` of fasttrap's ports).
+
+    Raises ValueError for a refused instruction, which has no probe.
+    """
+    match treatment:
+        case Emulated():
+            return Events(traps=1)
+        case OutOfLine():
+            return Events(traps=2 if copies_trap else 1)
+        case Stepped():
+            return Events(traps=1, steps=1)
+        case Refused():
+            raise ValueError("a refused instruction has no probe")

@@ -1,0 +1,105 @@
+"""The kernel guest making one system call, sched_yield(), again and again.
+
+The guest's own vector takes the breakpoints (`TrapPath.GUEST`), so that its instructions count, and
+what happens once is taken off by the difference between a long run and a short one.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from emu.engine.engine import Engine
+from emu.guest.kernel.trap_path import TrapPath
+from emu.isa import Isa
+from trapline.consumer.tracer import Tracer
+from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, kernel_guest
+
+
+class CountedRun(NamedTuple):
+    """One run of the program."""
+
+    instructions: int
+    firings: int
+    seconds: float
+    """Seconds of this process on its CPU, without the boot."""
+    breakpoints: int
+    """Those that were executed; 0 if they were not counted."""
+
+
+def machine(isa: Isa, generation: int, calls: int) -> KernelMachine:
+    """Return a machine that will make this number of calls.
+
+    Raises `trapline.machine.kernel_machine.NoKernelError` if the ISA has no kernel with this
+    generation of SDT.
+    """
+    options = KernelOptions(isa=isa, sdt=generation, trap_path=TrapPath.GUEST, command=f"spin -y {calls}")
+    return boot(kernel_guest(options))
+
+
+def run(isa: Isa, generation: int, calls: int, program: str, *, traps: bool = False) -> CountedRun:
+    """Make calls with a program enabled ("": none), and count the guest's instructions.
+
+    `traps`: count breakpoints, too; each of them then calls Python.
+    """
+    made = machine(isa, generation, calls)
+    engine = made.guest.engine
+    with Tracer(made.guest, made.dtrace, {"bufsize": "4m", "zdefs": None}) as tracer:
+        if program:
+            tracer.enable(program)
+        breakpoints = _counted(engine) if traps else set()
+        before, start = engine.instructions, time.process_time()
+        if program:
+            tracer.run()
+        else:
+            made.guest.run(None)
+        seconds = time.process_time() - start
+        firings = sum(element.value for element in tracer.aggregations() if isinstance(element.value, int))
+        return CountedRun(engine.instructions - before, firings, seconds, len(breakpoints))
+
+
+def _counted(engine: Engine) -> set[int]:
+    """Return a set that gets the time of each breakpoint, in instructions.
+
+    A LOCK, as illumos' SDT and FBT on i386 write it, is an undefined instruction; the handlers may
+    go on from one to the other, at the same time.
+    """
+    times: set[int] = set()
+    handlers = engine.handlers
+    taken, trapped = handlers.on_breakpoint, handlers.on_trap
+
+    def on_breakpoint(address: int) -> int:
+        times.add(engine.instructions)
+        return taken(address)
+
+    def on_trap(number: int) -> int:
+        if number == engine.isa.unicorn.undefined:
+            times.add(engine.instructions)
+        return trapped(number)
+
+    handlers.on_breakpoint, handlers.on_trap = on_breakpoint, on_trap
+    return times
+
+
+def per_call(isa: Isa, generation: int, program: str, calls: int) -> tuple[float, float]:
+    """Return the instructions and firings of one call: from the difference between two runs."""
+    each = difference(isa, generation, program, calls)
+    return each.instructions, each.firings
+
+
+class EachCall(NamedTuple):
+    """What one call adds to a run."""
+
+    instructions: float
+    firings: float
+    breakpoints: float
+
+
+def difference(isa: Isa, generation: int, program: str, calls: int) -> EachCall:
+    """Return what each call adds: from the difference between a long run and a short one."""
+    few, many = (run(isa, generation, number, program, traps=True) for number in (calls, 2 * calls))
+    return EachCall(
+        (many.instructions - few.instructions) / calls,
+        (many.firings - few.firings) / calls,
+        (many.breakpoints - few.breakpoints) / calls,
+    )

@@ -1,0 +1,113 @@
+"""The prices of hits on real machines: see `models.toml`, which names the sources.
+
+The prices are those of Linux, whose figures are published; DTrace's handlers are about as long.
+The difference between a prediction and a published row that was not used for the prices is the
+error of the model, and is given with each prediction.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from emu.spelling import nearest
+from trapline.bench.events import Events
+
+
+class ModelError(ValueError):
+    """No model has the name, or it cannot be used as it was asked to be."""
+
+
+class Check(NamedTuple):
+    """A published figure that the prices were not taken from."""
+
+    what: str
+    events: Events
+    measured: float
+    """Nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostModel:
+    """A machine and a kernel whose probes were measured."""
+
+    name: str
+    title: str
+    isas: tuple[str, ...]
+    mechanism: str
+    """What was measured: `uprobe` or `kprobe`."""
+    source: str
+    derivation: str
+    trap: float
+    """Nanoseconds of each, as `Events` counts them."""
+    step: float
+    returns: float
+    checks: tuple[Check, ...]
+    hz: float | None = None
+    """Its clock; None: it was not published."""
+    scale: float = 1.0
+    """How much longer everything takes: for another clock."""
+
+    def published(self, events: Events) -> float:
+        """Return what one hit costs on the machine that was measured, in nanoseconds."""
+        return events.traps * self.trap + events.steps * self.step + events.returns * self.returns
+
+    def nanoseconds(self, events: Events) -> float:
+        """Return what one hit costs with the chosen clock."""
+        return self.published(events) * self.scale
+
+    @property
+    def error(self) -> float:
+        """The largest relative error of its checks; 0.03 is 3 %."""
+        return max((abs(self.published(check.events) / check.measured - 1) for check in self.checks), default=0.0)
+
+    def at(self, hz: float) -> CostModel:
+        """Return the machine with another clock.  Raises `ModelError` if its own is not known."""
+        if self.hz is None:
+            raise ModelError(f"--hz: the clock of '{self.name}' was not published, so its times cannot be scaled")
+        if not 0 < hz < math.inf:
+            raise ModelError(f"--hz {hz:g}: a clock has more than 0 hertz")
+        return replace(self, scale=self.hz / hz)
+
+
+@cache
+def models() -> Mapping[str, CostModel]:
+    """Return all models by name."""
+    text = files("trapline.bench").joinpath("models.toml").read_text(encoding="utf-8")
+    return {name: _machine(name, row) for name, row in tomllib.loads(text).items()}
+
+
+def _machine(name: str, row: Mapping[str, Any]) -> CostModel:
+    checks = tuple(Check(what, Events(traps, steps, returns), ns) for what, traps, steps, returns, ns in row["checks"])
+    prices = (row["trap"], row["step"], row["return"])
+    return CostModel(
+        name,
+        row["title"],
+        tuple(row["isas"]),
+        row["mechanism"],
+        row["source"],
+        row["from"],
+        *prices,
+        checks,
+        row.get("hz"),
+    )
+
+
+def chosen(names: Sequence[str], hz: float | None = None) -> list[CostModel]:
+    """Return models by name; none: all.  Raises `ModelError`."""
+    known = models()
+    found = []
+    for name in names or known:
+        if name not in known:
+            near = nearest(name, list(known))
+            hint = f"did you mean '{near}'? " if near else ""
+            raise ModelError(
+                f"no model '{name}': {hint}there are {', '.join(known)} (no others have published figures)"
+            )
+        found.append(known[name] if hz is None else known[name].at(hz))
+    return found

@@ -1,0 +1,246 @@
+"""Results as text, as data, and compared with earlier ones."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from rich.text import Text
+
+from trapline.bench.mechanisms import PROGRAM_MECHANISMS, Row
+from trapline.bench.models import CostModel
+from trapline.bench.program import Hits, Profile
+
+# The format of `--json`; it changes when a field goes away or means something else.
+VERSION: Final = 1
+_FORMAT: Final = "trapline bench"
+# So many probes of a program are shown.
+_MOST: Final = 10
+_LINE: Final = (
+    "Instructions and exceptions are counted; they are those that a run without the probe does not execute.\n"
+    "Those of pid and uprobe are user code: the kernel of the Linux guest is the emulator.\n"
+    "Nanoseconds are a model's: the exceptions with the prices of a real machine (trapline/bench/models.toml)."
+)
+
+
+class ComparisonError(ValueError):
+    """A file is not a result that can be compared."""
+
+
+class Change(NamedTuple):
+    """A cost that differs from the earlier one."""
+
+    row: str
+    what: str
+    before: float
+    after: float
+
+    @property
+    def ratio(self) -> float:
+        """The new cost by the old one."""
+        return self.after / self.before if self.before else math.inf
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value == round(value) else f"{value:.1f}"
+
+
+def _of(machines: Sequence[CostModel], isa: str) -> list[CostModel]:
+    return [machine for machine in machines if isa in machine.isas]
+
+
+def _predicted(row: Row, machines: Sequence[CostModel]) -> str:
+    if not row.events.exceptions:
+        return "no trap"
+    return ", ".join(f"{machine.nanoseconds(row.events):.0f} ns {machine.name}" for machine in _of(machines, row.isa))
+
+
+def table(rows: Sequence[Row], machines: Sequence[CostModel]) -> Iterator[Text]:
+    """Yield the table of mechanisms as lines."""
+    head = ("ISA", "mechanism", "probe", "instructions", "exceptions", "on real machines, by the model")
+    cells = [
+        (
+            row.isa,
+            row.mechanism,
+            row.what,
+            _number(row.instructions),
+            _number(row.exceptions),
+            _predicted(row, machines) or "no published figures for this ISA",
+        )
+        for row in rows
+    ]
+    widths = [max(len(line[column]) for line in (head, *cells)) for column in range(len(head))]
+    numbers = {3, 4}
+    for number, line in enumerate((head, *cells)):
+        parts = [
+            cell.rjust(width) if column in numbers else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        yield Text("  ".join(parts).rstrip(), style="bold" if not number else "")
+    yield Text("")
+    for note in _LINE.splitlines():
+        yield Text(note)
+    yield from model_lines([machine for machine in machines if any(machine.name in line[-1] for line in cells)])
+
+
+def model_lines(machines: Sequence[CostModel]) -> Iterator[Text]:
+    """Yield a line about each model: its name, and its error on figures it was not made from."""
+    for machine in machines:
+        number = len(machine.checks)
+        figures = "one published figure that was" if number == 1 else f"{number} published figures that were"
+        error = f"off by at most {machine.error:.0%} on {figures} not used for it"
+        yield Text(f"{machine.name}: {machine.title}; {error}")
+
+
+def checks(machines: Sequence[CostModel]) -> Iterator[Text]:
+    """Yield the figures that were published beside those that the model predicts."""
+    for machine in machines:
+        clock = f", {machine.hz / 1e9:g} GHz" if machine.hz else ""
+        yield Text(f"{machine.name}: {machine.title}{clock}", style="bold")
+        yield Text(f"  source: {machine.source}")
+        yield Text(f"  {machine.derivation}")
+        yield Text(f"  trap {machine.trap:g} ns, step {machine.step:g} ns, return {machine.returns:g} ns")
+        for check in machine.checks:
+            predicted = machine.published(check.events)
+            off = predicted / check.measured - 1
+            yield Text(
+                f"  {check.what:<34} measured {check.measured:>5.0f} ns, predicted {predicted:>5.0f} ({off:+.1%})"
+            )
+        yield Text("")
+
+
+def program_lines(profile: Profile, machines: Sequence[CostModel]) -> Iterator[Text]:
+    """Yield what probes would cost a program."""
+    hits = sum(each.hits for each in profile.hits)
+    yield Text(f"{hits:,} hits of {len(profile.hits):,} probes, of {profile.probes:,} that were enabled")
+    between = profile.instructions / max(1, hits)
+    yield Text(f"{profile.instructions:,} instructions of the program, {between:,.0f} between two hits")
+    yield Text("")
+    usable = _of(machines, profile.isa)
+    if not usable:
+        yield Text(f"no machine with {profile.isa} has published figures, so there are no times")
+    for machine in usable:
+        total = sum(each.hits * machine.nanoseconds(each.events) for each in profile.hits)
+        margin = total * machine.error
+        yield Text(f"{machine.name}: {_seconds(total)} (give or take {_seconds(margin)}) beside the program's own time")
+    yield Text("")
+    yield Text("the most expensive probes:")
+    by_cost = sorted(profile.hits, key=lambda each: -each.hits * _weight(each, usable))
+    for each in by_cost[:_MOST]:
+        price = f"{_seconds(each.hits * usable[0].nanoseconds(each.events)):>10}" if usable else ""
+        share = each.hits / hits if hits else 0
+        yield Text(f"  {each.hits:>12,}  {share:>6.1%}  {price}  {each.probe}  ({each.how})")
+    yield from _advice(profile, by_cost)
+
+
+def _weight(hits: Hits, machines: Sequence[CostModel]) -> float:
+    return machines[0].nanoseconds(hits.events) if machines else hits.events.exceptions
+
+
+def _advice(profile: Profile, by_cost: Sequence[Hits]) -> Iterator[Text]:
+    total = sum(each.hits for each in profile.hits)
+    if not total:
+        yield Text("no probe fired")
+        return
+    few = 0
+    for count, each in enumerate(by_cost, 1):
+        few += each.hits
+        if few > total / 2:
+            yield Text("")
+            probes, them = ("one probe has", "it") if count == 1 else (f"{count} probes have", "them")
+            yield Text(f"{probes} more than half of all hits; without {them} tracing costs less than half.")
+            break
+    yield Text("A predicate does not avoid the trap.  Fewer probes do, and so does sampling:")
+    yield Text("  profile-997 /pid == $target/ { @[ustack()] = count(); }")
+
+
+def _seconds(nanoseconds: float) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3g} {unit}"
+    return f"{nanoseconds:.0f} ns"
+
+
+def data(rows: Sequence[Row], machines: Sequence[CostModel]) -> dict[str, Any]:
+    """Return the table as plain objects for JSON."""
+    return {
+        "format": _FORMAT,
+        "version": VERSION,
+        "rows": [
+            {
+                "isa": row.isa,
+                "mechanism": row.mechanism,
+                "what": row.what,
+                "instructions": round(row.instructions, 3),
+                "exceptions": round(row.exceptions, 3),
+                "traps": row.events.traps,
+                "steps": row.events.steps,
+                "returns": row.events.returns,
+                "hits": row.hits,
+                "nanoseconds": {
+                    machine.name: round(machine.nanoseconds(row.events), 1) for machine in _of(machines, row.isa)
+                },
+            }
+            for row in rows
+        ],
+    }
+
+
+def program_data(profile: Profile, machines: Sequence[CostModel]) -> dict[str, Any]:
+    """Return a program's profile as plain objects for JSON."""
+    usable = _of(machines, profile.isa)
+    return {
+        "format": f"{_FORMAT} --program",
+        "version": VERSION,
+        "isa": profile.isa,
+        "instructions": profile.instructions,
+        "probes": profile.probes,
+        "hits": [
+            {
+                "probe": each.probe,
+                "hits": each.hits,
+                "how": each.how,
+                "traps": each.events.traps,
+                "nanoseconds": {machine.name: round(machine.nanoseconds(each.events), 1) for machine in usable},
+            }
+            for each in profile.hits
+        ],
+    }
+
+
+def compared(path: Path, rows: Sequence[Row], threshold: float) -> list[Change]:
+    """Return the costs that are larger than in an earlier result, by more than a share of it.
+
+    Rows that only one of the two has are not compared.  Raises `ComparisonError` and OSError.
+    """
+    try:
+        earlier = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ComparisonError(f"{path}: not JSON: {error}") from None
+    if not isinstance(earlier, dict) or earlier.get("format") != _FORMAT or not isinstance(earlier.get("rows"), list):
+        raise ComparisonError(f"{path}: not a result of `trapline bench --json`")
+    if earlier.get("version") != VERSION:
+        raise ComparisonError(f"{path}: version {earlier.get('version')} of the format; this is {VERSION}")
+    try:
+        known = {_name(row["isa"], row["mechanism"], row["what"]): row for row in earlier["rows"]}
+        found = []
+        for row in rows:
+            old = known.get(_name(row.isa, row.mechanism, row.what))
+            if old is None:
+                continue
+            for what, after in (("instructions", row.instructions), ("exceptions", row.exceptions)):
+                before = float(old[what])
+                if after > before * (1 + threshold) + 1e-3:
+                    found.append(Change(_name(row.isa, row.mechanism, row.what), what, before, after))
+    except (KeyError, TypeError, ValueError):
+        raise ComparisonError(f"{path}: a row is damaged") from None
+    return found
+
+
+def _name(isa: str, mechanism: str, what: str) -> str:
+    # The instruction that stands for a kind of displacement differs when a guest is rebuilt.
+    kind = what.partition(":")[0] if mechanism in PROGRAM_MECHANISMS else what
+    return f"{isa} {mechanism} {kind}"

@@ -1,0 +1,143 @@
+"""The command `trapline bench`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from emu.guest.base import GuestError
+from emu.isa import DEFAULT_ISA, ISAS, Isa
+from trapline.bench import mechanisms, report
+from trapline.bench.models import CostModel, ModelError, chosen
+from trapline.bench.program import profile
+from trapline.commands.shared import print_lines
+from trapline.consumer.errors import ConsumerError
+from trapline.d.errors import CompileError
+from trapline.machine.linux_machine import LinuxOptions
+from trapline.own_files import TargetError, own_program
+
+ALL = "all"
+
+
+@click.command("bench", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--isa", metavar="ISA,...", default=ALL, show_default=True, help=f"Of {', '.join(ISAS)}.")
+@click.option("--mechanism", metavar="NAME,...", help=f"Of {', '.join(mechanisms.MECHANISMS)}; default: all.")
+@click.option("--model", metavar="NAME,...", help="Real machines (--models lists them); default: all.")
+@click.option("--hz", type=float, help="Another clock for the models, in hertz, where theirs was published.")
+@click.option("--models", "listed", is_flag=True, help="Show the models: prices, sources, predicted beside published.")
+@click.option("--program", metavar="'PROGRAM ARG...'", help="Predict what probes would cost this Linux program.")
+@click.option("--probes", metavar="DESCRIPTION", multiple=True, help="The probes for --program; default: all entries.")
+@click.option("--root", type=click.Path(exists=True, file_okay=False, path_type=Path), help="The program's /.")
+@click.option("--compare", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An earlier --json.")
+@click.option("--threshold", type=float, default=5.0, show_default=True, help="Percent that --compare lets pass.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def bench_command(
+    isa: str,
+    mechanism: str | None,
+    model: str | None,
+    program: str | None,
+    probes: tuple[str, ...],
+    root: Path | None,
+    compare: Path | None,
+    **others: Any,
+) -> None:
+    """Count what a probe costs, by mechanism and ISA, and predict it for real machines.
+
+    Exit status: 0; 1 if --compare finds a cost that has grown; 2 for a mistake in the question.
+    """
+    try:
+        models = chosen(_words(model), others["hz"])
+        if not others["threshold"] >= 0:
+            raise click.UsageError(f"--threshold {others['threshold']:g}: a share in percent, 0 or more")
+        if others["listed"]:
+            print_lines(report.checks(models))
+        elif program is not None:
+            _program(program, probes, _one_isa(isa), root, models, as_json=others["as_json"])
+        else:
+            wanted = _mechanisms(mechanism)
+            rows = _measured(_isas(isa), wanted)
+            if others["as_json"]:
+                click.echo(json.dumps(report.data(rows, models), indent=1))
+            elif compare is None:
+                print_lines(report.table(rows, models))
+            if compare is not None:
+                _compare(compare, rows, others["threshold"] / 100)
+    except (ModelError, report.ComparisonError, TargetError) as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _words(text: str | None) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()] if text else []
+
+
+def _isas(text: str) -> list[Isa]:
+    names = list(ISAS) if text == ALL else _words(text)
+    for name in names:
+        if name not in ISAS:
+            raise click.UsageError(f"--isa {name}: choose from {ALL}, {', '.join(ISAS)}")
+    return [ISAS[name] for name in names]
+
+
+def _one_isa(text: str) -> Isa | None:
+    isas = _isas(text)
+    if text != ALL and len(isas) != 1:
+        raise click.UsageError("--program: a program is of one ISA; name one, or none to take the program's")
+    return None if text == ALL else isas[0]
+
+
+def _mechanisms(text: str | None) -> list[str]:
+    wanted = _words(text) or list(mechanisms.MECHANISMS)
+    for name in wanted:
+        if name not in mechanisms.MECHANISMS:
+            raise click.UsageError(f"--mechanism {name}: choose from {', '.join(mechanisms.MECHANISMS)}")
+    return wanted
+
+
+def _measured(isas: list[Isa], wanted: list[str]) -> list[mechanisms.Row]:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    rows = []
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("measuring", total=mechanisms.count_of(isas, wanted))
+        for row in mechanisms.measure(isas, wanted):
+            progress.advance(task)
+            if row is not None:
+                rows.append(row)
+    return rows
+
+
+def _program(
+    text: str, probes: tuple[str, ...], isa: Isa | None, root: Path | None, models: list[CostModel], *, as_json: bool
+) -> None:
+    try:
+        words = own_program(tuple(shlex.split(text)), isa or DEFAULT_ISA)
+    except ValueError as error:
+        raise click.UsageError(f"--program: {error}") from None
+    if not words:
+        raise click.UsageError("--program: the program is missing")
+    try:
+        found = profile(LinuxOptions(words, isa=isa, root=root), probes or ("pid$target:::entry",))
+    except (GuestError, CompileError, ConsumerError) as error:
+        raise click.ClickException(str(error)) from None
+    if as_json:
+        click.echo(json.dumps(report.program_data(found, models), indent=1))
+    else:
+        print_lines(report.program_lines(found, models))
+
+
+def _compare(path: Path, rows: list[mechanisms.Row], threshold: float) -> None:
+    changes = report.compared(path, rows, threshold)
+    for change in changes:
+        click.echo(
+            f"{change.row}: {change.what} {change.before:g} became {change.after:g} ({change.ratio - 1:+.0%})", err=True
+        )
+    if changes:
+        sys.exit(1)
+    click.echo(f"no cost of {path} has grown by more than {threshold:.0%}", err=True)
