@@ -51,6 +51,14 @@
 
   // -- panes
 
+  function reveal(pane, wanted) {
+    // Scroll within the pane only: the page itself stays where the reader is.
+    const inside = $(pane), row = inside.querySelector(wanted);
+    if (!row) return;
+    const from = row.getBoundingClientRect(), to = inside.getBoundingClientRect();
+    if (from.top < to.top || from.bottom > to.bottom) inside.scrollTop += from.top - to.top - inside.clientHeight / 2;
+  }
+
   function showCode(step) {
     const all = steps();
     const at = step.code ? step : all.slice(0, step.index + 1).reverse().find((one) => one.code) ?? all.find((one) => one.code);
@@ -71,7 +79,7 @@
       return `${gap}<tr class="${here}${one.out_of_line ? " copy" : ""}"><td>${html(offset)}</td><td>${html(one.text)}</td><td>${shown}</td></tr>`;
     });
     $("code").innerHTML = `<p class="soft"><code>${html(symbol(at))}</code>: what is executed of it</p><table>${lines.join("")}</table>`;
-    $("code").querySelector(".here")?.scrollIntoView({ block: "nearest" });
+    reveal("code", ".here");
     $("source").innerHTML = at.source ? `${html(at.source.file)}:${at.source.line} <code>${html(at.source.text)}</code>` : "";
   }
 
@@ -113,8 +121,8 @@
       const shade = now.has(address) ? "lit" : read.has(address) ? "read" : "";
       return `${gap}<tr><td class="soft">${hex(address, 0)}</td><td>${html(name)}</td><td class="${shade}">${hex(words.get(address), digits)}</td><td>${marks}</td></tr>`;
     });
-    $("stack").innerHTML = `<table>${rows.join("")}</table>`;
-    $("stack").querySelector(".lit, .read")?.scrollIntoView({ block: "nearest" });
+    $("stack").innerHTML = rows.length ? `<table>${rows.join("")}</table>` : '<p class="soft">Nothing of the stack has been used yet.</p>';
+    reveal("stack", ".lit, .read");
   }
 
   function showChain(step) {
@@ -142,7 +150,7 @@
     const records = steps().slice(0, step.index + 1).filter((one) => one.facts.record);
     const bytes = records.map((one) => `<p>record: <code>${html(one.facts.record)}</code></p>`).join("");
     $("dif").innerHTML = `<p><code>${html(recording().clause)}</code></p>` + (rows.length ? `<table>${rows.join("")}</table>` : '<p class="soft">No DIF has been executed.</p>') + registers + bytes;
-    $("dif").querySelector(".here")?.scrollIntoView({ block: "nearest" });
+    reveal("dif", ".here");
   }
 
   function showFunction(step) {

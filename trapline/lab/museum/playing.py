@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -91,7 +92,7 @@ def play(exhibit: Exhibit, syntax: Syntax = Syntax.INTEL) -> tuple[Recording, Re
 
 
 def _recorded(exhibit: Exhibit, rules: Rules, rule: str, syntax: Syntax) -> Recording:
-    found: list[tuple[Recorder, _ExhibitSubject]] = []
+    found: list[tuple[Recorder, _ExhibitSubject, Mapping[str, tuple[str, ...]]]] = []
     starts = ADDRESS
 
     def watch(engine: Engine, chain: TrapHandler) -> None:
@@ -101,15 +102,13 @@ def _recorded(exhibit: Exhibit, rules: Rules, rule: str, syntax: Syntax) -> Reco
         recorder = Recorder(subject, 1, _RECORDED)
         recorder.attach((chain,))
         recorder.begin()
-        found.append((recorder, subject))
+        found.append((recorder, subject, Names(subject, syntax).listings(starts)))
 
     end = exhibit.check.play(exhibit, rules, watch)
-    recorder, subject = found[0]
+    recorder, subject, listing = found[0]
     recorder.crashed()
     names = Names(subject, syntax)
-    firings: tuple[Firing, ...] = tuple(
-        Story(subject, names).firing(hit, names.listings(starts)) for hit in recorder.hits
-    )
+    firings: tuple[Firing, ...] = tuple(Story(subject, names).firing(hit, listing) for hit in recorder.hits)
     isa = exhibit.isa
     return Recording(
         isa.name, "museum", "host", exhibit.title, "", recorder.names, isa.registers.pc, isa.registers.sp,

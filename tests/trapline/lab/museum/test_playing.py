@@ -21,6 +21,14 @@ def test_the_old_rule_is_marked_where_it_goes_wrong(name):
     assert EXHIBITS[name].now in " ".join(right.notes)
 
 
+def test_the_listing_has_the_probe_in_place():
+    old, right = play(EXHIBITS["patched-prologue"])
+    for recording in (old, right):
+        listing = recording.firings[0].listing
+        assert listing["before"] != listing["enabled"]
+        assert "int3" in listing["enabled"][0]
+
+
 def test_the_command_writes_a_page(tmp_path):
     file = tmp_path / "exhibit.html"
     run = run_trapline(["check", "--museum", "patched-prologue", "--html", str(file)])
