@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -24,6 +25,14 @@ _ROUNDS: Final = 20
 _GUESS: Final = 4
 # More than any instruction, or snippet of them, has.
 MOST: Final = 10_000
+
+
+_NAME: Final = re.compile(r"[a-z][\w.]*", re.ASCII)
+# Keystone does not come back from some of these, either, such as an equals sign.
+_STRANGE: Final = re.compile(r"[^\w\s.,:+*\-\[\](){}#!/]", re.ASCII)
+_SUM: Final = re.compile(r"\w\s*[-+]")
+_LIST: Final = re.compile(r"\{[^}]*\}")
+_BRACKETS: Final = ("[]", "()", "{}")
 
 
 class Assembled(NamedTuple):
@@ -101,6 +110,17 @@ def _one(isa: Isa, assembly: Assembly, statement: Statement, operands: str, addr
 
 
 def _instruction(isa: Isa, assembly: Assembly, name: str, written: str, operands: str, address: int) -> bytes:
+    # Keystone does not come back from a text that begins with something else than a name.
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"'{name}' is not the name of an instruction")
+    strange = _STRANGE.search(operands)
+    if strange is not None:
+        raise ValueError(f"'{strange.group()}' does not belong into an operand")
+    if not assembly.sums and _SUM.search(_LIST.sub("", operands)):
+        raise ValueError("an operand is a sum: write the number itself")
+    for opening, closing in _BRACKETS:
+        if operands.count(opening) != operands.count(closing):
+            raise ValueError(f"there are not as many '{closing}' as '{opening}'")
     code = encode(assembly, name, operands, address)
     if code is not None:
         return code

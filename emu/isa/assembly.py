@@ -96,6 +96,9 @@ class Assembly:
     """(statement, keystone's bytes) -> the right bytes, where keystone has others."""
     unchecked: frozenset[str] = frozenset()
     """Instructions whose disassembly has another name and lacks their number, such as hint."""
+    sums: bool = True
+    """Whether operands may be sums, such as rax + 8; keystone ends the process for some sums of
+    AArch64."""
     distances: bool = False
     """Whether a number as the target of a branch is a distance; else it is an address."""
 

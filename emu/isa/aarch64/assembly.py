@@ -182,4 +182,5 @@ ASSEMBLY: Final = Assembly(
     # `ret x30` is written `ret`, and `subs xzr, x0, x1` is written `cmp x0, x1`.
     dropped=lambda register, statement: register in {"xzr", "wzr"} or statement.split() == ["ret", register],
     unchecked=frozenset({"hint"}),
+    sums=False,
 )

@@ -80,6 +80,22 @@ def test_a_text_that_makes_no_sense_is_refused(isa, text, message):
         assemble(ISAS[isa], text)
 
 
+@pytest.mark.parametrize(
+    ("isa", "text", "message"),
+    [
+        ("x86_64", "]or ebx, [rcx]", "']or' is not the name of an instruction"),
+        ("x86_64", "lodsd =eax, dword ptr [rsi]", "'=' does not belong into an operand"),
+        ("x86_64", "or ebx, [rcx", "there are not as many ']' as '['"),
+        ("aarch64", "bl #0xf-fffff1b-10358", "an operand is a sum: write the number itself"),
+        ("aarch64", "ldr x0, =5", "'=' does not belong into an operand"),
+    ],
+)
+def test_text_from_which_keystone_does_not_come_back_is_not_given_to_it(isa, text, message):
+    with pytest.raises(AssemblyError) as error:
+        assemble(ISAS[isa], text)
+    assert message in str(error.value)
+
+
 @needs_keystone
 @pytest.mark.parametrize(
     ("isa", "text", "message"),
