@@ -138,3 +138,17 @@ def test_a_kernel_that_panics_shows_its_log_and_says_so_in_one_line(isa):
 def test_an_isa_without_a_machine_is_refused():
     result = run_trapline(["dtrace", "--guest", "linux-kernel", "--isa", "i386", "-n", "BEGIN"])
     assert (result.returncode, result.stderr) == (1, "dtrace: there is no machine for Linux kernels of i386\n")
+
+
+@every_kernel
+def test_the_function_tracer_is_switched_on_and_off_beside_our_breakpoints(isa):
+    work = "seq 1 20 | sort -n | tail -n 1"
+    command = (
+        f"cd /sys/kernel/tracing; echo vfs_read vfs_write > set_ftrace_filter; {work}; echo function > current_tracer; "
+        f"{work}; echo 0 > tracing_on; grep -c vfs_ trace; echo nop > current_tracer; {work}"
+    )
+    shown = traced(isa, "fbt::vfs_*:entry, fbt::vfs_*:return { @[probename] = count(); }", command).split()
+    counts = dict(zip(shown[4::2], map(int, shown[5::2]), strict=True))
+    assert [shown[0], shown[1], shown[3]] == ["20"] * 3
+    assert int(shown[2]) > 5
+    assert min(counts["entry"], counts["return"]) > 50
