@@ -128,6 +128,10 @@ class Traps:
     """The instruction with which a kernel waits for an interrupt."""
     exception: str
     """The exception of FBT's breakpoint, and where its pc points: a sentence for `trapline step`."""
+    flush: str
+    """What makes CPUs execute code that was written: sentences for `trapline step`."""
+    coherent: bool = False
+    """Whether a CPU keeps its instruction cache in step with stores, its own and those of others."""
     states: tuple[int, ...] = (0,)
     """Values of the flags that cover every condition, for `trapline check`."""
     settable: int = 0

@@ -82,8 +82,8 @@ def step_command(
     played: list[tuple[str, Recording, bool | None]] = []
     for one in ISAS.values() if isa == _ALL else (ISAS[isa],):
         mistake = FAULTS[fault] if fault else None
-        if mistake is not None and isa == _ALL and one.name in mistake.impossible:
-            click.echo(f"{one.name}: {fault} cannot occur: {mistake.impossible[one.name]}", err=True)
+        if mistake is not None and isa == _ALL and not mistake.possible(one):
+            click.echo(f"{one.name}: {fault} cannot occur: {mistake.reason}", err=True)
             continue
         request = StepRequest(
             clause or uprobe or "", one, guest, TrapPath(trap), command, root, int(sdt), count, from_enable, mistake,

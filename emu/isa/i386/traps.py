@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emu.isa.base import Traps
+from emu.isa.x86.caches import FLUSH
 from emu.isa.x86.flags import SETTABLE, STATES
 
 LOCK = b"\xf0"
@@ -24,6 +25,8 @@ TRAPS = Traps(
     exception=(
         "#UD, vector 6: LOCK before an instruction that cannot be locked is a fault, so the saved eip points at it."
     ),
+    flush=FLUSH,
+    coherent=True,
     states=STATES,
     settable=SETTABLE,
     pushed=(("trapno", 1), ("err", 0)),

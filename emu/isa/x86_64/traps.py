@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emu.isa.base import Traps
+from emu.isa.x86.caches import FLUSH
 from emu.isa.x86.flags import SETTABLE, STATES
 
 TRAPS = Traps(
@@ -38,6 +39,8 @@ TRAPS = Traps(
     flags="rflags",
     wait=b"\xf4",  # hlt
     exception="#BP, vector 3: a trap, so the saved rip points after the int3.",
+    flush=FLUSH,
+    coherent=True,
     states=STATES,
     settable=SETTABLE,
     pushed=(("trapno", 3), ("err", 0)),

@@ -8,7 +8,7 @@ right one; the explanation is put at the first step that differs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Final
 
@@ -26,8 +26,6 @@ AFTER: Final = 40
 
 # Conditions that an instruction can name.
 _CONDITIONS: Final = 16
-_X86_CACHES: Final = "an x86 CPU keeps its instruction cache in step with its own stores"
-_ONE_CPU: Final = "an x86 CPU sees its own stores to code at once, and the machine has one CPU"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,10 @@ class Fault:
     """Why that goes wrong, where it begins."""
     silent: str
     """What it means if no difference is seen."""
-    impossible: Mapping[str, str] = field(default_factory=dict)
-    """By ISA: why it cannot occur there."""
+    reason: str = ""
+    """Why it cannot occur on some ISAs."""
+    possible: Callable[[Isa], bool] = lambda _isa: True
+    """Whether it can occur on an ISA."""
     path: TrapPath = TrapPath.HOST
     """The trap path that has the mistake."""
     table: Callable[[Isa], DisplacedTable] | None = None
@@ -127,6 +127,10 @@ def _flags_lost(engine: Engine, handler: Handler) -> Handler:
     return wrong
 
 
+def _needs_flush(isa: Isa) -> bool:
+    return not isa.traps.coherent
+
+
 FAULTS: Final[Mapping[str, Fault]] = {
     fault.name: fault
     for fault in (
@@ -136,7 +140,8 @@ FAULTS: Final[Mapping[str, Fault]] = {
             "The CPU executes the old instruction from its instruction cache, although memory has the breakpoint: "
             "nothing traps, and the probe is silent.",
             "The site was not executed again.",
-            {"x86_64": _X86_CACHES, "i386": _X86_CACHES},
+            "the CPU keeps its instruction cache in step with its own stores",
+            _needs_flush,
             stale=-1,
         ),
         Fault(
@@ -146,7 +151,8 @@ FAULTS: Final[Mapping[str, Fault]] = {
             "The CPU has fetched the old instruction before, and may execute it: this hit is lost, and no rule says "
             "how many more. (Here it is one.)",
             "The site was not executed again.",
-            {"x86_64": _ONE_CPU, "i386": _ONE_CPU},
+            "the CPU sees its own stores to code at once, and the machine has one CPU",
+            _needs_flush,
             stale=1,
         ),
         Fault(
@@ -177,7 +183,8 @@ FAULTS: Final[Mapping[str, Fault]] = {
             "The handler's own comparisons have changed the flags, and they are not put back.",
             "The program gets the handler's flags instead of its own.",
             "The program sets the flags before it reads them again.",
-            {"riscv64": "RISC-V has no flags"},
+            "the ISA has no flags",
+            lambda isa: bool(isa.traps.flags),
             handler=_flags_lost,
         ),
     )

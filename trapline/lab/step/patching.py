@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from trapline.lab.step.names import Names
@@ -10,19 +10,6 @@ from trapline.lab.step.recording import Access, Mode, Patch, Stage, Step
 from trapline.lab.step.subject import Subject
 
 _LONGEST: Final = 16
-# What FreeBSD does after the store (sys/cddl/dev/fbt/<machine>/fbt_isa.c, fbt_patch_tracepoint).
-_X86: Final = (
-    "Nothing is flushed: an x86 CPU keeps its instruction cache in step with stores. Other CPUs see the old byte or "
-    "the new one, since it is one byte."
-)
-_FLUSHES: Final[Mapping[str, str]] = {
-    "x86_64": _X86,
-    "i386": _X86,
-    "aarch64": "The kernel cleans the data cache and invalidates the instruction cache for these bytes "
-    "(dc, ic, dsb, isb): otherwise the CPU could go on executing the old instruction.",
-    "riscv64": "fence.i makes this CPU, and no other, fetch the bytes again: otherwise it could go on executing the "
-    "old instruction.",
-}
 
 
 def patching(subject: Subject, names: Names, address: int) -> Iterator[Step]:
@@ -50,7 +37,8 @@ def patching(subject: Subject, names: Names, address: int) -> Iterator[Step]:
             said += f" The CPU will read {text}."
         access = Access(write=True, address=address + place, size=1, value=now[place], before=original[place])
         yield _step(number, names, address, "the store", said, patch, access)
-    flush = f"{_FLUSHES[subject.isa.name]} Here the emulator drops its translation of this code."
+    # What FreeBSD does after the store: sys/cddl/dev/fbt/<machine>/fbt_isa.c, fbt_patch_tracepoint().
+    flush = f"{subject.isa.traps.flush} Here the emulator drops its translation of this code."
     yield _step(len(changed) + 1, names, address, "instruction cache", flush, patch)
 
 

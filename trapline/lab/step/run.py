@@ -66,9 +66,9 @@ def record_pair(request: StepRequest, syntax: Syntax = Syntax.INTEL) -> tuple[Re
 
 def _record_fault(request: StepRequest, fault: Fault, syntax: Syntax) -> tuple[Recording, Recording]:
     name = request.isa.name
-    if name in fault.impossible:
-        others = ", ".join(isa for isa in ISAS if isa not in fault.impossible)
-        raise StepError(f"--fault {fault.name}: it cannot occur on {name}: {fault.impossible[name]}; try {others}")
+    if not fault.possible(request.isa):
+        others = ", ".join(isa.name for isa in ISAS.values() if fault.possible(isa))
+        raise StepError(f"--fault {fault.name}: it cannot occur on {name}: {fault.reason}; try {others}")
     if request.kind != "kernel":
         raise StepError(
             f"--fault {fault.name}: faults are injected into the kernel guest; leave --guest and --root out"
