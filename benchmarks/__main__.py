@@ -65,8 +65,11 @@ def main() -> int:
         parser.error(f"no benchmark {unknown[0]!r}: the benchmarks are {', '.join(BENCHMARKS)}")
     for name in arguments.names or BENCHMARKS:
         figures = BENCHMARKS[name](isas, Scale(arguments.smallest))
-        show(figures)
-        if arguments.save:
+        if figures.rows:
+            show(figures)
+        for reason in figures.left_out:
+            print(f"{name}: left out: {reason}", file=sys.stderr)
+        if arguments.save and figures.rows:
             record = {
                 "title": figures.title,
                 "python": platform.python_version(),

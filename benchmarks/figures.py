@@ -34,6 +34,8 @@ class Figures:
     rows: Sequence[Sequence[Cell]]
     note: str
     text_columns: frozenset[str] = frozenset({"ISA", "what"})
+    left_out: Sequence[str] = ()
+    """What could not be measured here, and why, a line each."""
 
 
 def seconds(action: Callable[[], object]) -> float:

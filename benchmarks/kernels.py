@@ -36,10 +36,12 @@ _READS: Final = 60_000
 def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     """Measure on some ISAs."""
     rows: list[list[Cell]] = []
+    left_out: list[str] = []
     for isa in isas:
         try:
             store.stored(isa)
-        except KernelFileError:
+        except KernelFileError as error:
+            left_out.append(str(error))
             continue
         rows += [[isa.title, what, figure] for what, figure in _rows(isa, scale)]
     return Figures(
@@ -49,6 +51,7 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
         "Debian's kernels with 256 MiB of memory and the same command line and initramfs everywhere. A firing is one "
         "read() of one byte with fbt::vfs_read:entry counted, less one without a probe, in processor time. Least of 3 "
         "runs. qemu-system-x86_64 is not measured: it loads only a bzImage.",
+        left_out=left_out,
     )
 
 

@@ -14,10 +14,12 @@ from trapline.lab import oracle, oracle_refusals
 def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     """Compare on some ISAs."""
     rows: list[list[Cell]] = []
+    left_out: list[str] = []
     for isa in isas:
         try:
             store.stored(isa)
-        except KernelFileError:
+        except KernelFileError as error:
+            left_out.append(str(error))
             continue
         hits = oracle.compare(isa)
         rows.append([isa.title, "hits of kprobes", sum(one.ours for one in hits), sum(not one.agrees for one in hits)])
@@ -35,4 +37,5 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
         rows,
         "Trapline's probes beside those of Debian's kernels: `trapline oracle`, and `trapline oracle --refusals`. "
         "RISC-V refuses kprobes on ftrace's pad, which Trapline allows; they do not count as different.",
+        left_out=left_out,
     )

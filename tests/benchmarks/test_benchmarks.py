@@ -18,5 +18,5 @@ def test_a_benchmark_runs_on_every_isa(name, isa):
     if ONCE.get(name, isa) != isa:
         pytest.skip("it does not depend on the ISA")
     figures = BENCHMARKS[name]([ISAS[isa]], Scale(smallest=True))
-    assert figures.rows
+    assert figures.rows or figures.left_out
     assert all(len(row) == len(figures.columns) for row in figures.rows)

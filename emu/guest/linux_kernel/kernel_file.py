@@ -103,10 +103,12 @@ def open_image(path: str | Path, isa: Isa | None = None) -> Image:
     """
     path = Path(path)
     try:
+        if not path.is_file():  # a pipe would be waited for
+            return Image(path, isa=isa)  # its message says what is wrong
         with path.open("rb") as file:
             head = file.read(_HEAD)
     except OSError:
-        return Image(path, isa=isa)  # its message says what is wrong
+        return Image(path, isa=isa)
     try:
         if store.is_stored(path):
             return KernelFile(path, for_isa(store.at(path.parent).image, path, isa.name if isa else None))
