@@ -7,7 +7,7 @@ access is stored here.
 Unicorn's TLB holds few pages, and Python takes microseconds to fill one.  So the answers that
 Python gave are kept in a table in plain memory, where machine code finds them (`fill` in
 `ir/common.ll`).  Each address space has a table of its own, so that nothing is asked again when a
-process goes on after another one.  An entry is two words:
+process continues after another one.  An entry is two words:
 
      63      40 39               0      63                12 11     0
     | generation |  page number   |    | physical address   | access |

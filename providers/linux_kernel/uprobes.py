@@ -72,7 +72,7 @@ class KernelUprobes(Fasttrap):
         self._consumers: dict[tuple[object, int], _Consumer] = {}
         self.meet: Callable[[int, int], bool] = lambda _pid, _pc: False
         """Asked at each hit, with the process and the pc, before probes fire; True: the machine is
-        to stop, and the same hit is met again when it goes on."""
+        to stop, and the same hit is met again when it continues."""
 
     # -- registering
 

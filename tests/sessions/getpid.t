@@ -40,7 +40,7 @@ EXPECT
 |   plan         [esp-4] = ebp; esp = esp-4; eip = eip+1
 |{{...}}
 |8. resume
-|   The program goes on as if the displaced instruction had run in its place.
+|   The program continues as if the displaced instruction had run in its place.
 |   pc    0xc{{[0-9a-f]+}}
 |   in    kernel`sys_getpid+0x1
 |   next  mov ebp, esp

@@ -84,7 +84,7 @@ def displace(isa: str, code: str | bytes, *, address: int = 0, fidelity: str = "
 
         trapline.displace("x86_64", "push rbp; jne 5")[1].fate("kinst").how
 
-    `isa` is x86_64, aarch64, riscv64 or i386; the code stands at `address`.  The result is a tuple
+    `isa` is x86_64, aarch64, riscv64 or i386; the code is at `address`.  The result is a tuple
     of instructions, each with the fate that FBT, pid, uprobes and kinst have for it.  Raises
     `TraplineError`, which names the instruction.
     """

@@ -285,7 +285,7 @@ def check_command(
     package's own: testbins:kernel, testbins:user, testbins:zoo, ...
 
     Exit status: 0 if nothing diverged, 1 if something did, 2 if it could not be checked, 130 when
-    interrupted; the same command goes on where it stopped.
+    interrupted; the same command continues where it stopped.
     """
     try:
         if html is not None:

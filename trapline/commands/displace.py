@@ -47,7 +47,7 @@ def _settings(isa: str, texts: tuple[str, ...]) -> dict[str, int]:
 @click.argument("code", metavar="CODE")
 @click.option("--hex", "as_hex", is_flag=True, help="CODE is bytes in hexadecimal, not assembly.")
 @click.option(
-    "--at", "address", default="0", callback=_number, metavar="ADDRESS", help="Where the code stands; default: 0."
+    "--at", "address", default="0", callback=_number, metavar="ADDRESS", help="The address of the code; default: 0."
 )
 @click.option(
     "--run",

@@ -224,7 +224,7 @@ def _open_kernel(wanted: MachineOptions) -> TracedMachine:
         machine = boot(kernel_guest(options), options.fidelity, report=_report)
     except NoKernelError as error:
         raise MachineError(str(error)) from None
-    # Without a command, the trace goes on until the program, the user or a timeout ends it.
+    # Without a command, the trace continues until the program, the user or a timeout ends it.
     machine.guest.waits_for_timers = not wanted.commands and not wanted.pids
     # The output of a command of -c is shown, as dtrace's children write to its terminal; the boot messages are not.
     console.shown = console.shown or bool(wanted.commands)

@@ -51,7 +51,7 @@ _CONSUMERS_OWN: Final = frozenset({"timeout"})
 class Work(Enum):
     """The result of `Session.work` (DTRACE_WORKSTATUS_*)."""
 
-    OKAY = "tracing goes on"
+    OKAY = "tracing continues"
     DONE = "tracing has stopped and everything is consumed"
 
 

@@ -138,7 +138,7 @@ class _Compiler:
 
     def _context(self, objects: Sequence[Difo]) -> Iterator[str]:
         if _uses(objects, lambda code: dif.opcode(code) == Op.CALL and dif.index(code) == Subr.STRTOK):
-            # strtok() goes on where it was in the other enablings of the same firing.
+            # strtok() continues where it was in the other enablings of the same firing.
             yield "if ctx.args is not args: ctx.strtok = ctx.strtok_limit = 0"
         yield "ctx.args = args; ctx.cpu = cpu; ctx.probe = probe; ctx.thread = None; ctx.fault_offset = -1"
         yield f"ctx.timestamp = ctx.walltimestamp = {UNREAD}; ctx.epid = epid"

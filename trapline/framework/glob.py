@@ -69,7 +69,7 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
 def _set(pattern: str, at: int) -> tuple[str, int]:
     """Translate the set whose `[` is before `at`.
 
-    Return it and where the pattern goes on, -1 if it has no end.
+    Return it and where the pattern continues, -1 if it has no end.
     """
     negated = pattern[at : at + 1] == "!"
     first = at = at + negated

@@ -4,7 +4,7 @@
         for fate in one.fates:
             print(one.text, fate.provider, fate.what, fate.how)
 
-Nothing runs here: each provider is asked how it displaces an instruction where it stands, after
+Nothing runs here: each provider is asked how it displaces an instruction where it is, after
 the code that precedes it.  `trapline.lab.displace_run` runs the instructions.
 """
 
@@ -141,7 +141,7 @@ def displace(
 ) -> DisplacedCode:
     """Return what becomes of each instruction of assembly text, or of bytes.
 
-    `isa` is x86_64, aarch64, riscv64 or i386; the code stands at `address`, which matters where a
+    `isa` is x86_64, aarch64, riscv64 or i386; the code is at `address`, which matters where a
     branch has an address as its target.  Raises `DisplaceError`, and `emu.assembly.AssemblyError`
     for text that cannot be assembled; both are one line, which names the instruction.
     """

@@ -153,7 +153,7 @@ class Schedule:
                     self._begin_turn(current)
                 return current
             if current not in self._ready:
-                self._ready.add(current, first=above > rank)  # then it goes on when those above it wait
+                self._ready.add(current, first=above > rank)  # then it continues when those above it wait
         while (taken := self._ready.take()) is not None:
             if taken.life is Life.RUNNABLE:
                 self._begin_turn(taken)

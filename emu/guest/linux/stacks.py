@@ -3,7 +3,7 @@
 What a file says of its code's frames (`.eh_frame`, `.debug_frame`) comes first.  Where it says
 nothing:
 
-* a return from a signal is known by its code, and goes on in what the signal interrupted;
+* a return from a signal is known by its code, and continues in what the signal interrupted;
 * on the first instruction of a function, and in the table that links to other objects (`.plt`), the
   return address is where a call left it;
 * everything else is taken to keep a frame pointer.

@@ -44,7 +44,7 @@ class KernelCalls:
     """Calls into one kernel, and from it.
 
     `hit(first, second)` is called with the two arguments of each call of `callback`; it returns
-    whether the call is to be met again when the machine goes on.
+    whether the call is to be met again when the machine continues.
     """
 
     def __init__(self, guest: LinuxKernelGuest, hit: Callable[[int, int], bool]) -> None:

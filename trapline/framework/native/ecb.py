@@ -60,7 +60,7 @@ _DESTRUCTIVE: Final = frozenset({
 def has_native_form(objects: Iterable[Difo]) -> bool:
     """Return whether a clause of these objects can be machine code.
 
-    strtok() goes on where it was in the other enablings of a firing, which machine code does not
+    strtok() continues where it was in the other enablings of a firing, which machine code does not
     know.
     """
     return not any(

@@ -1,7 +1,7 @@
 """Every breakpoint is taken to be four bytes long.
 
 RISC-V has two: ebreak, and c.ebreak of two bytes, which takes the place of compressed instructions.
-A handler that goes on at pc + 4 whichever it was skips the instruction after a compressed one, or
+A handler that continues at pc + 4 whichever it was skips the instruction after a compressed one, or
 lands in the middle of the one after it.  The architecture's own conformance test stepped over its
 ebreak by four, until it was compiled with compressed instructions; gdb wrote the short breakpoint
 where there were none.
@@ -20,7 +20,7 @@ RIGHT = RISCV64.stub
 
 
 def row(right: DisplacedRow) -> DisplacedRow:
-    """Return a row that goes on four bytes later."""
+    """Return a row that continues four bytes later."""
     decide = right.what
     if right.name != "c.sdsp ra, imm(sp)" or isinstance(decide, Otherwise):
         return right

@@ -17,7 +17,7 @@ from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["riscv64"]
-RULE = Rule("c.jr", "one bit of five is looked at", "see the references")
+RULE = Rule("c.jr", "it reads one bit of five", "see the references")
 
 
 def treat(code: Code, fidelity: Fidelity) -> Treatment:

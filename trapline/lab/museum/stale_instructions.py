@@ -1,4 +1,4 @@
-"""The breakpoint is taken out of memory, and the CPU goes on executing it.
+"""The breakpoint is taken out of memory, and the CPU continues executing it.
 
 On most CPUs that are not x86, what was fetched as an instruction stays in the instruction cache
 when the same bytes are written as data.  Who writes code cleans the one cache and drops the line

@@ -3,7 +3,7 @@
 VEX and EVEX put a prefix before the opcode, and give opcodes new meanings: 7f behind the prefix is
 a move, and on its own it is `jg`.  The decoder of Linux keeps the byte behind the prefix as the
 opcode, and uprobes compare it with the opcodes of old.  So `vmovdqu [rdi], ymm0`, which is how
-memory is copied today, is simulated as a jump by a distance of nothing: the program goes on, and
+memory is copied today, is simulated as a jump by a distance of nothing: the program continues, and
 nothing was stored.  `vpor` becomes `jmp`, `vpsubsb` a call, and `vcmpps` is left in its slot, for a
 return needs no putting right.  (The CPU that is emulated has no AVX: here the instruction faults,
 and with the old rule it does not.)

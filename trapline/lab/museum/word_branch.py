@@ -1,6 +1,6 @@
 """A branch with an operand-size prefix is simulated as if the prefix were not there.
 
-In 32-bit code `jmpw`, `callw` and their kind leave sixteen bits of the pc: the program goes on in
+In 32-bit code `jmpw`, `callw` and their kind leave sixteen bits of the pc: the program continues in
 the first 64 KiB, and a call stores two bytes.  The first simulation of branches tested only the
 opcode, and jumped by the full offset.  Since then an instruction of this kind has no probe: no
 program uses them, and in 64-bit code the CPUs of different vendors disagree about them.

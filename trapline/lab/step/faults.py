@@ -166,7 +166,7 @@ FAULTS: Final[Mapping[str, Fault]] = {
         Fault(
             "wrong-length",
             "The pc is advanced by more than the length of the displaced instruction.",
-            "The pc is too far: the program goes on inside, or behind, the next instruction.",
+            "The pc is too far: the program continues inside, or behind, the next instruction.",
             "This displaced instruction sets the pc by itself, so nothing is different.",
             table=_wrong_length,
         ),

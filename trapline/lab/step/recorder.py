@@ -2,7 +2,7 @@
 
 The recorder puts itself in front of the engine's trap callback, around each handler of the chains,
 around the enablings of probes, and behind each instruction of DIF.  On a hit it has the engine call
-it before every instruction until the program itself goes on.  Nothing of this changes what the
+it before every instruction until the program itself continues.  Nothing of this changes what the
 guest does.
 """
 
@@ -269,7 +269,7 @@ class Recorder:
         return tuple(words)
 
     def _step(self) -> bool:
-        """Note the instruction that comes next; False: the program itself goes on."""
+        """Note the instruction that comes next; False: the program itself continues."""
         hit = self._hit
         if hit is None:
             return False

@@ -222,7 +222,7 @@ class _Run:
         guest = self._machine.guest
         state = guest.run(guest.now() + _FOLLOWED)
         if self._recorder.hangs:
-            return "the CPU meets this breakpoint again and again, and the program never goes on"
+            return "the CPU meets this breakpoint again and again, and the program never continues"
         return "the guest runs to its end, and nothing tells of the mistake" if state is RunState.FINISHED else ""
 
     def _notes(self, hits: list[Hit]) -> list[str]:

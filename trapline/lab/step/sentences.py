@@ -64,7 +64,7 @@ def sentence(one: Instruction) -> str:
 
 def _trap_return(one: Instruction) -> str:
     found = _RETURNS_FROM_TRAP.get(one.mnemonic)
-    return f"Ends the trap: the CPU {found}, and goes on at {one.place(one.next_pc)}." if found else ""
+    return f"Ends the trap: the CPU {found}, and continues at {one.place(one.next_pc)}." if found else ""
 
 
 def _jump(one: Instruction) -> str:

@@ -213,7 +213,7 @@ class Story:
         stack = ""
         if pushed:
             stack = f" The CPU itself pushes {len(pushed)} words on the stack, as each x86 does."
-        return f"{model}{stack} The CPU goes on in the kernel's vector, {self._names.place(following.pc)}."
+        return f"{model}{stack} The CPU continues in the kernel's vector, {self._names.place(following.pc)}."
 
     def _execute(self, event: Event, following: Event) -> list[_Made]:
         code, text = self._instruction(event)
@@ -423,9 +423,9 @@ class Story:
 
     def _resumed(self, event: Event, _following: Event) -> list[_Made]:
         code, text = self._instruction(event)
-        said = "The program goes on as if the displaced instruction had run in its place."
+        said = "The program continues as if the displaced instruction had run in its place."
         if self._hit.window is not None:
-            said = "The kernel goes on behind the probe."
+            said = "The kernel continues behind the probe."
         return [_Made(Stage.RESUME, said, text, code)]
 
 
@@ -436,7 +436,7 @@ def _dif_effect(text: str, registers: Sequence[int]) -> str:
     if name in {"cmp", "tst", "scmp"}:
         return f"compares {' and '.join(f'{registers[number]:#x}' for number in numbers)}, and sets the flags"
     if not numbers:
-        return f"{text.split(' ', 1)[-1]} is where it goes on if the flags say so" if name.startswith("b") else name
+        return f"{text.split(' ', 1)[-1]} is where it continues if the flags say so" if name.startswith("b") else name
     if name.startswith(("st", "push")):
         return f"stores %r{numbers[0]}, {registers[numbers[0]]:#x}"
     return f"%r{numbers[-1]} becomes {registers[numbers[-1]]:#x}"

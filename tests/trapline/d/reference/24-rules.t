@@ -11,7 +11,7 @@ $ -x errtags -s a.d
 |33
 |
 
-# 2: tracing goes on until exit(), whatever the guest does
+# 2: tracing continues until exit(), whatever the guest does
 
 $ -x errtags -q -n 'tick-1ms { i++; } tick-1ms /i == 3/ { printf("%d\n", i); exit(0); }'
 |3

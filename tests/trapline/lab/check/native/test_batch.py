@@ -73,7 +73,7 @@ def test_both_find_the_same(isa: str, make: type[Prober]) -> None:
 
 
 def wrong_pc(isa: Isa, plan: Plan) -> Plan:
-    """Return a plan that goes on four bytes too far."""
+    """Return a plan that continues four bytes too far."""
     pc = isa.registers.pc
     return Plan((*plan.operations[:-1], *(_further(one, pc) for one in plan.operations[-1:])))
 
