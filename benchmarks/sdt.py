@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from benchmarks.figures import Cell, Figures, Scale
 from emu.guest.kernel import images
 from emu.isa import Isa
-from trapline.bench.kernel import per_call, run
+from trapline.cost.kernel import per_call, run
 from trapline.machine.kernel_machine import ILLUMOS_SDT, SDT_GENERATION
 
 CALLS = 1_000

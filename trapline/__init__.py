@@ -11,6 +11,7 @@ The command is `trapline`; this is the same from Python and from notebooks.
     trapline.execute("x86_64", "push rbp; mov rbp, rsp", {"rbp": 7}).same
     trapline.check("testbins:zoo", isa="i386", function="fib", run=False).same
     trapline.step("fbt::sys_getpid:entry")
+    trapline.bench("fbt", isa="riscv64").rows
 
 Results are plain data, which notebooks show as tables.  Wherever a call cannot be carried out it
 raises `TraplineError`, whose one line names the cause and the remedy.  Nothing is imported before
@@ -22,21 +23,39 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from trapline.api.benching import Costs, ProgramCost, bench
     from trapline.api.checking import Checked, check
     from trapline.api.errors import TraplineError
     from trapline.api.looking import Sites, displace, execute, sites
     from trapline.api.stepping import step
     from trapline.api.tracing import Trace, trace
 
-__all__ = ["Checked", "Sites", "Trace", "TraplineError", "check", "displace", "execute", "sites", "step", "trace"]
+__all__ = [
+    "Checked",
+    "Costs",
+    "ProgramCost",
+    "Sites",
+    "Trace",
+    "TraplineError",
+    "bench",
+    "check",
+    "displace",
+    "execute",
+    "sites",
+    "step",
+    "trace",
+]
 __version__: str
 
 # Name -> the module that has it, which is imported when the name is used.
 _NAMES: Final = {
     "Checked": "trapline.api.checking",
+    "Costs": "trapline.api.benching",
+    "ProgramCost": "trapline.api.benching",
     "Sites": "trapline.api.looking",
     "Trace": "trapline.api.tracing",
     "TraplineError": "trapline.api.errors",
+    "bench": "trapline.api.benching",
     "check": "trapline.api.checking",
     "displace": "trapline.api.looking",
     "execute": "trapline.api.looking",

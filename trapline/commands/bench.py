@@ -14,11 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from emu.guest.base import GuestError
 from emu.isa import DEFAULT_ISA, ISAS, Isa
-from trapline.bench import mechanisms, report
-from trapline.bench.models import CostModel, ModelError, chosen
-from trapline.bench.program import profile
 from trapline.commands.shared import print_lines
 from trapline.consumer.errors import ConsumerError
+from trapline.cost import mechanisms, report
+from trapline.cost.models import CostModel, ModelError, chosen
+from trapline.cost.program import profile
 from trapline.d.errors import CompileError
 from trapline.machine.linux_machine import LinuxOptions
 from trapline.own_files import TargetError, own_program

@@ -2,7 +2,7 @@
 
 The tables of processes and threads, and the loop that runs them.
 
-A system call ends the CPU's run, is served here, and then the CPU continues; a call that blocks is a
+A system call ends the CPU's run and is served here; then the CPU continues. A call that blocks is a
 generator (`emu.guest.linux.process.SystemCall`), kept with its thread until its condition is true.
 The parts of the kernel are modules: `schedule` (turns and timers), `on_cpu` (what the CPU holds),
 `starting` (execve), `endings` (exit and wait), `traps` (exceptions), `delivery` (signals),

@@ -12,7 +12,7 @@ import trapline
 from emu.guest.kernel import images
 from emu.isa import ISAS
 
-FUNCTIONS = ("check", "displace", "execute", "sites", "step", "trace")
+FUNCTIONS = ("bench", "check", "displace", "execute", "sites", "step", "trace")
 every_isa = pytest.mark.parametrize("isa", ISAS)
 
 
@@ -106,6 +106,18 @@ def test_a_firing_is_recorded(isa):
     assert found.firings[0].steps
 
 
+@every_isa
+def test_costs_are_data(isa):
+    costs = trapline.bench("uprobe", isa=isa)
+    assert {row.mechanism for row in costs.rows} == {"uprobe"}
+    assert all(costs.nanoseconds(row) or isa == "riscv64" for row in costs.rows)  # no figures are published for it
+    assert "single-stepped" in costs._repr_html_()
+    program = trapline.bench(isa=isa, program="testbins:zoo recursion", probes=["pid$target:a.out:fib:entry"])
+    assert [one.hits for one in program.hits] == [177]
+    assert set(program.nanoseconds()) == {model.name for model in program.models}
+    assert "fib" in program._repr_html_()
+
+
 def test_assembly_is_checked_in_this_process():
     code = "import trapline; print(trapline.check(asm='push rbp; mov rbp, rsp', states=2).same)"
     assert run_python(code) == "True\n"
@@ -116,6 +128,10 @@ def test_assembly_is_checked_in_this_process():
     [
         (lambda: trapline.trace("BEGIN { foo(); }"), "undefined function name: foo"),
         (lambda: trapline.trace("fbt::mallok:entry"), "did you mean fbt::malloc:entry?"),
+        (lambda: trapline.bench("jprobe"), "'jprobe' is not a mechanism: there are fbt"),
+        (lambda: trapline.bench(program="nosuch"), "nosuch: no such program"),
+        (lambda: trapline.bench(program="'"), "No closing quotation"),
+        (lambda: trapline.bench("fbt", models=["zen9"]), "no model 'zen9'"),
         (lambda: trapline.trace("BEGIN", isa="x86"), "--isa x86: choose from"),
         (lambda: trapline.trace("BEGIN", command="/nonexistent"), "no such program"),
         (lambda: trapline.trace("BEGIN { exit(0); }").aggregation("a"), "no aggregation '@a' has data"),

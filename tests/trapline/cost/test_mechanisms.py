@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emu.isa import ISAS
-from trapline.bench import mechanisms
+from trapline.cost import mechanisms
 
 
 @pytest.fixture(scope="module", params=list(ISAS))

@@ -13,8 +13,8 @@ from typing import Final
 from emu.bad_address import BadAddressError
 from emu.displaced import Emulated, OutOfLine, Refused, Stepped
 from providers.fasttrap.records import AFTER, Probe
-from trapline.bench.events import Events, of_treatment
 from trapline.consumer.tracer import Tracer
+from trapline.cost.events import Events, of_treatment
 from trapline.machine import linux_machine
 
 _HOW: Final[dict[type, str]] = {Emulated: "emulated", OutOfLine: "out of line", Stepped: "single-stepped"}

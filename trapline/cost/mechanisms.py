@@ -19,9 +19,9 @@ from emu.guest.linux.inodes import RegularFile
 from emu.isa import Isa
 from providers import fasttrap, uprobes
 from providers.fidelity import Fidelity
-from trapline.bench import kernel
-from trapline.bench.events import Events, of_treatment
 from trapline.consumer.tracer import Tracer
+from trapline.cost import kernel
+from trapline.cost.events import Events, of_treatment
 from trapline.lab.user_sites import UserSite, user_sites
 from trapline.machine import linux_machine
 from trapline.machine.kernel_machine import SDT_GENERATION, NoKernelError

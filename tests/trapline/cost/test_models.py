@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from emu.isa import ISAS
-from trapline.bench.events import Events
-from trapline.bench.models import ModelError, chosen, models
+from trapline.cost.events import Events
+from trapline.cost.models import ModelError, chosen, models
 
 
 @pytest.mark.parametrize("machine", models().values(), ids=lambda machine: machine.name)

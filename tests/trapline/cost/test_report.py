@@ -9,10 +9,10 @@ import pytest
 
 from emu.isa import ISAS
 from tests.support.command import run_trapline
-from trapline.bench.events import Events
-from trapline.bench.mechanisms import Row
-from trapline.bench.models import chosen
-from trapline.bench.report import ComparisonError, compared, data
+from trapline.cost.events import Events
+from trapline.cost.mechanisms import Row
+from trapline.cost.models import chosen
+from trapline.cost.report import ComparisonError, compared, data
 
 ROW = Row("riscv64", "pid", "out of line: nop", 2.0, Events(traps=2), 2.0, 177)
 

@@ -1,7 +1,7 @@
 """The work of a CPU in one hit of a probe, apart from the handler's own.
 
 The real systems differ in how often they trap for a hit, and a trap is nearly all that a hit
-costs: so these are counted, and `trapline.bench.models` has their prices.
+costs: so these are counted, and `trapline.cost.models` has their prices.
 """
 
 from __future__ import annotations

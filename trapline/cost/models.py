@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from emu.spelling import nearest
-from trapline.bench.events import Events
+from trapline.cost.events import Events
 
 
 class ModelError(ValueError):
@@ -78,7 +78,7 @@ class CostModel:
 @cache
 def models() -> Mapping[str, CostModel]:
     """Return all models by name."""
-    text = files("trapline.bench").joinpath("models.toml").read_text(encoding="utf-8")
+    text = files("trapline.cost").joinpath("models.toml").read_text(encoding="utf-8")
     return {name: _machine(name, row) for name, row in tomllib.loads(text).items()}
 
 

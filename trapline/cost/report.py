@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from rich.text import Text
 
-from trapline.bench.mechanisms import PROGRAM_MECHANISMS, Row
-from trapline.bench.models import CostModel
-from trapline.bench.program import Hits, Profile
+from trapline.cost.mechanisms import PROGRAM_MECHANISMS, Row
+from trapline.cost.models import CostModel
+from trapline.cost.program import Hits, Profile
 
 # The format of `--json`; it changes when a field goes away or means something else.
 VERSION: Final = 1
@@ -22,7 +22,7 @@ _MOST: Final = 10
 _LINE: Final = (
     "Instructions and exceptions are counted; they are those that a run without the probe does not execute.\n"
     "Those of pid and uprobe are user code: the kernel of the Linux guest is the emulator.\n"
-    "Nanoseconds are a model's: the exceptions with the prices of a real machine (trapline/bench/models.toml)."
+    "Nanoseconds are a model's: the exceptions with the prices of a real machine (trapline/cost/models.toml)."
 )
 
 
