@@ -33,16 +33,24 @@ _TIMEOUT: Final = 120
 _READS: Final = 60_000
 
 
-def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
-    """Measure on some ISAs."""
-    rows: list[list[Cell]] = []
-    left_out: list[str] = []
+def with_kernels(isas: Sequence[Isa]) -> tuple[list[Isa], list[str]]:
+    """Return the ISAs whose kernel is stored, and a line about each of the others."""
+    present, left_out = list[Isa](), list[str]()
     for isa in isas:
         try:
             store.stored(isa)
         except KernelFileError as error:
             left_out.append(str(error))
-            continue
+        else:
+            present.append(isa)
+    return present, left_out
+
+
+def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
+    """Measure on some ISAs."""
+    rows: list[list[Cell]] = []
+    present, left_out = with_kernels(isas)
+    for isa in present:
         rows += [[isa.title, what, figure] for what, figure in _rows(isa, scale)]
     return Figures(
         "Real kernels",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.figures import Cell, Figures, Scale
-from emu.guest.linux_kernel import store
-from emu.guest.linux_kernel.errors import KernelFileError
+from benchmarks.kernels import with_kernels
 from emu.isa.base import Isa
 from trapline.lab import oracle, oracle_refusals
 
@@ -14,13 +13,8 @@ from trapline.lab import oracle, oracle_refusals
 def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     """Compare on some ISAs."""
     rows: list[list[Cell]] = []
-    left_out: list[str] = []
-    for isa in isas:
-        try:
-            store.stored(isa)
-        except KernelFileError as error:
-            left_out.append(str(error))
-            continue
+    present, left_out = with_kernels(isas)
+    for isa in present:
         hits = oracle.compare(isa)
         rows.append([isa.title, "hits of kprobes", sum(one.ours for one in hits), sum(not one.agrees for one in hits)])
         steps = (400, 1000) if scale.smallest else (oracle_refusals.KPROBE_STEP, oracle_refusals.UPROBE_STEP)

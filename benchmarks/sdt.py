@@ -64,16 +64,19 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
 
 def _rows(isa: Isa, scale: Scale) -> list[list[Cell]]:
     calls = scale.rounds(CALLS)
-    bare, _ = per_call(isa, NONE, "", calls)
+    bare = per_call(isa, NONE, "", calls).instructions
     generations = [year for year in GENERATIONS if year != ILLUMOS_SDT or images.kernel(isa, f"sdt-{year}").is_file()]
     others = {year: OTHER_ILLUMOS if year == ILLUMOS_SDT else OTHER for year in generations}
     pairs = {GENERATIONS[year]: (year, others[year], FIRING) for year in generations}
     times = nanoseconds(isa, pairs | {COMPARED: (SDT_GENERATION, OTHER, FBT)}, scale)
-    trapped = per_call(isa, SDT_GENERATION, FBT, calls)[0] - per_call(isa, SDT_GENERATION, "", calls)[0]
+    trapped, plain = (per_call(isa, SDT_GENERATION, program, calls).instructions for program in (FBT, ""))
+    trapped -= plain
     rows: list[list[Cell]] = []
     for year in generations:
-        _, sites = per_call(isa, year, _SITES, calls)
-        rest, idle, firing = (per_call(isa, year, program, calls)[0] for program in ("", others[year], FIRING))
+        sites = per_call(isa, year, _SITES, calls).firings
+        rest, idle, firing = (
+            per_call(isa, year, program, calls).instructions for program in ("", others[year], FIRING)
+        )
         name = GENERATIONS[year]
         counts = ((rest - bare) / sites, (idle - bare) / sites, firing - idle)
         rows.append([isa.title, name, *counts, counts[-1] / trapped, round(times[name])])

@@ -13,7 +13,7 @@ from trapline.api.errors import TraplineError
 from trapline.consumer.errors import ConsumerError
 from trapline.cost import mechanisms
 from trapline.cost.mechanisms import Row
-from trapline.cost.models import CostModel, ModelError, chosen
+from trapline.cost.models import CostModel, ModelError, chosen, of_isa
 from trapline.cost.program import Hits, profile
 from trapline.d.errors import CompileError
 from trapline.lab.displace import DisplaceError, isa_of
@@ -32,7 +32,7 @@ class Costs:
 
     def nanoseconds(self, row: Row) -> Mapping[str, float]:
         """Return the price of a hit on the real machines of the row's ISA, by the model's name."""
-        return {model.name: model.nanoseconds(row.events) for model in self.models if row.isa in model.isas}
+        return {model.name: model.nanoseconds(row.events) for model in of_isa(self.models, row.isa)}
 
     def _repr_html_(self) -> str:
         rows = [
@@ -94,7 +94,7 @@ def bench(
             words = own_program(tuple(shlex.split(program)), machine or DEFAULT_ISA)
             options = LinuxOptions(words, isa=machine, root=Path(root) if root else None)
             found = profile(options, probes)
-            usable = tuple(model for model in known if found.isa in model.isas)
+            usable = tuple(of_isa(known, found.isa))
             return ProgramCost(found.isa, found.instructions, found.hits, usable)
     except (ModelError, TargetError, DisplaceError, GuestError, CompileError, ConsumerError, ValueError) as error:
         raise TraplineError(str(error)) from None

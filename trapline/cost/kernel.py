@@ -81,23 +81,21 @@ def _counted(engine: Engine) -> set[int]:
     return times
 
 
-def per_call(isa: Isa, generation: int, program: str, calls: int) -> tuple[float, float]:
-    """Return the instructions and firings of one call: from the difference between two runs."""
-    each = difference(isa, generation, program, calls)
-    return each.instructions, each.firings
-
-
 class EachCall(NamedTuple):
     """What one call adds to a run."""
 
     instructions: float
     firings: float
     breakpoints: float
+    """0 if they were not counted."""
 
 
-def difference(isa: Isa, generation: int, program: str, calls: int) -> EachCall:
-    """Return what each call adds: from the difference between a long run and a short one."""
-    few, many = (run(isa, generation, number, program, traps=True) for number in (calls, 2 * calls))
+def per_call(isa: Isa, generation: int, program: str, calls: int, *, traps: bool = False) -> EachCall:
+    """Return what each call adds: from the difference between a long run and a short one.
+
+    `traps`: count breakpoints, too.
+    """
+    few, many = (run(isa, generation, number, program, traps=traps) for number in (calls, 2 * calls))
     return EachCall(
         (many.instructions - few.instructions) / calls,
         (many.firings - few.firings) / calls,

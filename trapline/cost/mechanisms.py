@@ -90,6 +90,7 @@ class _Program:
         self.function = self.image.symbol(_FUNCTION).value
         self.fasttrap = fasttrap.PORTS[isa.name]
         self._plain: _Counter | None = None
+        self._sites: dict[str, Sequence[UserSite]] = {}
 
     def machine(self) -> linux_machine.LinuxMachine:
         """Return it, at its entry."""
@@ -109,10 +110,15 @@ class _Program:
         start = max(self.function, address - _BEFORE)
         return Code(self.image.read(address, _LONGEST), address, self.image.read(start, address - start))
 
+    def sites(self, provider: str) -> Sequence[UserSite]:
+        """Return the function's instructions, and how a provider displaces them."""
+        if provider not in self._sites:
+            self._sites[provider] = user_sites(self.image.path, function=_FUNCTION, provider=provider)
+        return self._sites[provider]
+
     def site(self, provider: str, what: str) -> UserSite | None:
         """Return the function's first instruction behind its entry that is displaced like this."""
-        sites = user_sites(self.image.path, function=_FUNCTION, provider=provider)
-        return next((site for site in sites if site.what == what and site.offset), None)
+        return next((site for site in self.sites(provider) if site.what == what and site.offset), None)
 
     def row(self, mechanism: str, what: str, counted: _Counter, hits: int, events: Events) -> Row:
         """Return what was measured, for one hit."""
@@ -146,8 +152,7 @@ def _pid(kind: str, program: _Program) -> Row | None:
 
 def _returns(program: _Program) -> int:
     """Return the offset of the function's first return."""
-    sites = user_sites(program.image.path, function=_FUNCTION, provider="pid")
-    return next(site.offset for site in sites if "return" in site.probes)
+    return next(site.offset for site in program.sites("pid") if "return" in site.probes)
 
 
 def _uprobe(kind: str, program: _Program) -> Row | None:
@@ -176,16 +181,23 @@ def _uprobe(kind: str, program: _Program) -> Row | None:
     return program.row("uprobe", kind if site is None else f"{kind}: {site.text}", counted, hits, events)
 
 
-def _kernel(mechanism: str, what: str, generation: int, probe: str, isa: Isa) -> Row | None:
-    """Measure a probe of the kernel that fires once for each system call."""
+def _kernel(
+    mechanism: str, what: str, generation: int, probe: str, isa: Isa, plain: dict[int, kernel.EachCall]
+) -> Row | None:
+    """Measure a probe of the kernel that fires once for each system call.
+
+    `plain` keeps what a call costs without probes, by SDT's generation.
+    """
     try:
-        plain = kernel.difference(isa, generation, "", _CALLS)
+        if generation not in plain:
+            plain[generation] = kernel.per_call(isa, generation, "", _CALLS, traps=True)
     except NoKernelError:
         return None
-    probed = kernel.difference(isa, generation, f"{probe} {{ @ = count(); }}", _CALLS)
+    rest = plain[generation]
+    probed = kernel.per_call(isa, generation, f"{probe} {{ @ = count(); }}", _CALLS, traps=True)
     assert probed.firings, f"{probe} on {isa.name} has not fired"
-    traps = (probed.breakpoints - plain.breakpoints) / probed.firings
-    instructions = (probed.instructions - plain.instructions) / probed.firings
+    traps = (probed.breakpoints - rest.breakpoints) / probed.firings
+    instructions = (probed.instructions - rest.instructions) / probed.firings
     hits = round(probed.firings * _CALLS)
     return Row(isa.name, mechanism, what, instructions, Events(traps=round(traps)), traps, hits)
 
@@ -218,9 +230,10 @@ def count_of(isas: Sequence[Isa], wanted: Sequence[str]) -> int:
 def measure(isas: Sequence[Isa], wanted: Sequence[str] = MECHANISMS) -> Iterator[Row | None]:
     """Yield a row for each measurement; None where an ISA does not have the mechanism."""
     for isa in isas:
+        plain: dict[int, kernel.EachCall] = {}
         for name, what, generation, probe in _KERNELS:
             if name in wanted:
-                yield _kernel(name, what, generation, probe, isa)
+                yield _kernel(name, what, generation, probe, isa, plain)
         program = _Program(isa)
         for name, run in _PROGRAMS:
             if name in wanted:

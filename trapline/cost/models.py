@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -96,6 +96,11 @@ def _machine(name: str, row: Mapping[str, Any]) -> CostModel:
         checks,
         row.get("hz"),
     )
+
+
+def of_isa(found: Iterable[CostModel], isa: str) -> list[CostModel]:
+    """Return the models of machines that run an ISA."""
+    return [model for model in found if isa in model.isas]
 
 
 def chosen(names: Sequence[str], hz: float | None = None) -> list[CostModel]:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from rich.text import Text
 
 from trapline.cost.mechanisms import PROGRAM_MECHANISMS, Row
-from trapline.cost.models import CostModel
+from trapline.cost.models import CostModel, of_isa
 from trapline.cost.program import Hits, Profile
 
 # The format of `--json`; it changes when a field goes away or means something else.
@@ -48,14 +48,12 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if value == round(value) else f"{value:.1f}"
 
 
-def _of(machines: Sequence[CostModel], isa: str) -> list[CostModel]:
-    return [machine for machine in machines if isa in machine.isas]
-
-
 def _predicted(row: Row, machines: Sequence[CostModel]) -> str:
     if not row.events.exceptions:
         return "no trap"
-    return ", ".join(f"{machine.nanoseconds(row.events):.0f} ns {machine.name}" for machine in _of(machines, row.isa))
+    return ", ".join(
+        f"{machine.nanoseconds(row.events):.0f} ns {machine.name}" for machine in of_isa(machines, row.isa)
+    )
 
 
 def table(rows: Sequence[Row], machines: Sequence[CostModel]) -> Iterator[Text]:
@@ -119,7 +117,7 @@ def program_lines(profile: Profile, machines: Sequence[CostModel]) -> Iterator[T
     between = profile.instructions / max(1, hits)
     yield Text(f"{profile.instructions:,} instructions of the program, {between:,.0f} between two hits")
     yield Text("")
-    usable = _of(machines, profile.isa)
+    usable = of_isa(machines, profile.isa)
     if not usable:
         yield Text(f"no machine with {profile.isa} has published figures, so there are no times")
     for machine in usable:
@@ -181,7 +179,7 @@ def data(rows: Sequence[Row], machines: Sequence[CostModel]) -> dict[str, Any]:
                 "returns": row.events.returns,
                 "hits": row.hits,
                 "nanoseconds": {
-                    machine.name: round(machine.nanoseconds(row.events), 1) for machine in _of(machines, row.isa)
+                    machine.name: round(machine.nanoseconds(row.events), 1) for machine in of_isa(machines, row.isa)
                 },
             }
             for row in rows
@@ -191,7 +189,7 @@ def data(rows: Sequence[Row], machines: Sequence[CostModel]) -> dict[str, Any]:
 
 def program_data(profile: Profile, machines: Sequence[CostModel]) -> dict[str, Any]:
     """Return a program's profile as plain objects for JSON."""
-    usable = _of(machines, profile.isa)
+    usable = of_isa(machines, profile.isa)
     return {
         "format": f"{_FORMAT} --program",
         "version": VERSION,
