@@ -17,13 +17,27 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from benchmarks import check_speed, firing, kernels, language, linux, linux_speed, oracle, prose, sdt, speed, startup
+from benchmarks import (
+    boot,
+    check_speed,
+    firing,
+    kernels,
+    language,
+    linux,
+    linux_speed,
+    oracle,
+    prose,
+    sdt,
+    speed,
+    startup,
+)
 from benchmarks.figures import Figures, Scale
 from emu.isa import ISAS, Isa
 
 RESULTS = Path(__file__).parent / "results"
 # Name -> (ISAs, scale) -> figures.
 BENCHMARKS: dict[str, Callable[[Sequence[Isa], Scale], Figures]] = {
+    "boot": boot.measure,
     "check_speed": check_speed.measure,
     "firing": firing.measure,
     "kernels": kernels.measure,

@@ -22,6 +22,7 @@ from emu.guest.linux_kernel.machine import ARGUMENTS
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa.base import Isa
 from trapline.framework.dtrace import DTrace
+from trapline.framework.ioctl import OpenDevice
 from trapline.machine.linux_kernel_machine import LinuxKernelOptions, machine_of, start
 
 # ISA -> the program and its machine.  An x86-64 kernel is stored unpacked, and qemu loads only a bzImage.
@@ -115,13 +116,14 @@ def _reading(isa: Isa, program: str, reads: int) -> float:
     """Return the processor time of a run with many reads."""
     traced = start(LinuxKernelOptions(isa, (f"dd if=/dev/zero of=/dev/null bs=1 count={reads}",)))
     if program:
-        _enable(traced.dtrace, program)
+        enable(traced.dtrace, program)
     began = time.process_time()
     traced.guest.run(None)
     return time.process_time() - began
 
 
-def _enable(dtrace: DTrace, program: str) -> None:
+def enable(dtrace: DTrace, program: str) -> OpenDevice:
+    """Enable a program, and start tracing."""
     from trapline.d.compiler import CompileContext, Form, compile_program  # noqa: PLC0415  D is loaded when it is needed
     from trapline.dof import encode  # noqa: PLC0415
     from trapline.options import Options  # noqa: PLC0415
@@ -130,6 +132,7 @@ def _enable(dtrace: DTrace, program: str) -> None:
     context = CompileContext(Options(), device.probes, form=Form.NAME, argument=device.probe_argument)
     device.enable(encode(compile_program(program, context)))
     device.go()
+    return device
 
 
 def _qemu(isa: Isa, turns: int) -> float | None:

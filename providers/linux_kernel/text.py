@@ -99,6 +99,10 @@ class Text:
         self._points: dict[int, _Point] = {}
         traps.add(self._invop, self._describe)
 
+    def __len__(self) -> int:
+        """Return the number of breakpoints."""
+        return len(self._points)
+
     def code(self, address: int, size: int) -> bytes:
         """Return the kernel's code without breakpoints.  Raises `BadAddressError`."""
         return self._patcher.original(address, size)

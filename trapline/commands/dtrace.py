@@ -65,6 +65,8 @@ def open_machine(wanted: MachineOptions) -> TracedMachine:
     if wanted.debug_root is not None and not Path(wanted.debug_root).is_dir():
         raise MachineError(f"{wanted.debug_root}: not a directory; --debug-root names the folder of debug files")
     search_in(Path(wanted.debug_root) if wanted.debug_root else usual_folder(root))
+    if wanted.boot and wanted.guest != "linux-kernel":
+        raise MachineError("-x boot is for Linux kernels: add --guest linux-kernel")
     if wanted.guest == "linux-kernel":
         return _open_linux_kernel(wanted)
     return _open_linux(wanted) if _wants_linux(wanted) else _open_kernel(wanted)
@@ -180,6 +182,7 @@ def _open_linux_kernel(wanted: MachineOptions) -> TracedMachine:
                 console=console.write,
                 quiet=not wanted.console,
                 ram=wanted.ram,
+                boot=wanted.boot,
                 report=_report,
             )
         )

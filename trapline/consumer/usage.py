@@ -39,7 +39,7 @@ _CHOICES: Final = {
     "sdt": ("2005", "2013", "2018", "2024"),
 }
 # Options of -x that describe the machine: programs cannot set them.
-_MACHINE_OPTIONS: Final = frozenset({"fidelity", "load", "ram", "sdt"})
+_MACHINE_OPTIONS: Final = frozenset({"boot", "fidelity", "load", "ram", "sdt"})
 
 # Bytes that -x ram may give the Linux guest.
 _LEAST_RAM, _MOST_RAM = 16 << 20, 64 << 30
@@ -118,6 +118,7 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t                              such as FBT sites inside of RISC-V instructions or a loop
 \t                              instruction that is off by one (default: exact)
 \t-x ram=SIZE                   memory of a Linux guest, such as 256m or 2g (1g; linux-kernel: 256m)
+\t-x boot                       trace the boot of a Linux kernel too, from its drivers on
 \t-x load=MODULE[,MODULE...]    load these kernel modules before tracing begins
 \t-x sdt=2005|2013|2018|2024    the mechanism of the kernel's static probes: LOCK over a nop (illumos),
 \t                              a test of the probe's id, a test of a flag, or a patched nop (default
@@ -205,6 +206,8 @@ class MachineOptions:
     load: tuple[str, ...] = ()
     """Modules of the kernel that its boot loader loads."""
     console: bool = False
+    boot: bool = False
+    """Whether tracing begins during the boot of a Linux kernel."""
     ram: int | None = None
     """Size in bytes of a Linux guest's memory; None: the guest's default."""
     evaltime: str = "main"
@@ -374,6 +377,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         fidelity=machine.get("fidelity", "exact"),
         sdt=machine.get("sdt", "2024"),
         load=tuple(filter(None, machine.get("load", "").split(","))),
+        boot=_boot(machine.get("boot")),
         ram=_ram(machine.get("ram")),
         evaltime=next((s.value for s in reversed(request.settings) if s.name == "evaltime" and s.value), "main"),
         console="console" in machine,
@@ -382,6 +386,13 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         environment=tuple(_environment(request.settings)),
     )
     return request
+
+
+def _boot(text: str | None) -> bool:
+    """Return whether -x boot was given.  Raises `UsageError`."""
+    if text:
+        raise UsageError(f"-x boot={text}: it has no value")
+    return text is not None
 
 
 def _ram(text: str | None) -> int | None:

@@ -41,6 +41,9 @@ from trapline.types.linux_kernel import LinuxKernelNames
 
 # The longest line of a terminal (N_TTY_BUF_SIZE).
 _LONGEST_COMMAND: Final = 4000
+# Where tracing of a boot begins.  The kernel has applied its alternatives, set ftrace's nops and read the blacklist of
+# kprobes by then; its initcalls are to come (Linux 6.12 init/main.c, do_basic_setup).
+BOOT_START: Final = "driver_init"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ class LinuxKernelOptions:
     ram: int | None = None
     rate: int = DEFAULT_RATE
     accelerated: bool | None = None
+    boot: bool = False
+    """Whether tracing begins during the boot, before the drivers (`BOOT_START`)."""
     report: Callable[[str], object] = lambda _text: None
     """Takes messages about probes of programs."""
 
@@ -175,6 +180,15 @@ class Watch(NamedTuple):
     dtrace: DTrace
 
 
+def _boot(machine: LinuxKernelMachine, typed: bytes) -> None:
+    """Boot to `BOOT_START`.  Raises `KernelFileError`, and `emu.guest.base.GuestError`."""
+    symbol = KernelFacts(machine.parts.kernel).symbols.get(BOOT_START)
+    if symbol is None:
+        raise KernelFileError(f"Linux {machine.parts.kernel.release}: its boot cannot be traced: no {BOOT_START}()")
+    machine.load()
+    machine.boot_to(symbol.value, typed)
+
+
 def start(
     options: LinuxKernelOptions,
     traps: TrapHandler | None = None,
@@ -189,8 +203,11 @@ def start(
     """
     typed = command_line(options.commands)
     machine = machine_of(options)
-    snapshot.booted(machine)
-    machine.command(typed)
+    if options.boot:
+        _boot(machine, typed)
+    else:
+        snapshot.booted(machine)
+        machine.command(typed)
     guest = LinuxKernelGuest(machine, traps)
     dtrace = DTrace(guest, guest.traps.core, dof)
     framework = watched(Watch(guest, dtrace))

@@ -81,6 +81,10 @@ class LinuxKernelMachine:
         """Whether the machine is switched off."""
         self.idle = False
         """Whether the CPU waits for an interrupt."""
+        self._typed = b""
+        """What is typed as soon as /init is ready."""
+        self._limit: int | None = None
+        """Virtual time within which /init must be ready; None: `run` has no such limit."""
         self._interrupted = False
         self._fault: BaseException | None = None
 
@@ -106,10 +110,35 @@ class LinuxKernelMachine:
         """
         self.run(limit, until=lambda: self.ready and self.idle)
         if not (self.ready and self.idle):
-            what = "it powered off" if self.off else f"not within {limit // NANOSECONDS} s of its own time"
-            raise LinuxKernelError(
-                f"Linux {self.parts.kernel.release} did not reach user space: {what}", self.console.last_lines
-            )
+            raise self._not_booted(limit)
+
+    def boot_to(self, function: int, line: bytes, limit: int = BOOT_LIMIT) -> None:
+        """Run until the kernel calls a function; the boot continues with the next `run`.
+
+        `line` is typed as soon as /init waits for its command.
+
+        Raises `LinuxKernelError` if the function is not called, or, in a later run, if user space
+        is not reached within `limit` nanoseconds of virtual time.
+        """
+        called = False
+
+        def note() -> None:
+            nonlocal called
+            if not called:
+                called = True
+                self.engine.stop()
+
+        self.engine.on_code(function, note)
+        self.run(limit, until=lambda: called)
+        if not called:
+            raise self._not_booted(limit)
+        self._typed, self._limit = line, limit
+
+    def _not_booted(self, limit: int) -> LinuxKernelError:
+        what = "it powered off" if self.off else f"not within {limit // NANOSECONDS} s of its own time"
+        return LinuxKernelError(
+            f"Linux {self.parts.kernel.release} did not reach user space: {what}", self.console.last_lines
+        )
 
     def type(self, data: bytes) -> None:
         """Type on the console."""
@@ -140,6 +169,8 @@ class LinuxKernelMachine:
             if until():
                 return RunState.RUNNING
             now, due = clock.now(), board.due()
+            if self._limit is not None and now >= self._limit:
+                raise self._not_booted(self._limit)
             if due is not None and now >= due:
                 board.timer()
                 due = board.due()
@@ -198,7 +229,9 @@ class LinuxKernelMachine:
 
     def _said(self, word: str) -> None:
         if word == READY:
-            self.ready = True
+            self.ready, self._limit = True, None
+            if self._typed:
+                self.type(self._typed)
         elif word.startswith(GO):
             self.target = int(word.removeprefix(GO))
             self.engine.stop()
