@@ -106,11 +106,11 @@ def _recorded(exhibit: Exhibit, rules: Rules, rule: str, syntax: Syntax) -> Reco
 
     end = exhibit.check.play(exhibit, rules, watch)
     recorder, subject, listing = found[0]
-    recorder.crashed()
+    recorder.tape.crashed()
     names = Names(subject, syntax)
-    firings: tuple[Firing, ...] = tuple(Story(subject, names).firing(hit, listing) for hit in recorder.hits)
+    firings: tuple[Firing, ...] = tuple(Story(subject, names).firing(hit, listing) for hit in recorder.tape.hits)
     isa = exhibit.isa
     return Recording(
-        isa.name, "museum", "host", exhibit.title, "", recorder.names, isa.registers.pc, isa.registers.sp,
+        isa.name, "museum", "host", exhibit.title, "", recorder.tape.names, isa.registers.pc, isa.registers.sp,
         tuple(listed_fields(isa)), isa.word, "", (), firings, "", (f"The rule: {rule}.", f"How it ended: {end}."),
     )  # fmt: skip

@@ -115,6 +115,10 @@ class Cost:
     dif: int = 0
     """Instructions of DIF."""
 
+    def __add__(self, other: Cost) -> Cost:
+        """Return the cost of both."""
+        return Cost(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
 
 @dataclass(frozen=True, slots=True)
 class Step:

@@ -124,20 +124,20 @@ class _Run:
             libraries=machine.libraries,
         )
         with tracer:
-            dtrace.wrapped = recorder.wrap_run
+            dtrace.wrapped = recorder.clauses.wrap_run
             program = tracer.compiled(clause)
             self._program = disassemble_program(program, _STRSIZE)
             if not tracer.session.enable(program):
                 raise StepError(f"{clause}: no probe matches (`trapline dtrace -l` lists them)")
             assert reference.state is not None
-            recorder.watch_dif(reference.state, dtrace.enablings)
+            recorder.clauses.watch_dif(reference.state, dtrace.enablings)
             recorder.attach(machine.chains())
             self._make_stale()
             for window in [*self._jumps(), *([self._given] if self._given else [])]:
                 recorder.watch_window(window)
             tracer.session.go()
             ending = self._go()
-            hits = recorder.hits
+            hits = recorder.tape.hits
             if not hits:
                 raise StepError(f"{clause}: {ending or 'did not fire before the guest ended'}")
             listings = [self._names.listings(hit.address) for hit in hits]
@@ -164,7 +164,7 @@ class _Run:
             request.trap_path.value if request.kind == "kernel" else "host",
             clause,
             request.command or "",
-            recorder.names,
+            recorder.tape.names,
             isa.registers.pc,
             isa.registers.sp,
             tuple(listed_fields(isa)),
@@ -206,13 +206,13 @@ class _Run:
         """Run until all is recorded; return how the guest ended if it ended badly."""
         guest = self._machine.guest
         try:
-            while not self._recorder.done:
+            while not self._recorder.tape.done:
                 if guest.run(None) is RunState.FINISHED:
                     break
-            if self._request.fault is not None and self._recorder.done:
+            if self._request.fault is not None and self._recorder.tape.done:
                 return self._what_follows()
         except GuestError as error:
-            if self._recorder.crashed() is None and not self._recorder.done:
+            if self._recorder.tape.crashed() is None and not self._recorder.tape.done:
                 raise
             return str(error)
         return ""

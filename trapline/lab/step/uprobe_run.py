@@ -40,11 +40,12 @@ def record_uprobe(request: StepRequest, syntax: Syntax) -> Recording:
     guest = start_guest(LinuxOptions(words, root=request.root, evaltime=EvalTime.EXEC, standard=Standard()))
     subject = LinuxSubject(guest)
     recorder = Recorder(subject, request.count)
+    tape = recorder.tape
     lines: list[str] = []
 
     def write(line: str) -> None:
         lines.append(line)
-        recorder.fire(None, (), lambda: None, name=f"{definition.group}:{definition.event}")
+        recorder.clauses.fire(None, (), lambda: None, name=f"{definition.group}:{definition.event}")
 
     try:
         definition = parse(resolve(guest, request.clause), guest.isa)
@@ -56,17 +57,17 @@ def record_uprobe(request: StepRequest, syntax: Syntax) -> Recording:
     except TraceError as error:
         raise StepError(str(error)) from None
     recorder.attach((guest.traps,))
-    while not recorder.done and guest.run(None) is not RunState.FINISHED:
+    while not tape.done and guest.run(None) is not RunState.FINISHED:
         pass
-    if not recorder.hits:
+    if not tape.hits:
         raise StepError(f"{request.clause}: did not fire before the program ended")
     names = Names(subject, syntax)
     story = Story(subject, names)
-    firings = tuple(story.firing(hit, names.listings(hit.address)) for hit in recorder.hits)
-    enabling = tuple(patching(subject, names, recorder.hits[0].address)) if request.from_enable else ()
+    firings = tuple(story.firing(hit, names.listings(hit.address)) for hit in tape.hits)
+    enabling = tuple(patching(subject, names, tape.hits[0].address)) if request.from_enable else ()
     isa = guest.isa
     return Recording(
-        isa.name, "linux", "host", request.clause, request.command, recorder.names, isa.registers.pc, isa.registers.sp,
+        isa.name, "linux", "host", request.clause, request.command, tape.names, isa.registers.pc, isa.registers.sp,
         tuple(listed_fields(isa)), isa.word, "", enabling, firings, "".join(lines),
         ("A uprobe stays installed until the program ends, so the bytes are not put back here.",),
     )  # fmt: skip

@@ -1,0 +1,135 @@
+"""The steps of handlers: the question, the answer, and the plan of the displaced instruction."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emu.displaced import DisplacedTable
+from trapline.lab.step.drafts import Draft, HitContext, Writers
+from trapline.lab.step.events import Event, Kind
+from trapline.lab.step.recording import Cost, Mode, Stage
+
+# What the kernel asks for when it calls a gate.
+_GATES: Final = {
+    "dtrace_invop": ", which asks the handlers of DTrace's providers in turn.",
+    "dtrace_probe": " with the number of the probe and its arguments.",
+    "dtrace_pid_probe": ", fasttrap's function for a breakpoint of a program.",
+}
+
+
+def invop_name(table: DisplacedTable, answer: int) -> str:
+    """Return what a handler's answer to dtrace_invop() means."""
+    if not answer:
+        return "not mine"
+    if not table.by_code:
+        return "the saved instruction word"
+    names = [row.code for row in table.rows if row.invop == answer]
+    return f"DTRACE_INVOP_{names[0]}" if names else "claimed"
+
+
+class HandlerSteps:
+    """Writes the steps of the chain of handlers."""
+
+    def __init__(self, context: HitContext) -> None:
+        self._context = context
+        self.writers: Writers = {
+            Kind.CALLED: self._called,
+            Kind.ASKED: self._asked,
+            Kind.ANSWERED: self._answered,
+            Kind.PLANNED: self._planned,
+        }
+
+    def _called(self, event: Event, _following: Event) -> list[Draft]:
+        probe = event.name == "dtrace_probe"
+        self._context.stage = Stage.PROBE if probe else Stage.CHAIN
+        self._context.called_probe = self._context.called_probe or probe
+        said = f"The kernel calls {event.name}(){_GATES[event.name]} It is a gate: the emulator does it."
+        return [Draft(self._context.stage, said, f"{event.name}()", mode=Mode.EMULATOR)]
+
+    def _asked(self, event: Event, _following: Event) -> list[Draft]:
+        address, frame = event.arguments
+        facts: dict[str, int | str] = {"address": address, "at": self._context.names.place(address)}
+        if frame:
+            facts["frame"] = frame
+        where = "the trap frame" if frame else "the CPU's registers"
+        return [
+            Draft(
+                Stage.CHAIN, f"Asks {event.name}: is this breakpoint yours? It reads {where}.", f"{event.name}()",
+                mode=Mode.EMULATOR, facts=facts, cost=Cost(handlers=1),
+            )
+        ]  # fmt: skip
+
+    def _answered(self, event: Event, following: Event) -> list[Draft]:
+        context = self._context
+        context.stage = Stage.DISPLACED
+        meaning = self._meaning(event)
+        # The answer for a program may be a place in the emulator's own memory, which differs between runs.
+        program = not context.isa.is_kernel_address(context.hit.address)
+        answer = 1 if event.answer and program else event.answer
+        facts: dict[str, int | str] = {"answer": answer, "meaning": meaning}
+        claimed = f"{event.name} claims the breakpoint"
+        emulated = ""
+        if not event.answer:
+            said = f"{event.name} answers 0: the breakpoint is not its own."
+        elif not event.moved:
+            said = f"{claimed}." if program else f"{claimed} and answers {answer:#x}: {meaning}."
+        elif context.hit.frame or context.subject.is_machinery(following.pc):
+            where = "where it is to continue" if context.hit.frame else context.names.place(following.pc)
+            said = f"{claimed}, and has set the interrupted pc to {where}."
+            if context.hit.frame and context.isa.is_kernel_address(context.hit.address):
+                said += f" Its answer, {meaning}, makes the stub do no more than a nop would."
+            said += self._replaced_return(event, following)
+        elif event.pc == context.hit.address:
+            said = f"{claimed}."
+            emulated = (
+                f"{event.name} has emulated {context.displaced()} itself, on the interrupted registers, and the "
+                f"program will continue at {context.names.place(following.pc)}."
+            )
+            emulated += self._replaced_return(event, following)
+        else:
+            back = any(one.kind is Kind.ELSEWHERE for one in context.hit.events)
+            done = "The function has returned" if back else "The copy is done"
+            said = f"{claimed}. {done}: the program will continue at {context.names.place(following.pc)}."
+        made = [Draft(Stage.CHAIN, said, f"{event.name} answers", mode=Mode.EMULATOR, facts=facts)]
+        if emulated:
+            made.append(Draft(Stage.DISPLACED, emulated, context.displaced(), mode=Mode.EMULATOR))
+        return made
+
+    def _meaning(self, event: Event) -> str:
+        table = self._context.isa.stub
+        if event.answer and not self._context.isa.is_kernel_address(self._context.hit.address):
+            return "claimed"
+        if event.answer and event.moved and not table.by_code:
+            return "the word of a nop, for the handler has set the pc itself"
+        return invop_name(table, event.answer)
+
+    def _replaced_return(self, event: Event, following: Event) -> str:
+        """Say whether a return address became that of a trampoline, as return probes do."""
+        link = self._context.isa.registers.link
+        pairs = [(one.before, one.value) for one in event.accesses if one.write]
+        if link is not None:
+            pairs.append((event.registers[link], following.registers.get(link, 0)))
+        for before, after in pairs:
+            if (
+                before
+                and after
+                and before != after
+                and self._is_code(before)
+                and not self._context.subject.locate(after)
+            ):
+                place = self._context.names.place(before)
+                return (
+                    f" It has replaced the return address {place} by {after:#x}, where there is another breakpoint: "
+                    "the probe will fire when the function returns."
+                )
+        return ""
+
+    def _is_code(self, address: int) -> bool:
+        found = self._context.subject.locate(address)
+        return found is not None and bool(found.symbol)
+
+    def _planned(self, event: Event, _following: Event) -> list[Draft]:
+        text = self._context.displaced()
+        said = f"The emulator carries out the plan of {text} on the CPU's registers: {event.plan}."
+        facts: dict[str, int | str] = {"instruction": text, "plan": str(event.plan)}
+        return [Draft(Stage.DISPLACED, said, text, mode=Mode.EMULATOR, facts=facts)]
