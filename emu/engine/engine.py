@@ -383,7 +383,7 @@ class Engine:
                 failure, self._tlb.failure = self._tlb.failure, None
                 raise failure
             raise PageFaultError(self.pc if access is Access.EXECUTE else address, access, self.pc)
-        raise GuestCrashError(f"the CPU cannot go on at {self.pc:#x}: {unicorn.UcError(crash)}", self.pc)
+        raise GuestCrashError(f"the CPU cannot continue at {self.pc:#x}: {unicorn.UcError(crash)}", self.pc)
 
     def stop(self) -> None:
         """End the current run before its next block; between two runs this does nothing.

@@ -25,6 +25,6 @@ class PageFaultError(GuestCrashError):
     """
 
     def __init__(self, address: int, access: Access, pc: int) -> None:
-        super().__init__(f"the CPU cannot go on at {pc:#x}: no {(access.name or '').lower()} at {address:#x}", pc)
+        super().__init__(f"the CPU cannot continue at {pc:#x}: no {(access.name or '').lower()} at {address:#x}", pc)
         self.address = address
         self.access = access

@@ -1,4 +1,4 @@
-"""What is kept of a guest's hits: snapshots of the CPU, put in order.
+"""The record of a guest's hits: snapshots of the CPU, put in order.
 
 A tape knows nothing of what makes events: `trapline.lab.step.recorder` adds those of the CPU,
 `handler_watch` those of handlers, and `clause_watch` those of probes.
