@@ -12,9 +12,9 @@ from emu.isa import DEFAULT_ISA, ISAS
 from trapline.api.errors import TraplineError
 from trapline.consumer.errors import ConsumerError
 from trapline.cost import mechanisms
-from trapline.cost.mechanisms import Row
 from trapline.cost.models import CostModel, ModelError, chosen, of_isa
 from trapline.cost.program import Hits, profile
+from trapline.cost.rows import Row
 from trapline.d.errors import CompileError
 from trapline.lab.displace import DisplaceError, isa_of
 from trapline.lab.html_table import Cell, html_table
@@ -83,7 +83,7 @@ def bench(
         trapline.bench("fbt", "uprobe", isa="riscv64").rows
         trapline.bench(program="./prog -v", probes=["pid$target:a.out::entry"]).nanoseconds()
 
-    Each `mechanism` is fbt, sdt, syscall, pid or uprobe; none: all.  `isa`: None for all, or for
+    Each `mechanism` is one of `trapline bench --mechanism`; none: all.  `isa`: None for all, or for
     the program's.  With `program` the result is a `ProgramCost`: what `probes` would cost it.
     `models`: none for all (`trapline bench --models`).  Raises `TraplineError`.
     """

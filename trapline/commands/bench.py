@@ -19,6 +19,7 @@ from trapline.consumer.errors import ConsumerError
 from trapline.cost import mechanisms, report
 from trapline.cost.models import CostModel, ModelError, chosen
 from trapline.cost.program import profile
+from trapline.cost.rows import Row
 from trapline.d.errors import CompileError
 from trapline.machine.linux_machine import LinuxOptions
 from trapline.own_files import TargetError, own_program
@@ -100,17 +101,12 @@ def _mechanisms(text: str | None) -> list[str]:
     return wanted
 
 
-def _measured(isas: list[Isa], wanted: list[str]) -> list[mechanisms.Row]:
+def _measured(isas: list[Isa], wanted: list[str]) -> list[Row]:
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    rows = []
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("measuring", total=mechanisms.count_of(isas, wanted))
-        for row in mechanisms.measure(isas, wanted):
-            progress.advance(task)
-            if row is not None:
-                rows.append(row)
-    return rows
+        task = progress.add_task("measuring ISAs", total=len(isas))
+        return mechanisms.measure_all(isas, wanted, lambda: progress.advance(task))
 
 
 def _program(
@@ -132,7 +128,7 @@ def _program(
         print_lines(report.program_lines(found, models))
 
 
-def _compare(path: Path, rows: list[mechanisms.Row], threshold: float) -> None:
+def _compare(path: Path, rows: list[Row], threshold: float) -> None:
     changes = report.compared(path, rows, threshold)
     for change in changes:
         click.echo(

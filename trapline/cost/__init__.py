@@ -6,8 +6,12 @@ Reading order:
 | --- | --- |
 | `events` | the work of a CPU in one hit: traps, steps, returns |
 | `models` | the prices of these on real machines, with their sources (`models.toml`) |
-| `mechanisms` | the table: each mechanism on each ISA |
+| `rows` | what is measured: the parts of a hit, its accesses, what a probe costs at rest |
+| `anatomy` | the parts of a recorded hit |
+| `kernel_rows`, `program_rows` | the measurements in the kernel guest and in a Linux program |
+| `mechanisms` | all of them, on each ISA |
 | `program` | the cost of probes in a program of the user's |
+| `tables` | the results as tables |
 | `report` | the results as text and as JSON, and the comparison of two |
 
 Counts are exact and the same in every run.  Times are those of the model; this process's own are

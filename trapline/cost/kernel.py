@@ -1,7 +1,7 @@
 """The kernel guest making one system call, sched_yield(), again and again.
 
-The guest's own vector takes the breakpoints (`TrapPath.GUEST`), so that its instructions count, and
-what happens once is taken off by the difference between a long run and a short one.
+On the guest path (`TrapPath.GUEST`) its own vector takes the breakpoints, so that its instructions
+count.  What happens once is taken off by the difference between a long run and a short one.
 """
 
 from __future__ import annotations
@@ -27,24 +27,27 @@ class CountedRun(NamedTuple):
     """Those that were executed; 0 if they were not counted."""
 
 
-def machine(isa: Isa, generation: int, calls: int) -> KernelMachine:
+def machine(isa: Isa, generation: int, calls: int, path: TrapPath = TrapPath.GUEST) -> KernelMachine:
     """Return a machine that will make this number of calls.
 
     Raises `trapline.machine.kernel_machine.NoKernelError` if the ISA has no kernel with this
     generation of SDT.
     """
-    options = KernelOptions(isa=isa, sdt=generation, trap_path=TrapPath.GUEST, command=f"spin -y {calls}")
+    options = KernelOptions(isa=isa, sdt=generation, trap_path=path, command=f"spin -y {calls}")
     return boot(kernel_guest(options))
 
 
-def run(isa: Isa, generation: int, calls: int, program: str, *, traps: bool = False) -> CountedRun:
+def run(
+    isa: Isa, generation: int, calls: int, program: str, *, traps: bool = False, path: TrapPath = TrapPath.GUEST
+) -> CountedRun:
     """Make calls with a program enabled ("": none), and count the guest's instructions.
 
     `traps`: count breakpoints, too; each of them then calls Python.
     """
-    made = machine(isa, generation, calls)
+    made = machine(isa, generation, calls, path)
     engine = made.guest.engine
-    with Tracer(made.guest, made.dtrace, {"bufsize": "4m", "zdefs": None}) as tracer:
+    provide = made.probes.provide
+    with Tracer(made.guest, made.dtrace, {"bufsize": "4m", "zdefs": None}, provide=provide) as tracer:
         if program:
             tracer.enable(program)
         breakpoints = _counted(engine) if traps else set()
@@ -90,12 +93,20 @@ class EachCall(NamedTuple):
     """0 if they were not counted."""
 
 
-def per_call(isa: Isa, generation: int, program: str, calls: int, *, traps: bool = False) -> EachCall:
+def per_call(
+    isa: Isa,
+    generation: int,
+    program: str,
+    calls: int,
+    *,
+    traps: bool = False,
+    path: TrapPath = TrapPath.GUEST,
+) -> EachCall:
     """Return what each call adds: from the difference between a long run and a short one.
 
     `traps`: count breakpoints, too.
     """
-    few, many = (run(isa, generation, number, program, traps=traps) for number in (calls, 2 * calls))
+    few, many = (run(isa, generation, number, program, traps=traps, path=path) for number in (calls, 2 * calls))
     return EachCall(
         (many.instructions - few.instructions) / calls,
         (many.firings - few.firings) / calls,

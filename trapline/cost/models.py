@@ -61,6 +61,10 @@ class CostModel:
         """Return what one hit costs with the chosen clock."""
         return self.published(events) * self.scale
 
+    def price(self, events: Events) -> str:
+        """Return what one hit costs with the chosen clock, as text."""
+        return f"{self.nanoseconds(events):.0f} ns {self.name}"
+
     @property
     def error(self) -> float:
         """The largest relative error of its checks; 0.03 is 3 %."""

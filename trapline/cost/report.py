@@ -10,20 +10,17 @@ from typing import Any, Final, NamedTuple
 
 from rich.text import Text
 
-from trapline.cost.mechanisms import PROGRAM_MECHANISMS, Row
+from trapline.cost import tables
 from trapline.cost.models import CostModel, of_isa
 from trapline.cost.program import Hits, Profile
+from trapline.cost.program_rows import PROGRAM_MECHANISMS
+from trapline.cost.rows import Part, Row
 
 # The format of `--json`; it changes when a field goes away or means something else.
-VERSION: Final = 1
+VERSION: Final = 2
 _FORMAT: Final = "trapline bench"
 # So many probes of a program are shown.
 _MOST: Final = 10
-_LINE: Final = (
-    "Instructions and exceptions are counted; they are those that a run without the probe does not execute.\n"
-    "Those of pid and uprobe are user code: the kernel of the Linux guest is the emulator.\n"
-    "Nanoseconds are a model's: the exceptions with the prices of a real machine (trapline/cost/models.toml)."
-)
 
 
 class ComparisonError(ValueError):
@@ -44,44 +41,13 @@ class Change(NamedTuple):
         return self.after / self.before if self.before else math.inf
 
 
-def _number(value: float) -> str:
-    return f"{value:.0f}" if value == round(value) else f"{value:.1f}"
-
-
-def _predicted(row: Row, machines: Sequence[CostModel]) -> str:
-    if not row.events.exceptions:
-        return "no trap"
-    return ", ".join(
-        f"{machine.nanoseconds(row.events):.0f} ns {machine.name}" for machine in of_isa(machines, row.isa)
-    )
-
-
 def table(rows: Sequence[Row], machines: Sequence[CostModel]) -> Iterator[Text]:
-    """Yield the table of mechanisms as lines."""
-    head = ("ISA", "mechanism", "probe", "instructions", "exceptions", "on real machines, by the model")
-    cells = [
-        (
-            row.isa,
-            row.mechanism,
-            row.what,
-            _number(row.instructions),
-            _number(row.exceptions),
-            _predicted(row, machines) or "no published figures for this ISA",
-        )
-        for row in rows
-    ]
-    widths = [max(len(line[column]) for line in (head, *cells)) for column in range(len(head))]
-    numbers = {3, 4}
-    for number, line in enumerate((head, *cells)):
-        parts = [
-            cell.rjust(width) if column in numbers else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        yield Text("  ".join(parts).rstrip(), style="bold" if not number else "")
+    """Yield the tables of mechanisms as lines."""
+    yield from tables.lines(tables.hits(rows))
     yield Text("")
-    for note in _LINE.splitlines():
-        yield Text(note)
-    yield from model_lines([machine for machine in machines if any(machine.name in line[-1] for line in cells)])
+    yield from tables.lines(tables.idle(rows, machines))
+    measured = {row.isa for row in rows if row.events.exceptions}
+    yield from model_lines([machine for machine in machines if measured & {*machine.isas}])
 
 
 def model_lines(machines: Sequence[CostModel]) -> Iterator[Text]:
@@ -164,26 +130,39 @@ def _seconds(nanoseconds: float) -> str:
 
 def data(rows: Sequence[Row], machines: Sequence[CostModel]) -> dict[str, Any]:
     """Return the table as plain objects for JSON."""
+    return {"format": _FORMAT, "version": VERSION, "rows": [row_data(row, machines) for row in rows]}
+
+
+def row_data(row: Row, machines: Sequence[CostModel]) -> dict[str, Any]:
+    """Return a row as a plain object for JSON."""
     return {
-        "format": _FORMAT,
-        "version": VERSION,
-        "rows": [
-            {
-                "isa": row.isa,
-                "mechanism": row.mechanism,
-                "what": row.what,
-                "instructions": round(row.instructions, 3),
-                "exceptions": round(row.exceptions, 3),
-                "traps": row.events.traps,
-                "steps": row.events.steps,
-                "returns": row.events.returns,
-                "hits": row.hits,
-                "nanoseconds": {
-                    machine.name: round(machine.nanoseconds(row.events), 1) for machine in of_isa(machines, row.isa)
-                },
-            }
-            for row in rows
-        ],
+        "isa": row.isa,
+        "mechanism": row.mechanism,
+        "what": row.what,
+        **{name: None if cost is None else round(cost, 3) for name, cost in costs(row).items()},
+        "parts": {part.value: row.anatomy.parts.get(part, 0) for part in Part},
+        "dif": row.anatomy.dif,
+        "traps": row.events.traps,
+        "steps": row.events.steps,
+        "returns": row.events.returns,
+        "hits": row.hits,
+        "nanoseconds": {
+            machine.name: round(machine.nanoseconds(row.events), 1) for machine in of_isa(machines, row.isa)
+        },
+    }
+
+
+def costs(row: Row) -> dict[str, float | None]:
+    """Return the costs that are compared, by name."""
+    return {
+        "instructions": row.instructions,
+        "exceptions": row.exceptions,
+        "accesses": row.anatomy.accesses,
+        "lines": row.anatomy.lines,
+        "pages": row.anatomy.pages,
+        "code": row.idle.code,
+        "rest": row.idle.rest,
+        "elsewhere": row.idle.elsewhere,
     }
 
 
@@ -229,10 +208,11 @@ def compared(path: Path, rows: Sequence[Row], threshold: float) -> list[Change]:
             old = known.get(_name(row.isa, row.mechanism, row.what))
             if old is None:
                 continue
-            for what, after in (("instructions", row.instructions), ("exceptions", row.exceptions)):
-                before = float(old[what])
-                if after > before * (1 + threshold) + 1e-3:
-                    found.append(Change(_name(row.isa, row.mechanism, row.what), what, before, after))
+            name = _name(row.isa, row.mechanism, row.what)
+            for what, after in costs(row).items():
+                before = old[what]
+                if after is not None and before is not None and after > float(before) * (1 + threshold) + 1e-3:
+                    found.append(Change(name, what, float(before), after))
     except (KeyError, TypeError, ValueError):
         raise ComparisonError(f"{path}: a row is damaged") from None
     return found
@@ -240,5 +220,5 @@ def compared(path: Path, rows: Sequence[Row], threshold: float) -> list[Change]:
 
 def _name(isa: str, mechanism: str, what: str) -> str:
     # The instruction that stands for a kind of displacement differs when a guest is rebuilt.
-    kind = what.partition(":")[0] if mechanism in PROGRAM_MECHANISMS else what
+    kind = what.partition(":")[0] if mechanism in {*PROGRAM_MECHANISMS, "kinst"} else what
     return f"{isa} {mechanism} {kind}"

@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from emu.isa import ISAS
-from trapline.cost import mechanisms
+from trapline.cost import kernel_rows, mechanisms
+from trapline.cost.rows import Part
+
+NOPS = {"x86_64": b"\x90", "i386": b"\x90", "aarch64": bytes.fromhex("1f2003d5"), "riscv64": bytes.fromhex("0100")}
 
 
 @pytest.fixture(scope="module", params=list(ISAS))
 def rows(request):
-    wanted = ["fbt", "pid", "uprobe"]
-    measured = list(mechanisms.measure([ISAS[request.param]], wanted))
-    assert len(measured) == mechanisms.count_of([ISAS[request.param]], wanted)
-    return [row for row in measured if row is not None]
+    wanted = ["fbt", "pid", "uprobe", "usdt"]
+    return [row for row in mechanisms.measure([ISAS[request.param]], wanted) if row is not None]
 
 
 def test_the_exceptions_that_are_counted_are_those_that_the_rules_predict(rows):
@@ -31,12 +32,41 @@ def test_what_differs_between_mechanisms(rows):
     assert found["uprobe", "return"].exceptions > found["uprobe", "simulated"].exceptions
 
 
-def test_which_generation_of_sdt_traps():
-    rows = {row.what[:4]: row for row in mechanisms.measure([ISAS["x86_64"]], ["sdt"]) if row is not None}
-    assert {year: row.exceptions for year, row in rows.items()} == {"2005": 1, "2013": 0, "2018": 0, "2024": 0}
+def test_the_parts_of_a_recorded_hit_are_all_the_instructions_that_are_counted(rows):
+    for row in rows:
+        assert sum(row.anatomy.parts.values()) == row.instructions, row
+        assert (row.anatomy.lines > 0) == (row.instructions > 0), row
+        assert 0 <= row.anatomy.pages <= row.anatomy.lines, row
+
+
+def test_a_trap_has_every_part_but_the_loading_of_arguments(rows):
+    (entry,) = (row for row in rows if (row.mechanism, row.what) == ("fbt", "entry"))
+    assert [part for part, count in entry.anatomy.parts.items() if not count] == [Part.ARGUMENTS]
+    assert entry.anatomy.dif == 2
+    (host,) = (row for row in rows if row.what == "entry, host path")
+    assert (host.instructions, host.exceptions) == (0, 1)
+
+
+def test_what_probes_cost_that_do_not_fire(rows):
+    for row in rows:
+        place = row.idle.code, row.idle.rest, row.idle.elsewhere
+        if row.mechanism == "usdt":
+            assert place == (ISAS[row.isa].instruction_length(NOPS[row.isa]), 1, 1)
+        else:
+            assert place == (0, 0, 0), row
+
+
+@pytest.mark.parametrize(("year", "traps", "nops"), [(2005, 1, 1), (2024, 0, 5)])
+def test_static_probes_by_generation(year, traps, nops):
+    probe = next(one for one in kernel_rows.PROBES if one.generation == year and one.mechanism == "sdt")
+    row = kernel_rows.KernelLab(ISAS["x86_64"]).row(probe)
+    assert row.exceptions == traps
+    assert sum(row.anatomy.parts.values()) == row.instructions + nops
+    assert row.idle.rest == row.idle.elsewhere > 0
+    assert row.idle.code > 0
 
 
 def test_a_breakpoint_of_the_kernel_costs_what_the_page_says(rows):
     """docs/how-a-probe-fires.md: 37-39 on i386, 63-67 on x86-64, 101-107 on AArch64, 146-155 on RISC-V."""
-    measured = sorted(row.instructions for row in rows if row.mechanism == "fbt")
+    measured = sorted(row.instructions for row in rows if row.mechanism == "fbt" and row.instructions)
     assert measured in ([37, 39], [63, 67], [101, 107], [146, 155])

@@ -10,9 +10,9 @@ import pytest
 from emu.isa import ISAS
 from tests.support.command import run_trapline
 from trapline.cost.events import Events
-from trapline.cost.mechanisms import Row
 from trapline.cost.models import chosen
 from trapline.cost.report import ComparisonError, compared, data
+from trapline.cost.rows import Idle, Row
 
 ROW = Row("riscv64", "pid", "out of line: nop", 2.0, Events(traps=2), 2.0, 177)
 
@@ -34,13 +34,19 @@ def test_a_cost_that_grows_is_named(earlier):
     assert compared(earlier, [replace(ROW, instructions=3.0)], 0.5) == []
 
 
+def test_a_site_that_costs_more_at_rest_has_grown(earlier):
+    (change,) = compared(earlier, [replace(ROW, idle=Idle(rest=3.0))], 0.05)
+    assert (change.what, change.before, change.after) == ("rest", 0, 3)
+    assert compared(earlier, [replace(ROW, idle=Idle(rest=None))], 0.05) == []
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("{", "not JSON"),
         ("[]", "not a result of `trapline bench --json`"),
         ('{"format": "trapline bench", "version": 99, "rows": []}', "version 99"),
-        ('{"format": "trapline bench", "version": 1, "rows": [{}]}', "a row is damaged"),
+        ('{"format": "trapline bench", "version": 2, "rows": [{}]}', "a row is damaged"),
     ],
 )
 def test_a_file_that_is_not_a_result_is_one_line(tmp_path, text, message):

@@ -1,0 +1,152 @@
+"""Results as tables: one description, which the terminal, the page and the plots' legends share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from rich.text import Text
+
+from trapline.cost.models import CostModel, of_isa
+from trapline.cost.rows import Part, Row
+
+_SHORT: Final = {Part.ENTRY: "entry", Part.DISPLACED: "displaced"}
+_LEADING: Final = ("ISA", "mechanism", "probe")
+_TRAPLESS: Final = "no trap"
+
+
+class Table(NamedTuple):
+    """A table; the first `texts` columns are texts, and so is the last if `prose`."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    notes: tuple[str, ...] = ()
+    texts: int = len(_LEADING)
+    prose: bool = False
+
+    def is_text(self, column: int) -> bool:
+        """Return whether a column is aligned as text."""
+        return column < self.texts or (self.prose and column == len(self.head) - 1)
+
+
+def number(value: float | None) -> str:
+    """Return a count with at most one decimal; "-" for one that cannot be measured."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if abs(value - round(value)) < 0.05 else f"{value:.1f}"
+
+
+def hits(rows: Sequence[Row]) -> Table:
+    """Return what a hit executes, by part."""
+    head = (*_LEADING, *(_SHORT.get(part, part.value) for part in Part), "instructions", "D", "exceptions")
+    return Table(
+        "One hit",
+        (*head, "accesses", "cache lines", "pages"),
+        [
+            (
+                row.isa,
+                row.mechanism,
+                row.what,
+                *(number(row.anatomy.parts.get(part, 0)) for part in Part),
+                number(row.instructions),
+                number(row.anatomy.dif),
+                number(row.exceptions),
+                number(row.anatomy.accesses),
+                number(row.anatomy.lines),
+                number(row.anatomy.pages),
+            )
+            for row in rows
+        ],
+        (
+            (
+                "Parts are those of one recorded hit; instructions and exceptions are counted in whole runs, beside one "
+                "with another probe enabled."
+            ),
+            "D is instructions of D's virtual machine.  Handlers and D are the emulator: no instructions of the guest.",
+            "On the host path, and for programs on Linux, the kernel is the emulator, too: only user code is counted.",
+            (
+                "Cache lines (64 bytes) and pages (TLB entries) are those that the code and its accesses touch, without "
+                "the probe's own place."
+            ),
+            (
+                "SDT of 2013 and 2018 and syscall: accesses, cache lines and pages are those of the last eight "
+                "instructions before the call."
+            ),
+            "SDT of 2024: the parts have the nops of the site, which a jump replaces, more than the instructions.",
+        ),
+    )
+
+
+def idle(rows: Sequence[Row], machines: Sequence[CostModel]) -> Table:
+    """Return what probes cost at rest and elsewhere, beside a hit, and its price by the models."""
+    return Table(
+        "At rest, enabled elsewhere, firing",
+        (*_LEADING, "code", "at rest", "elsewhere", "firing", "on real machines, by the model"),
+        [
+            (
+                row.isa,
+                row.mechanism,
+                row.what,
+                number(row.idle.code),
+                number(row.idle.rest),
+                number(row.idle.elsewhere),
+                number(row.instructions),
+                _predicted(row, machines),
+            )
+            for row in rows
+        ],
+        (
+            (
+                "code: bytes at each place; at rest, elsewhere, firing: instructions of each pass, where no probe, another "
+                "one, this one is enabled."
+            ),
+            "SDT at rest: beside a kernel without static probes, so what the compiler does around a site counts, too.",
+            "-: it cannot be measured, because there is no kernel without the mechanism.",
+            "Nanoseconds are a model's: the exceptions with the prices of a real machine (trapline/cost/models.toml).",
+        ),
+        prose=True,
+    )
+
+
+def _predicted(row: Row, machines: Sequence[CostModel]) -> str:
+    if not row.events.exceptions:
+        return _TRAPLESS
+    found = [machine.price(row.events) for machine in of_isa(machines, row.isa)]
+    return ", ".join(found) or "no model of this ISA"
+
+
+def models(machines: Sequence[CostModel]) -> Table:
+    """Return what the models predict, beside what was published."""
+    return Table(
+        "Predicted beside measured",
+        ("model", "machine", "what", "measured ns", "predicted ns", "off"),
+        [
+            (
+                machine.name,
+                machine.title,
+                check.what,
+                number(check.measured),
+                number(machine.published(check.events)),
+                f"{machine.published(check.events) / check.measured - 1:+.1%}",
+            )
+            for machine in machines
+            for check in machine.checks
+        ],
+        ("These figures were not used to make the models.  `trapline bench --models` names the sources.",),
+    )
+
+
+def lines(table: Table) -> Iterator[Text]:
+    """Yield a table for the terminal."""
+    cells = (table.head, *table.rows)
+    widths = [max(len(line[column]) for line in cells) for column in range(len(table.head))]
+    for place, line in enumerate(cells):
+        parts = [
+            cell.ljust(width) if table.is_text(column) else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        yield Text("  ".join(parts).rstrip(), style="bold" if not place else "")
+    yield Text("")
+    for note in table.notes:
+        yield Text(note)
