@@ -14,6 +14,25 @@ _SHORT: Final = {Part.ENTRY: "entry", Part.DISPLACED: "displaced"}
 _LEADING: Final = ("ISA", "mechanism", "probe")
 _TRAPLESS: Final = "no trap"
 
+_HIT_NOTES: Final = (
+    "Parts are those of one recorded hit.  Instructions and exceptions are counted in whole runs,",
+    "beside runs with another probe enabled.",
+    "D is instructions of D's virtual machine.  Handlers and D are the emulator, not the guest.",
+    "On the host path, and for programs on Linux, the kernel is the emulator, too: user code counts.",
+    "Cache lines (64 bytes) and pages (entries of a TLB) are those that code and accesses touch,",
+    "without the probe's own place.",
+    "SDT of 2013 and 2018 and syscall: accesses, cache lines and pages are those of the last eight",
+    "instructions before the call.",
+    "SDT of 2024: the parts have the nops of the site more, which a jump replaces.",
+)
+_IDLE_NOTES: Final = (
+    "code: bytes at each place.  At rest, elsewhere, firing: instructions of each pass, where no",
+    "probe, another one, this one is enabled.",
+    "SDT at rest: beside a kernel without static probes; what the compiler does around a site counts.",
+    "-: it cannot be measured, because there is no kernel without the mechanism.",
+    "Nanoseconds are a model's: the exceptions with a real machine's prices (trapline/cost/models.toml).",
+)
+
 
 class Table(NamedTuple):
     """A table; the first `texts` columns are texts, and so is the last if `prose`."""
@@ -58,23 +77,7 @@ def hits(rows: Sequence[Row]) -> Table:
             )
             for row in rows
         ],
-        (
-            (
-                "Parts are those of one recorded hit; instructions and exceptions are counted in whole runs, beside one "
-                "with another probe enabled."
-            ),
-            "D is instructions of D's virtual machine.  Handlers and D are the emulator: no instructions of the guest.",
-            "On the host path, and for programs on Linux, the kernel is the emulator, too: only user code is counted.",
-            (
-                "Cache lines (64 bytes) and pages (TLB entries) are those that the code and its accesses touch, without "
-                "the probe's own place."
-            ),
-            (
-                "SDT of 2013 and 2018 and syscall: accesses, cache lines and pages are those of the last eight "
-                "instructions before the call."
-            ),
-            "SDT of 2024: the parts have the nops of the site, which a jump replaces, more than the instructions.",
-        ),
+        _HIT_NOTES,
     )
 
 
@@ -96,15 +99,7 @@ def idle(rows: Sequence[Row], machines: Sequence[CostModel]) -> Table:
             )
             for row in rows
         ],
-        (
-            (
-                "code: bytes at each place; at rest, elsewhere, firing: instructions of each pass, where no probe, another "
-                "one, this one is enabled."
-            ),
-            "SDT at rest: beside a kernel without static probes, so what the compiler does around a site counts, too.",
-            "-: it cannot be measured, because there is no kernel without the mechanism.",
-            "Nanoseconds are a model's: the exceptions with the prices of a real machine (trapline/cost/models.toml).",
-        ),
+        _IDLE_NOTES,
         prose=True,
     )
 
