@@ -135,13 +135,13 @@ class KernelLab:
 
     @cached_property
     def _places(self) -> int:
-        """The places of static probes in the source of the kernel, which is the same for all generations."""
+        """The places of static probes in the source of the kernel: the same in each generation."""
         section = self._image(SDT_GENERATION).section(TRACEPOINTS)
         assert section is not None
         return len(section.data) // (_TRACEPOINT_WORDS * self.isa.word)
 
     def kinst(self, kind: str) -> KernelProbe | None:
-        """Return a probe at the first instruction behind the function's first that is displaced like this."""
+        """Return a probe at the first instruction displaced like this, behind the entry."""
         try:
             sites = user_sites(images.built(self.isa) / "kernel", function=_FUNCTION, provider="kinst")
         except SitesError:
@@ -178,7 +178,7 @@ KERNEL_MECHANISMS: Final = ("fbt", "kinst", "sdt", "syscall", "profile")
 
 
 def kernel_rows(isa: Isa, wanted: Sequence[str]) -> Iterator[Row | None]:
-    """Yield a row for each measurement of the wanted mechanisms; None where the ISA does not have it."""
+    """Yield a row for each measurement that is wanted; None where the ISA does not have it."""
     lab = KernelLab(isa)
     probes: list[KernelProbe | None] = [one for one in PROBES if one.mechanism in wanted]
     if "kinst" in wanted:

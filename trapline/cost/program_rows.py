@@ -1,4 +1,4 @@
-"""The probes of programs: pid, uprobe and USDT on the Linux guest, whose every exception is counted.
+"""The probes of programs: pid, uprobe and USDT on the Linux guest, where exceptions are counted.
 
 The kernel of that guest is the emulator, so the instructions are those of user code: copies out of
 line, and what leads back from them.
@@ -180,7 +180,7 @@ class ProgramLab:
     # -- the measurements
 
     def pid(self, kind: str) -> Row | None:
-        """Measure a pid probe: at the entry, a return, or the first instruction that is so displaced."""
+        """Measure a pid probe: entry, return, or the first instruction displaced like this."""
         site = self._site("pid", kind)
         named = kind in {"entry", "return"}
         if site is None and not named:
@@ -196,7 +196,7 @@ class ProgramLab:
         return self._row("pid", what, hits, _RECURSION, events, self._recorded(_RECURSION, probe), Idle())
 
     def uprobe(self, kind: str) -> Row | None:
-        """Measure a uprobe at the first instruction that is so displaced, or a return probe."""
+        """Measure a uprobe at the first instruction displaced like this, or a return probe."""
         returns = kind == "return"
         site = None if returns else self._site("uprobe", kind)
         if site is None and not returns:
@@ -243,7 +243,7 @@ PROGRAM_MECHANISMS: Final = tuple(dict.fromkeys(name for name, _ in _MEASUREMENT
 
 
 def program_rows(isa: Isa, wanted: Sequence[str]) -> Iterator[Row | None]:
-    """Yield a row for each measurement of the wanted mechanisms; None where the ISA does not have it."""
+    """Yield a row for each measurement that is wanted; None where the ISA does not have it."""
     if not set(wanted) & {*PROGRAM_MECHANISMS}:
         return
     lab = ProgramLab(isa)

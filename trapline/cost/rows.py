@@ -1,4 +1,4 @@
-"""What was measured of one mechanism on one ISA."""
+"""The results of measuring one mechanism on one ISA."""
 
 from __future__ import annotations
 
