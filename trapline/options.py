@@ -16,6 +16,8 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 NANOSECONDS: Final = 1_000_000_000
+# The largest stackindent: libdtrace has no limit, and would write them all before each frame.
+_WIDEST: Final = 1 << 16
 
 # The result of parsing: a number, a text, or None for "unset".
 Value: TypeAlias = int | str | None
@@ -194,6 +196,14 @@ def _one_of(**words: Value) -> Callable[[str | None], Value]:
     return parse
 
 
+def _parse_indent(text: str | None) -> Value:
+    """Read a number of blanks; so many that their text would fill the memory are refused."""
+    value = parse_scalar(text)
+    if isinstance(value, int) and not 0 <= value <= _WIDEST:
+        raise OptionError(INVALID_VALUE)
+    return value
+
+
 def _words(*words: str) -> Callable[[str | None], Value]:
     return _one_of(**{word: word for word in words})
 
@@ -291,7 +301,7 @@ def _rows() -> list[Option]:
         Option("flowindent", dynamic, parse_scalar),
         Option("quiet", dynamic, parse_scalar),
         Option("rawbytes", dynamic, parse_scalar),
-        Option("stackindent", dynamic, parse_scalar),
+        Option("stackindent", dynamic, _parse_indent),
         Option("switchrate", dynamic, parse_time),
     ]
 

@@ -110,6 +110,7 @@ class Compiler:
         self.names = Globals(words, foreign=foreign)
         """What the programs declare."""
         self._numbers = _Numbers(target)
+        self._has_target = bool(request.machine.commands or request.machine.pids)
         if request.allow_zero:
             session.options.set("zdefs")
 
@@ -156,6 +157,7 @@ class Compiler:
             self._report,
             self._exists,
             prepare=self._load_libraries,
+            target=self._has_target,
         )
         return compile_program(text, context)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
@@ -15,7 +16,7 @@ from typing import Final
 from emu.isa import ISAS
 from emu.words import decimal
 from trapline.framework.program import DataModel
-from trapline.options import OptionError, parse_assignment, parse_size
+from trapline.options import OPTIONS, OptionError, parse_assignment, parse_size
 
 SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
 # Trapline's own flags, and whether they take a value.
@@ -379,7 +380,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         load=tuple(filter(None, machine.get("load", "").split(","))),
         boot=_boot(machine.get("boot")),
         ram=_ram(machine.get("ram")),
-        evaltime=next((s.value for s in reversed(request.settings) if s.name == "evaltime" and s.value), "main"),
+        evaltime=_evaltime(request.settings),
         console="console" in machine,
         commands=tuple(commands),
         pids=tuple(pids),
@@ -393,6 +394,15 @@ def _boot(text: str | None) -> bool:
     if text:
         raise UsageError(f"-x boot={text}: it has no value")
     return text is not None
+
+
+def _evaltime(settings: Sequence[Setting]) -> str:
+    """Return the value of option evaltime; the consumer refuses a wrong one later."""
+    for setting in reversed(settings):
+        if setting.name == "evaltime":
+            with suppress(OptionError):
+                return str(OPTIONS["evaltime"].parse(setting.value))
+    return "main"
 
 
 def _ram(text: str | None) -> int | None:

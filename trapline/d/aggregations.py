@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeGuard
 
-from trapline.d import ast, builtins, printf, quantize, typed
+from trapline.d import ast, builtins, quantize, typed
 from trapline.d.codegen import constant
 from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.prototypes import incompatible
@@ -73,9 +73,9 @@ class Aggregations:
             for place, argument in enumerate(arguments, start=1 + (text is not None))
         ]
         self._check_joined(found, call.line)
-        written, model = "", self._values.words.model
+        written, formats = "", self._values.formats
         if text is not None:
-            written = printf.check_keys(printf.parse(text, model, call.line), found[0].keys, model, call.line)
+            written = formats.check_keys(formats.parse(text, call.line), found[0].keys, call.line)
         actions = [ActionDescription(ActionKind.PRINTA, constant(each.id, returns=INT32)) for each in found]
         return [replace(actions[0], format=written), *actions[1:]]
 

@@ -86,6 +86,8 @@ class CompileContext:
     prepare: Callable[[str], object] = lambda _text: None
     """Is called with the types of arguments before they are looked up; it compiles the libraries
     that define them."""
+    target: bool = False
+    """Whether there is a process of -p or -c."""
     library: bool = False
     """Whether it is a D library, whose dependencies were checked before."""
 
@@ -334,7 +336,9 @@ class _Compiler:
 
     def _statements(self) -> Statements:
         registers = self._options.number("iregs", INTEGER_REGISTERS)
-        return Statements(self._expressions, self._names, registers=registers, strsize=self._strsize)
+        return Statements(
+            self._expressions, self._names, registers=registers, strsize=self._strsize, target=self._context.target
+        )
 
     def _actions(self, clause: ast.Clause) -> tuple[ActionDescription, ...]:
         self.region = Region.ACTIONS

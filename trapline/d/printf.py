@@ -11,8 +11,8 @@ from typing import Final
 
 from trapline.d.data_models import MODELS, Model
 from trapline.d.errors import CompileError
-from trapline.d.type_rules import is_integer, is_pointer, is_scalar, is_signed, is_text, size_of
-from trapline.d.types import Array, Float, Integer, Special, Type, resolve, type_name
+from trapline.d.type_rules import is_address, is_integer, is_pointer, is_scalar, is_signed, is_text, size_of
+from trapline.d.types import VOID, Array, Float, Integer, Special, Type, resolve, type_name
 from trapline.framework.format import Accepts, Conversion, FormatError, Piece, parse_format, write_format
 
 
@@ -71,51 +71,97 @@ _BY_MODEL: Final = {
     for model in MODELS.values()
 }
 
-
-def parse(text: str, model: Model, line: int) -> tuple[Piece, ...]:
-    """Parse a format.  Raises `CompileError` D_SYNTAX."""
-    try:
-        return parse_format(text, 2 * model.pointer)
-    except FormatError as error:
-        raise CompileError("D_SYNTAX", str(error), line) from None
+# Conversions that show where an array is.
+_ADDRESSES: Final = frozenset({Accepts.POINTER, Accepts.KERNEL_ADDRESS, Accepts.USER_ADDRESS})
 
 
-def check(name: str, pieces: Sequence[Piece], types: Sequence[Type], model: Model, line: int) -> str:
-    """Check a format against the types of the arguments; return it with their types.
+class Formats:
+    """Parses and checks the formats of one program."""
 
-    Raises `CompileError` D_PRINTF_*.
-    """
-    written: list[Piece] = []
-    remaining = list(enumerate(types, start=2))
-    for piece in pieces:
-        if isinstance(piece, str):
-            written.append(piece)
-            continue
-        if piece.aggregation:
-            raise CompileError("D_PRINTF_AGG_CONV", f"{name}( ): {piece} is for printa( ) only", line)
-        for what in ("width",) * piece.dynamic_width + ("precision",) * piece.dynamic_precision:
-            _take_dynamic(name, piece, what, remaining, line)
-        if not remaining:
+    def __init__(self, model: Model, *, target: bool) -> None:
+        """`target`: whether there is a process of -p or -c, in which %A looks addresses up."""
+        self._model = model
+        self._target = target
+
+    def _accepts(self, piece: Conversion, type_: Type) -> bool:
+        if piece.accepts is Accepts.USER_ADDRESS and not self._target:
+            return resolve(type_) is Special.USER_SYMBOL
+        return _BY_MODEL[self._model.model][piece.accepts](type_)
+
+    def parse(self, text: str, line: int) -> tuple[Piece, ...]:
+        """Parse a format.  Raises `CompileError` D_SYNTAX."""
+        try:
+            return parse_format(text, 2 * self._model.pointer)
+        except FormatError as error:
+            raise CompileError("D_SYNTAX", str(error), line) from None
+
+    def check(self, name: str, pieces: Sequence[Piece], types: Sequence[Type], line: int) -> tuple[str, frozenset[int]]:
+        """Check a format against the types of the arguments.
+
+        Return it with their types, and the indices of the arrays whose addresses it shows.  Raises
+        `CompileError` D_PRINTF_*.
+        """
+        written: list[Piece] = []
+        addresses: set[int] = set()
+        remaining = list(enumerate(types, start=2))
+        for piece in pieces:
+            if isinstance(piece, str):
+                written.append(piece)
+                continue
+            if piece.aggregation:
+                raise CompileError("D_PRINTF_AGG_CONV", f"{name}( ): {piece} is for printa( ) only", line)
+            for what in ("width",) * piece.dynamic_width + ("precision",) * piece.dynamic_precision:
+                _take_dynamic(name, piece, what, remaining, line)
+            if not remaining:
+                raise CompileError(
+                    "D_PRINTF_ARG_PROTO", f"{name}( ): conversion #{piece.number} ({piece}) has no argument", line
+                )
+            place, type_ = remaining.pop(0)
+            if is_address(type_) and not is_pointer(type_) and piece.accepts in _ADDRESSES:
+                type_ = self._model.pointer_to(VOID)
+                addresses.add(place - 2)
+            if not self._accepts(piece, type_):
+                raise CompileError(
+                    "D_PRINTF_ARG_TYPE",
+                    f"{name}( ) argument #{place} is incompatible with conversion #{piece.number} prototype:\n"
+                    f"\tconversion: %{piece.name}\n\t prototype: {piece.accepts.value}\n"
+                    f"\t  argument: {type_name(type_)}",
+                    line,
+                )
+            written.append(_with_type(piece, type_))
+        if remaining:
+            extra = len(remaining)
             raise CompileError(
-                "D_PRINTF_ARG_PROTO", f"{name}( ): conversion #{piece.number} ({piece}) has no argument", line
-            )
-        place, type_ = remaining.pop(0)
-        if not _BY_MODEL[model.model][piece.accepts](type_):
-            raise CompileError(
-                "D_PRINTF_ARG_TYPE",
-                f"{name}( ) argument #{place} is incompatible with conversion #{piece.number} prototype:\n"
-                f"\tconversion: %{piece.name}\n\t prototype: {piece.accepts.value}\n\t  argument: {type_name(type_)}",
+                "D_PRINTF_ARG_EXTRA",
+                f"{name}( ): {extra} argument{'s' * (extra > 1)} more than the format has conversions",
                 line,
             )
-        written.append(_with_type(piece, type_))
-    if remaining:
-        extra = len(remaining)
-        raise CompileError(
-            "D_PRINTF_ARG_EXTRA",
-            f"{name}( ): {extra} argument{'s' * (extra > 1)} more than the format has conversions",
-            line,
-        )
-    return write_format(written)
+        return write_format(written), frozenset(addresses)
+
+    def check_keys(self, pieces: Sequence[Piece], keys: Sequence[Type], line: int) -> str:
+        """Check a format of printa() against the keys of its aggregations.
+
+        Raises `CompileError` D_PRINTF_*.
+        """
+        written: list[Piece] = []
+        remaining = list(enumerate(keys, start=1))
+        for piece in pieces:
+            if isinstance(piece, str) or piece.aggregation:
+                written.append(piece)
+                continue
+            if not remaining:
+                raise CompileError(
+                    "D_PRINTF_ARG_PROTO", f"printa( ): conversion #{piece.number} ({piece}) has no key", line
+                )
+            place, type_ = remaining.pop(0)
+            if not self._accepts(piece, type_):
+                raise CompileError(
+                    "D_PRINTF_ARG_TYPE",
+                    f"printa( ): key #{place} is {type_name(type_)}; {piece} wants {piece.accepts.value}",
+                    line,
+                )
+            written.append(_with_type(piece, type_))
+        return write_format(written)
 
 
 def _take_dynamic(name: str, piece: Conversion, what: str, remaining: list[tuple[int, Type]], line: int) -> None:
@@ -135,29 +181,3 @@ def _with_type(piece: Conversion, type_: Type) -> Conversion:
     resolved = resolve(type_)
     unsigned = isinstance(resolved, Integer) and not resolved.signed
     return replace(piece, name="u") if piece.name == "d" and unsigned else piece
-
-
-def check_keys(pieces: Sequence[Piece], keys: Sequence[Type], model: Model, line: int) -> str:
-    """Check a format of printa() against the keys of its aggregations.
-
-    Raises `CompileError` D_PRINTF_*.
-    """
-    written: list[Piece] = []
-    remaining = list(enumerate(keys, start=1))
-    for piece in pieces:
-        if isinstance(piece, str) or piece.aggregation:
-            written.append(piece)
-            continue
-        if not remaining:
-            raise CompileError(
-                "D_PRINTF_ARG_PROTO", f"printa( ): conversion #{piece.number} ({piece}) has no key", line
-            )
-        place, type_ = remaining.pop(0)
-        if not _BY_MODEL[model.model][piece.accepts](type_):
-            raise CompileError(
-                "D_PRINTF_ARG_TYPE",
-                f"printa( ): key #{place} is {type_name(type_)}; {piece} wants {piece.accepts.value}",
-                line,
-            )
-        written.append(_with_type(piece, type_))
-    return write_format(written)

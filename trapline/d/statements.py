@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from trapline.d import ast, builtins, printf, typed
+from trapline.d import ast, builtins, typed
 from trapline.d.aggregations import Aggregations, is_aggregation
 from trapline.d.codegen import constant
 from trapline.d.errors import CompileError
@@ -40,8 +40,10 @@ _EMPTY_TEXT: Final = DifType(TypeKind.CTF, Kind.ARRAY.value, BY_REFERENCE, 1)
 class Statements:
     """Compiles the statements of one clause."""
 
-    def __init__(self, expressions: Expressions, names: Globals, *, registers: int, strsize: int) -> None:
-        self.values = Values(expressions, names.words, registers=registers, strsize=strsize)
+    def __init__(
+        self, expressions: Expressions, names: Globals, *, registers: int, strsize: int, target: bool = False
+    ) -> None:
+        self.values = Values(expressions, names.words, registers=registers, strsize=strsize, target=target)
         self._aggregations = Aggregations(self.values, names, self._refuse)
         self._names = names
         self._words = names.words
@@ -164,11 +166,12 @@ class Statements:
     def _printf(self, kind: ActionKind, name: str, call: ast.Call) -> Actions:
         text = self.values.format(name, call.arguments[0], empty=kind is ActionKind.FREOPEN)
         types = [self.values.operand(argument).type for argument in call.arguments[1:]]
-        pieces = printf.parse(text, self._words.model, call.line)
-        written = printf.check(name, pieces, types, self._words.model, call.line)
-        actions = [self.values.datum(argument, kind) for argument in call.arguments[1:]] or [
-            ActionDescription(kind, constant(0, returns=INT32))
-        ]
+        formats = self.values.formats
+        written, addresses = formats.check(name, formats.parse(text, call.line), types, call.line)
+        actions = [
+            self.values.address(argument, kind) if index in addresses else self.values.datum(argument, kind)
+            for index, argument in enumerate(call.arguments[1:])
+        ] or [ActionDescription(kind, constant(0, returns=INT32))]
         if actions[0].kind is not kind:
             # The statement is identified by its first record, which has the format: before a stack or a symbol there is
             # a string that is not shown.

@@ -12,8 +12,9 @@ from trapline.d import ast, typed
 from trapline.d.codegen import generate
 from trapline.d.errors import CompileError
 from trapline.d.expressions import Expressions
+from trapline.d.printf import Formats
 from trapline.d.type_rules import diftype, is_pointer, is_reference, is_userland
-from trapline.d.types import Kind
+from trapline.d.types import VOID, Kind
 from trapline.framework.program import INT64 as INT64_RECORD
 from trapline.framework.program import ActionDescription, ActionKind, Difo, DifType, LibraryAction, TypeKind
 
@@ -46,9 +47,12 @@ def library(difo: Difo, action: LibraryAction) -> ActionDescription:
 class Values:
     """Compiles the records of the actions of one clause."""
 
-    def __init__(self, expressions: Expressions, words: Vocabulary, *, registers: int, strsize: int) -> None:
+    def __init__(
+        self, expressions: Expressions, words: Vocabulary, *, registers: int, strsize: int, target: bool = False
+    ) -> None:
         self._expressions = expressions
         self.words = words
+        self.formats = Formats(words.model, target=target)
         self._registers = registers
         self._strsize = strsize
 
@@ -128,6 +132,11 @@ class Values:
             return action
         checked = self.operand(node)
         return ActionDescription(kind, self.difo(checked, self._recorded(checked)))
+
+    def address(self, node: ast.Expression, kind: ActionKind) -> ActionDescription:
+        """Compile the address of an array, recorded under `kind`."""
+        place = typed.Relabel(self.operand(node), self.words.model.pointer_to(VOID))
+        return ActionDescription(kind, self.difo(place, diftype(place.type)))
 
     @staticmethod
     def _recorded(node: typed.Node) -> DifType:

@@ -1,9 +1,10 @@
 """DIF's 64-bit address space: DTrace's own memory and the guest's.
 
 Strings, variables, buffers and scratch space live in `Region`s, each with an address, so that a
-value passed by reference is a plain number wherever it points.  Their addresses are canonical on
-none of the ISAs (the sign extension of x86-64 and of sv39 fails, and AArch64 has no 60-bit
-addresses): no guest can have memory there.
+value passed by reference is a plain number wherever it points.  On ISAs of 64 bits these addresses
+are not canonical (the sign extension of x86-64 and of sv39 fails, and AArch64 has no 60-bit
+addresses): no guest can have memory there.  On ISAs of 32 bits a pointer in memory has 4 bytes, so
+they are below the kernel, where D, which may not read a process like this, can read nothing else.
 
 A load that fails sets flags and returns 0, as `dtrace_load*()` under NOFAULT does (FreeBSD
 dtrace.c, "Safe memory access"); nothing here raises.
@@ -19,15 +20,16 @@ from emu.bad_address import BadAddressError
 from emu.cpu_core import CpuCore
 from emu.guest.base import Guest
 from emu.plain import Pinned, words
+from trapline.framework.device import DeviceError
 from trapline.framework.faults import BADADDR, BADALIGN
 
-DTRACE_BASE: Final = 0x0D7A_CE00_0000_0000
-REGION_SHIFT: Final = 32
-OFFSET_MASK: Final = (1 << REGION_SHIFT) - 1
 # Zeroes after strings: a translation copies strings into arrays by the array's size, which may be larger.
 SLACK: Final = 256
-# The number of regions that machine code finds by itself; only Python finds the others.
-REGIONS_MAX: Final = 4096
+# The number of slots that machine code finds by itself; only Python finds the others.
+SLOTS_MAX: Final = 4096
+# By the bytes of a pointer: the first address, the bits of an offset in a slot, the number of slots.  A region takes
+# one slot or more.
+_LAYOUTS: Final = {8: (0x0D7A_CE00_0000_0000, 32, 1 << 24), 4: (0x1000_0000, 19, SLOTS_MAX)}
 # Size of the regions for permanent strings.
 _STRINGS: Final = 1 << 18
 _ADDRESS_MAX: Final = (1 << 64) - 1
@@ -59,11 +61,15 @@ class Memory:
     def __init__(self, guest: Guest, core: CpuCore) -> None:
         self.core = core
         self._guest = guest
-        self._regions: list[Region | None] = []
+        self.base, self.shift, self._most = _LAYOUTS[guest.isa.word]
+        self._slots: list[Region | None] = []
+        """The region that each slot belongs to."""
         self._free: list[int] = []
-        """A heap of the numbers of regions that were released: the lowest is given out first."""
-        self.table = words(2 * REGIONS_MAX)
-        """Address and size of each region, by its number; 0 and 0: there is none."""
+        """A heap of the numbers of slots that were released: the lowest is given out first."""
+        self.table = words(2 * SLOTS_MAX + 2)
+        """The host's address of each slot and the bytes from there to its region's end, 0 and 0 if
+        it has none; then `base` and `shift`."""
+        self.table[2 * SLOTS_MAX], self.table[2 * SLOTS_MAX + 1] = self.base, self.shift
         self._strings = self.allocate(bytearray(_STRINGS))
         self._strings_end = 0
         """End of the strings in the newest region for them, with zeroes behind."""
@@ -72,25 +78,45 @@ class Memory:
         self._is_kernel = guest.isa.is_kernel_address
 
     def allocate(self, data: bytearray, writable: Writable | None = None) -> Region:
-        """Give `data` an address."""
-        if self._free:
-            index = heappop(self._free)
-        else:
-            index = len(self._regions)
-            self._regions.append(None)
-        region = Region(DTRACE_BASE + (index << REGION_SHIFT), data, writable)
-        self._regions[index] = region
-        if index < REGIONS_MAX:
-            self.table[2 * index], self.table[2 * index + 1] = region.host, len(data)
+        """Give `data` an address.  Raises `DeviceError` ENOMEM if all are in use."""
+        count = self._count(data)
+        first = self._find(count)
+        if first + count > self._most:
+            raise DeviceError("ENOMEM", "no address is left for DTrace's own memory")
+        self._slots += [None] * (first + count - len(self._slots))
+        region = Region(self.base + (first << self.shift), data, writable)
+        for slot in range(first, first + count):
+            self._slots[slot] = region
+            if slot < SLOTS_MAX:
+                before = (slot - first) << self.shift
+                self.table[2 * slot], self.table[2 * slot + 1] = region.host + before, len(data) - before
         return region
+
+    def _count(self, data: bytearray) -> int:
+        """Return the number of slots for a region."""
+        return max(1, -(-len(data) >> self.shift))
+
+    def _find(self, count: int) -> int:
+        """Return the first of so many slots that are free."""
+        while count == 1 and self._free:
+            slot = heappop(self._free)
+            if self._slots[slot] is None:  # a larger region may have taken it
+                return slot
+        free = 0
+        for slot, region in enumerate(self._slots if count > 1 else ()):
+            free = free + 1 if region is None else 0
+            if free == count:
+                return slot + 1 - count
+        return len(self._slots) - free
 
     def release(self, region: Region) -> None:
         """Release a region's address; another region may get it."""
-        index = (region.base - DTRACE_BASE) >> REGION_SHIFT
-        self._regions[index] = None
-        heappush(self._free, index)
-        if index < REGIONS_MAX:
-            self.table[2 * index] = self.table[2 * index + 1] = 0
+        first = (region.base - self.base) >> self.shift
+        for slot in range(first, first + self._count(region.data)):
+            self._slots[slot] = None
+            heappush(self._free, slot)
+            if slot < SLOTS_MAX:
+                self.table[2 * slot] = self.table[2 * slot + 1] = 0
 
     def intern(self, text: str) -> int:
         """Return the address of a permanent string, such as a probe's name."""
@@ -107,8 +133,8 @@ class Memory:
         return address
 
     def _region(self, address: int) -> Region | None:
-        index = (address - DTRACE_BASE) >> REGION_SHIFT
-        return self._regions[index] if 0 <= index < len(self._regions) else None
+        slot = (address - self.base) >> self.shift
+        return self._slots[slot] if 0 <= slot < len(self._slots) else None
 
     def fault(self, flag: int, value: int) -> None:
         """Set a fault flag, and the value that caused it."""
@@ -147,7 +173,7 @@ class Memory:
         region = self._region(address)
         if region is None:
             return self._string(self._fetch, address, limit)
-        offset = address & OFFSET_MASK
+        offset = address - region.base
         end = region.data.find(0, offset, offset + limit)
         if end < 0:
             # In the kernel the bytes after a variable can be read: a text that fills a variable ends with it.
@@ -163,7 +189,7 @@ class Memory:
     def _fetch(self, address: int, size: int) -> bytes:
         region = self._region(address)
         if region is not None:
-            offset = address & OFFSET_MASK
+            offset = address - region.base
             if offset + size > len(region.data):
                 raise BadAddressError(region.base + max(offset, len(region.data)))
             return bytes(region.data[offset : offset + size])
@@ -212,18 +238,18 @@ class Memory:
         """Write into a region; the caller has checked that it may."""
         region = self._region(address)
         assert region is not None
-        offset = address & OFFSET_MASK
+        offset = address - region.base
         region.data[offset : offset + len(data)] = data
 
     def can_store(self, address: int, size: int) -> bool:
         """Return whether DIF may store there, besides scratch space: into a variable's data."""
         region = self._region(address)
-        return region is not None and region.writable is not None and region.writable(address & OFFSET_MASK, size)
+        return region is not None and region.writable is not None and region.writable(address - region.base, size)
 
     def is_own(self, address: int, size: int) -> bool:
         """Return whether a range is DTrace's own, which every consumer may read."""
         region = self._region(address)
-        return region is not None and (address & OFFSET_MASK) + size <= len(region.data)
+        return region is not None and address - region.base + size <= len(region.data)
 
     def write_user(self, address: int, data: bytes) -> None:
         """Write to the current process (dtrace_copyout)."""

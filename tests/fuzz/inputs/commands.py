@@ -173,7 +173,8 @@ class Commands(Fuzzer):
         for _ in range(random.choice((0, 1, 2, 2, 3, 5))):
             words += self._option(random, options)
         words += [
-            random.choice(operands if random.random() < 0.8 else _ODD) for _ in range(random.choice((0, 1, 1, 2)))
+            random.choice(operands if operands and random.random() < 0.8 else _ODD)
+            for _ in range(random.choice((0, 1, 1, 2)))
         ]
         if random.random() < 0.15:
             words[1:] = damage_words(random, words[1:], (*_ODD, *options), 2)

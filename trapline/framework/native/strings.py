@@ -11,8 +11,9 @@ from typing import Final
 
 from emu.native.builder import Callee, Function
 from emu.native.values import Value, Word
-from trapline.framework.memory import DTRACE_BASE, OFFSET_MASK, REGION_SHIFT, REGIONS_MAX
+from trapline.framework.memory import SLOTS_MAX
 from trapline.framework.native.firing import Firing
+from trapline.framework.native.memory import ENTRY_SHIFT, slot
 from trapline.framework.native.writing import Writing
 
 _WORD: Final = 8
@@ -23,9 +24,9 @@ def write_text(f: Function) -> None:
     """Write `text(address, limit)`: DTrace's own strings, and the kernel's."""
     address, limit = f.parameters
     regions = f.module.symbol("regions")
-    number, offset = f.lshr(f.sub(address, DTRACE_BASE), REGION_SHIFT), f.and_(address, OFFSET_MASK)
-    with f.when(f.ult(number, REGIONS_MAX), likely=True):
-        entry = f.add(regions, f.shl(number, 4))
+    number, offset = slot(f, regions, address)
+    with f.when(f.ult(number, SLOTS_MAX), likely=True):
+        entry = f.add(regions, f.shl(number, ENTRY_SHIFT))
         size = f.load(entry, _WORD)
         with f.when(f.ult(offset, size), likely=True):
             left = f.sub(size, offset)

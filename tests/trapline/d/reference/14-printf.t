@@ -28,6 +28,17 @@ $ -q -n 'BEGIN { printf("[%a] [%a] [%a] [%20a]\n", &`proc0, 0xffffffff80001004, 
 |[kernel`proc0] [kernel`sys_read+0x4] [0x5] [kernel`rootvnode+0x100]
 |
 
+$ -x errtags -n 'BEGIN { printf("%A", 1); exit(0) }'
+!dtrace: invalid probe specifier ...: [D_PRINTF_ARG_TYPE] in action list: printf( ) argument #2 is incompatible with conversion #1 prototype:
+!	conversion: %A
+!	 prototype: pointer or integer (with -p or -c), or usym()
+!	  argument: int
+= 1
+
+$ -q -n 'struct s { int n; char c[4]; }; BEGIN { printf("[%p] [%a]\n", ((struct s *)&`proc0)->c, ((struct s *)8)->c); exit(0) }'
+|[ffffffff80100204] [0xc]
+|
+
 $ -q -n 'BEGIN { printf("[%a] [%A]\n", sym(0xffffffff80001004), usym(0x401004)); exit(0) }'
 |[kernel`sys_read+0x4] [sh`main+0x4]
 |

@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emu.cpu_core import CpuCore
+from emu.isa import I386, X86_64
 from emu.native import available
 from emu.plain import address_of, words
 from tests.support.fake_guest import FakeGuest
 from tests.trapline.framework.support import Bench
 from trapline.framework.blocks import AggregationWord, ConsumerWord, DynamicWord
 from trapline.framework.dynvars import CHUNK_SIZE, DynamicVariables, slot
-from trapline.framework.memory import DTRACE_BASE, REGIONS_MAX, Memory
+from trapline.framework.memory import SLOTS_MAX, Memory
 
 pytestmark = pytest.mark.skipif(not available(), reason="llvmlite is not installed")
 
@@ -31,15 +32,18 @@ def _function(name, parameters):
     return ctypes.CFUNCTYPE(ctypes.c_uint64, *(parameters * (ctypes.c_uint64,)))(symbols()[name])
 
 
-def test_own_memory_is_found_where_it_is_and_no_other():
-    memory, own = Memory(FakeGuest(), CpuCore()), _function("own", 3)
+@pytest.mark.parametrize("isa", [X86_64, I386], ids=lambda isa: isa.name)
+@pytest.mark.parametrize("length", [100, 1_300_000])  # some slots of 32 bits
+def test_own_memory_is_found_where_it_is_and_no_other(isa, length):
+    memory, own = Memory(FakeGuest(isa), CpuCore()), _function("own", 3)
     regions = address_of(memory.table)
-    region = memory.allocate(bytearray(100))
-    places = [(region.base + offset, size) for offset in (0, 1, 50, 99, 100, 101, 1 << 31) for size in (0, 1, 50, 101)]
-    places += [(0, 1), (DTRACE_BASE - 1, 1), (MASK, 1), (region.base, MASK), (region.base + 99, MASK)]
-    places += [(DTRACE_BASE + (REGIONS_MAX << 32), 1), (DTRACE_BASE + (77 << 32), 1)]
+    region = memory.allocate(bytearray(length))
+    steps = (0, 1, 50, length - 1, length, length + 1, 1 << 31, (1 << 19) - 1, 1 << 19)
+    places = [(region.base + offset, size) for offset in steps for size in (0, 1, 50, length + 1)]
+    places += [(0, 1), (memory.base - 1, 1), (MASK, 1), (region.base, MASK), (region.base + length - 1, MASK)]
+    places += [(memory.base + (SLOTS_MAX << memory.shift), 1), (memory.base + (77 << memory.shift), 1)]
     for address, size in places:
-        inside = region.base <= address and address + size <= region.base + 100
+        inside = region.base <= address and address + size <= region.base + length
         expected = region.host + address - region.base if inside else 0
         assert own(regions, address, size) == expected, (hex(address), size)
 
