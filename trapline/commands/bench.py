@@ -25,6 +25,8 @@ from trapline.machine.linux_machine import LinuxOptions
 from trapline.own_files import TargetError, own_program
 
 ALL = "all"
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command("bench", context_settings={"help_option_names": ["-h", "--help"]})
@@ -38,7 +40,10 @@ ALL = "all"
 @click.option("--root", type=click.Path(exists=True, file_okay=False, path_type=Path), help="The program's /.")
 @click.option("--compare", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An earlier --json.")
 @click.option("--threshold", type=float, default=5.0, show_default=True, help="Percent that --compare lets pass.")
+@click.option("--html", type=FILE, help="Write a page with all tables and plots; it needs no network.")
+@click.option("--plots", type=FOLDER, help="Write the plots to this folder, as SVG and PNG, light and dark.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--jsonl", "as_lines", is_flag=True, help="Print JSON lines: an object for each row.")
 def bench_command(
     isa: str,
     mechanism: str | None,
@@ -58,16 +63,21 @@ def bench_command(
         if not others["threshold"] >= 0:
             raise click.UsageError(f"--threshold {others['threshold']:g}: a share in percent, 0 or more")
         if others["listed"]:
-            print_lines(report.checks(models))
+            _models(models, as_json=others["as_json"])
         elif program is not None:
             _program(program, probes, _one_isa(isa), root, models, as_json=others["as_json"])
         else:
-            wanted = _mechanisms(mechanism)
-            rows = _measured(_isas(isa), wanted)
+            isas = _isas(isa)
+            rows = _measured(isas, _mechanisms(mechanism))
             if others["as_json"]:
                 click.echo(json.dumps(report.data(rows, models), indent=1))
+            elif others["as_lines"]:
+                for row in rows:
+                    click.echo(json.dumps(report.row_data(row, models)))
             elif compare is None:
                 print_lines(report.table(rows, models))
+            if others["html"] or others["plots"]:
+                _drawn(isas, rows, models, others["html"], others["plots"])
             if compare is not None:
                 _compare(compare, rows, others["threshold"] / 100)
     except (ModelError, report.ComparisonError, TargetError) as error:
@@ -102,11 +112,51 @@ def _mechanisms(text: str | None) -> list[str]:
 
 
 def _measured(isas: list[Isa], wanted: list[str]) -> list[Row]:
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with _progress() as progress:
         task = progress.add_task("measuring ISAs", total=len(isas))
         return mechanisms.measure_all(isas, wanted, lambda: progress.advance(task))
+
+
+def _progress() -> Progress:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def _drawn(isas: list[Isa], rows: list[Row], models: list[CostModel], html: Path | None, folder: Path | None) -> None:
+    """Measure the curves, draw the plots, and write the page."""
+    from trapline.cost import plots  # noqa: PLC0415  only the user of plots waits for them
+    from trapline.cost.page import page  # noqa: PLC0415  and of a page for jinja2
+    from trapline.cost.scaling import measure_curves  # noqa: PLC0415
+
+    drawn, without = [], ""
+    try:
+        plots.check()
+        with _progress() as progress:
+            task = progress.add_task("measuring curves", total=len(isas))
+            curves = measure_curves(isas, lambda: progress.advance(task))
+        drawn = plots.draw(rows, curves, models)
+    except plots.PlotError as error:
+        if html is None:
+            raise click.ClickException(str(error)) from None
+        without = f"There are no plots: {error}."
+        click.echo(without, err=True)
+    try:
+        if folder is not None and drawn:
+            plots.save(drawn, folder)
+            click.echo(f"{folder}: {len(drawn)} plots, each as {' and '.join(plots.FORMATS)}", err=True)
+        if html is not None:
+            html.write_text(page(rows, models, drawn, plotless=without), encoding="utf-8")
+            click.echo(f"{html}: written", err=True)
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+
+
+def _models(models: list[CostModel], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(report.models_data(models), indent=1))
+    else:
+        print_lines(report.checks(models))
 
 
 def _program(

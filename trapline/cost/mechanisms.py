@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from typing import Final
 
 from emu.isa import ISAS, Isa
 from trapline.cost.kernel_rows import KERNEL_MECHANISMS, kernel_rows
+from trapline.cost.pool import each
 from trapline.cost.program_rows import PROGRAM_MECHANISMS, program_rows
 from trapline.cost.rows import Row
 
@@ -24,22 +23,8 @@ def measure(isas: Sequence[Isa], wanted: Sequence[str] = MECHANISMS) -> Iterator
 
 
 def measure_all(isas: Sequence[Isa], wanted: Sequence[str], told: Callable[[], object]) -> list[Row]:
-    """Return all rows, in order; `told` is called whenever an ISA has been measured.
-
-    Each ISA has a process of its own, if this machine has more than one CPU.
-    """
-    jobs = min(len(isas), os.cpu_count() or 1)
-    if jobs == 1:
-        rows = []
-        for isa in isas:
-            rows += _rows(isa.name, wanted)
-            told()
-        return rows
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("forkserver")) as pool:
-        futures = [pool.submit(_rows, isa.name, wanted) for isa in isas]
-        for future in futures:
-            future.add_done_callback(lambda _future: told())
-        return [row for future in futures for row in future.result()]
+    """Return all rows, in order; `told` is called whenever an ISA has been measured."""
+    return [row for rows in each(partial(_rows, wanted=wanted), isas, told) for row in rows]
 
 
 def _rows(isa: str, wanted: Sequence[str]) -> list[Row]:

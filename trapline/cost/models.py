@@ -50,8 +50,15 @@ class CostModel:
     checks: tuple[Check, ...]
     hz: float | None = None
     """Its clock; None: it was not published."""
+    margin: float = 0.0
+    """The relative error that is assumed, of a model without checks."""
     scale: float = 1.0
     """How much longer everything takes: for another clock."""
+
+    @property
+    def estimated(self) -> bool:
+        """Whether its prices are another machine's, changed by an assumption."""
+        return bool(self.margin)
 
     def published(self, events: Events) -> float:
         """Return what one hit costs on the machine that was measured, in nanoseconds."""
@@ -63,12 +70,15 @@ class CostModel:
 
     def price(self, events: Events) -> str:
         """Return what one hit costs with the chosen clock, as text."""
-        return f"{self.nanoseconds(events):.0f} ns {self.name}"
+        about = f" +-{self.margin:.0%} (estimated)" if self.estimated else ""
+        return f"{self.nanoseconds(events):.0f} ns {self.name}{about}"
 
     @property
     def error(self) -> float:
-        """The largest relative error of its checks; 0.03 is 3 %."""
-        return max((abs(self.published(check.events) / check.measured - 1) for check in self.checks), default=0.0)
+        """The largest relative error of its checks; 0.03 is 3 %.  Of an estimate: its margin."""
+        return max(
+            (abs(self.published(check.events) / check.measured - 1) for check in self.checks), default=self.margin
+        )
 
     def at(self, hz: float) -> CostModel:
         """Return the machine with another clock.  Raises `ModelError` if its own is not known."""
@@ -83,7 +93,29 @@ class CostModel:
 def models() -> Mapping[str, CostModel]:
     """Return all models by name."""
     text = files("trapline.cost").joinpath("models.toml").read_text(encoding="utf-8")
-    return {name: _machine(name, row) for name, row in tomllib.loads(text).items()}
+    found: dict[str, CostModel] = {}
+    for name, row in tomllib.loads(text).items():
+        found[name] = _estimate(name, row, found[row["of"]]) if "of" in row else _machine(name, row)
+    return found
+
+
+def _estimate(name: str, row: Mapping[str, Any], base: CostModel) -> CostModel:
+    """Return a model for a machine without published figures: as many cycles as another takes."""
+    factor = row["cycles"] * row["of_hz"] / row["hz"]
+    return replace(
+        base,
+        name=name,
+        title=row["title"],
+        isas=tuple(row["isas"]),
+        source=f"none; estimated from {base.name} ({base.source})",
+        derivation=row["from"],
+        trap=round(base.trap * factor),
+        step=round(base.step * factor),
+        returns=round(base.returns * factor),
+        checks=(),
+        hz=row["hz"],
+        margin=row["margin"],
+    )
 
 
 def _machine(name: str, row: Mapping[str, Any]) -> CostModel:
@@ -108,15 +140,15 @@ def of_isa(found: Iterable[CostModel], isa: str) -> list[CostModel]:
 
 
 def chosen(names: Sequence[str], hz: float | None = None) -> list[CostModel]:
-    """Return models by name; none: all.  Raises `ModelError`."""
+    """Return models by name; none: all that were made from figures.  Raises `ModelError`."""
     known = models()
     found = []
-    for name in names or known:
+    for name in names or [name for name, model in known.items() if not model.estimated]:
         if name not in known:
             near = nearest(name, list(known))
             hint = f"did you mean '{near}'? " if near else ""
             raise ModelError(
-                f"no model '{name}': {hint}there are {', '.join(known)} (no others have published figures)"
+                f"no model '{name}': {hint}there are {', '.join(known)} (others have no published figures)"
             )
         found.append(known[name] if hz is None else known[name].at(hz))
     return found

@@ -53,6 +53,11 @@ def table(rows: Sequence[Row], machines: Sequence[CostModel]) -> Iterator[Text]:
 def model_lines(machines: Sequence[CostModel]) -> Iterator[Text]:
     """Yield a line about each model: its name, and its error on figures it was not made from."""
     for machine in machines:
+        if machine.estimated:
+            yield Text(
+                f"{machine.name}: {machine.title}; estimated, give or take {machine.margin:.0%}; {machine.derivation}"
+            )
+            continue
         number = len(machine.checks)
         figures = "one published figure that was" if number == 1 else f"{number} published figures that were"
         error = f"off by at most {machine.error:.0%} on {figures} not used for it"
@@ -131,6 +136,29 @@ def _seconds(nanoseconds: float) -> str:
 def data(rows: Sequence[Row], machines: Sequence[CostModel]) -> dict[str, Any]:
     """Return the table as plain objects for JSON."""
     return {"format": _FORMAT, "version": VERSION, "rows": [row_data(row, machines) for row in rows]}
+
+
+def models_data(machines: Sequence[CostModel]) -> list[dict[str, Any]]:
+    """Return the models, with what they predict beside what was published, for JSON."""
+    return [
+        {
+            "name": machine.name,
+            "title": machine.title,
+            "isas": list(machine.isas),
+            "source": machine.source,
+            "from": machine.derivation,
+            "estimated": machine.estimated,
+            "error": round(machine.error, 3),
+            "trap": machine.trap,
+            "step": machine.step,
+            "return": machine.returns,
+            "checks": [
+                {"what": one.what, "measured": one.measured, "predicted": machine.published(one.events)}
+                for one in machine.checks
+            ],
+        }
+        for machine in machines
+    ]
 
 
 def row_data(row: Row, machines: Sequence[CostModel]) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def _predicted(row: Row, machines: Sequence[CostModel]) -> str:
     if not row.events.exceptions:
         return _TRAPLESS
     found = [machine.price(row.events) for machine in of_isa(machines, row.isa)]
-    return ", ".join(found) or "no model of this ISA"
+    return ", ".join(found) or "no figures of this ISA are published"
 
 
 def models(machines: Sequence[CostModel]) -> Table:
