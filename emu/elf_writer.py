@@ -25,7 +25,7 @@ _PAGE: Final = 0x1000
 _ALIGNMENT: Final = 8
 
 
-class _Class(NamedTuple):
+class ElfClass(NamedTuple):
     """An ELF class: its number, and its structures."""
 
     number: int
@@ -40,8 +40,8 @@ class _Class(NamedTuple):
 
 
 # By the number of bytes of a word.
-_CLASSES: Final = {
-    8: _Class(
+CLASSES: Final = {
+    8: ElfClass(
         2,
         struct.Struct("<16sHHIQQQIHHHHHH"),
         struct.Struct("<IIQQQQIIQQ"),
@@ -52,7 +52,7 @@ _CLASSES: Final = {
         partial(struct.pack, "<IBBHQQ"),
         24,
     ),
-    4: _Class(
+    4: ElfClass(
         1,
         struct.Struct("<16sHHIIIIIHHHHHH"),
         struct.Struct("<IIIIIIIIII"),
@@ -86,7 +86,7 @@ def elf_file(isa: Isa, kind: int, content: Content) -> bytes:
 
     An executable one has a segment with the section, and begins there.
     """
-    form = _CLASSES[isa.word]
+    form = CLASSES[isa.word]
     runs = kind == EXECUTABLE
     strings = b"\0" + content.symbol.encode() + b"\0"
     symbols = form.symbol(0, 0, 0, 0, 0, 0) + form.symbol(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from posixpath import basename
 from typing import Any, Final, NamedTuple
 
@@ -46,6 +47,11 @@ class SourceLines:
         """Return the line of an instruction, None if it is not known."""
         place = bisect_right(self._starts, address) - 1
         return self._rows[self._starts[place]] if place >= 0 else None
+
+    def stretches(self) -> Iterator[tuple[int, int, Line | None]]:
+        """Yield (start, end, line) of the code between two rows, by address."""
+        for start, end in pairwise(self._starts):
+            yield start, end, self._rows[start]
 
 
 def _rows(dwarf: Any) -> Iterator[tuple[int, Line | None]]:

@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "step": Entry("step_command", "Show one firing of a probe, step by step."),
     "displace": Entry("displace_command", "Show what becomes of any instruction when it is probed."),
     "check": Entry("check_command", "Check that a program behaves the same when it is probed."),
+    "object": Entry("object_command", "Compile a kernel's probe code, to be checked as it is."),
     "bench": Entry("bench_command", "Count what a probe costs, and predict it for real machines."),
     "kldstat": Entry("kldstat_command", "Show the modules of the kernel guest."),
     "kernel": Entry("kernel_command", "Fetch, boot and enter unmodified Linux kernels."),

@@ -12,7 +12,7 @@ from emu.spelling import nearest
 
 OWN: Final = "testbins:"
 # The places of the package's own files, below the folder of an ISA.
-_OWN_FOLDERS: Final = ("", "linux", "bin", "functions")
+_OWN_FOLDERS: Final = ("", "linux", "bin", "functions", "objects")
 # The places of the kernel guest's programs and of their libraries.
 _USER: Final = ("bin", "sbin", "usr/bin", "usr/sbin", "lib", "libexec")
 

@@ -310,6 +310,18 @@ class Engine:
         self._watch = Watch(watcher, accessed, self._hooks)
         self.stop()
 
+    def observe(self, kind: int, callback: object, begin: int = 1, end: int = 0) -> int:
+        """Add a hook of Unicorn's (UC_HOOK_*) for [begin, end], and return its handle.
+
+        It is for those who look at every access or block (`emu.engine.observing`): each such hook
+        makes all code slow.
+        """
+        return self._hooks.add(kind, callback, begin, end)
+
+    def observe_no_more(self, handle: int) -> None:
+        """Remove a hook of `observe`."""
+        self._hooks.remove(handle)
+
     @property
     def watched(self) -> bool:
         """Whether a watcher is called before each instruction."""

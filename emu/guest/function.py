@@ -122,6 +122,19 @@ class FunctionGuest:
         self.engine.memory.write(address + size - len(content), content)
         return address + size - len(content)
 
+    def place(self, address: int, data: bytes, access: Access) -> None:
+        """Put bytes at an address of their own, beside the code.
+
+        Raises `emu.engine.errors.EngineError` if there is not enough RAM.
+        """
+        self._pages.map(address, max(1, len(data)), access)
+        self._pages.check(self._ram)
+        self.engine.memory.write(address, data)
+
+    def physical(self, address: int) -> int | None:
+        """Return where in RAM an address is, None if nothing is mapped there."""
+        return self._pages.reach(address, Access.READ)
+
     def call(self, *arguments: int, function: str | None = None, limit: int = DEFAULT_LIMIT) -> int:
         """Call the function and return its result, an unsigned machine word.
 

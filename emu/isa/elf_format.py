@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from emu.isa.relocations import Relocations
 
 # A number in an operand, as assemblers print it: ASCII digits, of 64 bits at most, no octal.
 NUMBER: Final = r"-?(?:0x[0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,19})"
@@ -41,6 +43,17 @@ class OperandForms:
     """Registers by their names in the assembler."""
 
 
+class Toolchain(NamedTuple):
+    """How C is compiled for an ISA."""
+
+    triple: str = ""
+    """The prefix of the tools, as Debian names them; "": unknown."""
+    options: tuple[str, ...] = ()
+    """For code that uses general registers only, as kernels' does."""
+    folders: tuple[str, ...] = ()
+    """The names of the ISA's folders in kernels' source trees."""
+
+
 @dataclass(frozen=True, slots=True)
 class ElfFormat:
     """One ISA's ELF files."""
@@ -54,3 +67,7 @@ class ElfFormat:
     operands: OperandForms
     object_flags: int = 0
     """e_flags of an object file that may be linked with any other."""
+    relocations: Relocations = field(default_factory=Relocations)
+    """The relocations of object files; without them none can be linked."""
+    toolchain: Toolchain = field(default_factory=Toolchain)
+    """How object files are made."""

@@ -32,6 +32,7 @@ LINES = {
     ("lab", "list"): 0,
     ("kldstat",): 0,
     ("lockstat", "-H", "ls"): 0,
+    ("object", "build", "--help"): 0,
     ("oracle", "--help"): 0,
     ("plockstat", "-A", "contend"): 0,
     ("sites", KERNEL): 0,

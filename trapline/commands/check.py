@@ -54,6 +54,8 @@ ERRORS: Final = (
     report.ReportError,
 )
 _STATES: Final = 20
+# Options that only --object has.
+_OF_OBJECTS: Final = frozenset({"glue", "first", "fuzz", "memory"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +264,18 @@ class _Bar:
 @click.option("--asm", metavar="TEXT", help="Check assembly instead of PROGRAM, such as 'push rbp; mov rbp, rsp'.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Check a sample of about N encodings.")
 @syntax_option
+@click.option(
+    "--object",
+    "objects",
+    metavar="FILE,...",
+    help="Check your own compiled code: object files, which the glue connects to PROGRAM.",
+)
+@click.option("--glue", metavar="NAME", help="What --object is: fbt, linux-uprobes, or FILE.py:CLASS of your own.")
+@click.option("--first", type=click.IntRange(0), default=0, metavar="N", help="With --object: begin at this encoding.")
+@click.option(
+    "--fuzz", type=click.IntRange(0), default=0, metavar="N", help="With --object: also examine N made function bodies."
+)
+@click.option("--memory/--no-memory", default=True, help="With --object: watch each access to memory (slow).")
 @click.option("--museum", metavar="NAME", help="Show a bug of a real probe implementation; 'list' prints the names.")
 @click.option("--html", metavar="FILE", help="With --museum: write a page that plays the exhibit, wrong beside right.")
 def check_command(
@@ -271,6 +285,7 @@ def check_command(
     kept: str | None,
     museum: str | None,
     html: str | None,
+    objects: str | None,
     **options: Any,
 ) -> None:
     """Check that PROGRAM is the same program when it is probed, or show exactly where it is not.
@@ -284,6 +299,8 @@ def check_command(
     name, linux-kernel for the kernel that `trapline kernel get` has fetched, or one of the
     package's own: testbins:kernel, testbins:user, testbins:zoo, ...
 
+    With --object, your own compiled code takes the place of the package's rules: docs/objects.md.
+
     Exit status: 0 if nothing diverged, 1 if something did, 2 if it could not be checked, 130 when
     interrupted; the same command continues where it stopped.
     """
@@ -293,6 +310,12 @@ def check_command(
             return
         if museum is not None:
             sys.exit(show(museum, click.echo, Syntax(options["syntax"])))
+        if objects is not None:
+            # Only the user of objects waits for these modules.
+            from trapline.commands.object import examine  # noqa: PLC0415
+
+            examine(objects, reports, options)
+        options = {name: value for name, value in options.items() if name not in _OF_OBJECTS}
         for file in reports:
             report.writer(file)
         with Wanted(**options).with_assembly() as wanted:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from emu.isa.elf_format import NUMBER, ElfFormat, InRegister, OperandForms
+from emu.isa.aarch64.relocations import RELOCATIONS
+from emu.isa.elf_format import NUMBER, ElfFormat, InRegister, OperandForms, Toolchain
 
 _NAMES: Final = {
     **{f"{letter}{number}": InRegister(f"x{number}") for number in range(29) for letter in "xw"},
@@ -24,5 +25,11 @@ ELF = ElfFormat(
         re.compile(r"(\w+)", re.ASCII),
         re.compile(rf"\[\s*(?P<base>\w+)\s*(?:,\s*(?:#?(?P<displacement>{NUMBER})|(?P<index>\w+))\s*)?\]", re.ASCII),
         _NAMES,
+    ),
+    relocations=RELOCATIONS,
+    toolchain=Toolchain(
+        "aarch64-linux-gnu",
+        ("-mgeneral-regs-only", "-mno-outline-atomics"),
+        ("aarch64", "arm64"),
     ),
 )

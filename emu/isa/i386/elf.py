@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from emu.isa.elf_format import ElfFormat, OperandForms
+from emu.isa.elf_format import ElfFormat, OperandForms, Toolchain
+from emu.isa.i386.relocations import RELOCATIONS
 from emu.isa.x86 import elf as x86
 
 ELF = ElfFormat(
@@ -14,5 +15,11 @@ ELF = ElfFormat(
     # A symbol alone is an address, because no address of i386 is relative to the pc.
     operands=OperandForms(
         x86.CONSTANT, x86.REGISTER, re.compile(f"(?!$){x86.PLACE}(?:{x86.PARTS})?"), x86.protected_mode_names()
+    ),
+    relocations=RELOCATIONS,
+    toolchain=Toolchain(
+        "i686-linux-gnu",
+        ("-m32", "-mgeneral-regs-only", "-fcf-protection=none"),
+        ("x86", "i386"),
     ),
 )

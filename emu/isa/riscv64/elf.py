@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from emu.isa.elf_format import NUMBER, ElfFormat, InRegister, OperandForms
+from emu.isa.elf_format import NUMBER, ElfFormat, InRegister, OperandForms, Toolchain
 from emu.isa.riscv64.registers import GENERAL
+from emu.isa.riscv64.relocations import RELOCATIONS
 
 # EF_RISCV_RVC and the double-float ABI: objects of other ABIs are not linked together.
 _DOUBLE_RVC: Final = 5
@@ -23,4 +24,10 @@ ELF = ElfFormat(
         _NAMES,
     ),
     object_flags=_DOUBLE_RVC,
+    relocations=RELOCATIONS,
+    toolchain=Toolchain(
+        "riscv64-linux-gnu",
+        ("-march=rv64gc", "-mabi=lp64", "-mcmodel=medany"),
+        ("riscv", "riscv64"),
+    ),
 )

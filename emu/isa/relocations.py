@@ -1,0 +1,111 @@
+"""The contract of an ISA's relocations: how a linker fills in the addresses of an object file.
+
+`emu/isa/<isa>/relocations.py` gives one `Relocations`, which is `Isa.elf.relocations`; its numbers
+and formulas are those of the ISA's ELF supplement, which call the value of the symbol S, the addend
+A, the address of the relocated place P, and the address of the symbol's entry in the global offset
+table G.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Reference(NamedTuple):
+    """The numbers that a relocation is computed from."""
+
+    symbol: int
+    """S"""
+    addend: int
+    """A"""
+    place: int
+    """P"""
+    entry: int = 0
+    """G; 0 if the relocation needs none."""
+    table: int = 0
+    """The address of the global offset table."""
+    paired: Callable[[int], int] = lambda _address: 0
+    """The value of the relocation at an address: the low half of a pc-relative address is computed
+    from that of the high half (RISC-V)."""
+
+
+class Field(NamedTuple):
+    """The bits of a place that a relocation sets."""
+
+    size: int
+    """Bytes of the place."""
+    put: Callable[[int, int], int]
+    """(old content, value) -> new content, of which the lowest `size` bytes are stored."""
+    low: int
+    """The lowest permitted value."""
+    high: int
+    """The highest permitted value."""
+    step: int = 1
+    """Permitted values are multiples of it."""
+
+    def holds(self, value: int) -> bool:
+        """Return whether a value fits."""
+        return self.low <= value <= self.high and not value % self.step
+
+
+class Relocation(NamedTuple):
+    """One type of relocation."""
+
+    name: str
+    value: Callable[[Reference], int]
+    field: Field
+    entry: bool = False
+    """Whether the symbol needs an entry in the global offset table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relocations:
+    """The relocations of an ISA's object files."""
+
+    types: Mapping[int, Relocation] = field(default_factory=dict)
+    """By their numbers."""
+    ignored: frozenset[int] = frozenset()
+    """Types that change nothing if the linker does not relax."""
+    table_symbol: str = "_GLOBAL_OFFSET_TABLE_"
+    """The symbol whose value is the address of the global offset table."""
+
+
+# -- fields that several ISAs have
+
+
+def word(size: int, *, signed: bool | None = None) -> Field:
+    """Return the field that is a whole little-endian number of `size` bytes.
+
+    `signed` None: it may be read as either.
+    """
+    bits = 8 * size
+    low = 0 if signed is False else -1 << bits - 1
+    high = (1 << bits - 1) - 1 if signed else (1 << bits) - 1
+    return Field(size, lambda _old, value: value, low, high)
+
+
+def wrapping(size: int, put: Callable[[int, int], int] = lambda _old, value: value) -> Field:
+    """Return a field of `size` bytes that takes any value, modulo its size."""
+    return Field(size, put, -1 << 64, 1 << 64)
+
+
+def absolute(reference: Reference) -> int:
+    """Return S + A."""
+    return reference.symbol + reference.addend
+
+
+def relative(reference: Reference) -> int:
+    """Return S + A - P."""
+    return reference.symbol + reference.addend - reference.place
+
+
+def entry(reference: Reference) -> int:
+    """Return G + A."""
+    return reference.entry + reference.addend
+
+
+def entry_relative(reference: Reference) -> int:
+    """Return G + A - P."""
+    return reference.entry + reference.addend - reference.place

@@ -1,0 +1,20 @@
+# Objects for `trapline check --object`: not linked, with debugging information, each also with mistakes (-DBUGGY).
+
+OBJECTS := $(foreach kind,scanner scanner-buggy links links-pic links_other,$(OUT)/objects/$(kind).o)
+
+.PHONY: objects
+objects: $(OBJECTS)
+
+OBJECT_FLAGS := $(filter-out -fno-common,$(COMMON)) -fcommon -O1 -g -gdwarf-4
+
+$(OUT)/objects/%.o: objects/%.c
+	@mkdir -p $(@D)
+	$(CC) $(OBJECT_FLAGS) -c -o $@ $<
+
+$(OUT)/objects/%-buggy.o: objects/%.c
+	@mkdir -p $(@D)
+	$(CC) $(OBJECT_FLAGS) -DBUGGY -c -o $@ $<
+
+$(OUT)/objects/links-pic.o: objects/links.c
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -fno-pic -fno-pie -mcmodel%,$(OBJECT_FLAGS)) -fPIC -c -o $@ $<

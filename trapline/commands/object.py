@@ -1,0 +1,105 @@
+"""`trapline object`, and the part of `trapline check` that examines the user's own objects."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import click
+
+from emu.disassembly import Syntax
+from emu.elf_file import ElfError
+from emu.guest.linux_kernel.kernel_file import open_image
+from emu.isa import DEFAULT_ISA, ISAS
+from emu.linking.object_file import ObjectFile
+from providers.fidelity import Fidelity
+from trapline.commands.shared import print_lines
+from trapline.lab.objects import report as reports
+from trapline.lab.objects.building import BuildError, build
+from trapline.lab.objects.checking import check_objects
+from trapline.lab.objects.glues import GLUES, GlueError, find
+from trapline.lab.objects.request import Request, RequestError
+from trapline.lab.objects.structures import LayoutError
+from trapline.lab.objects.user_code import ObjectError
+from trapline.own_files import TargetError
+from trapline.targets import find_file
+
+ERRORS: Final = (
+    BuildError, ElfError, GlueError, LayoutError, ObjectError, RequestError, TargetError, reports.ReportFileError
+)  # fmt: skip
+
+
+class _Failure(click.ClickException):
+    """The objects cannot be examined."""
+
+    exit_code = 2
+
+
+@click.group("object")
+def object_command() -> None:
+    """Compile a kernel's probe code for `trapline check --object`."""
+
+
+@object_command.command("build")
+@click.option("--glue", required=True, metavar="NAME", help=f"The glue: {', '.join(GLUES)}, or FILE.py:CLASS.")
+@click.option(
+    "--sources",
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The kernel's source tree, or a folder with its files.",
+)
+@click.option("--isa", type=click.Choice(list(ISAS)), default=DEFAULT_ISA.name, show_default=True)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Default: this folder.")
+@click.option("--cc", default="", metavar="COMMAND", help="The compiler; default: a gcc for the ISA, else clang.")
+def build_command(glue: str, sources: Path, isa: str, out: Path, cc: str) -> None:
+    """Compile the sources that a glue is for, with the package's own headers.
+
+    The objects are written to the folder --out, and the command line for `trapline check` is
+    printed.
+    """
+    try:
+        recipe = find(glue).recipe
+        if recipe is None:
+            raise BuildError(f"--glue {glue}: this glue has no recipe; compile the object yourself (-c -g)")
+        built = list(build(recipe, ISAS[isa], sources, out, cc.split()))
+    except ERRORS as error:
+        raise _Failure(str(error)) from None
+    for one in built:
+        click.echo(f"{one.object}: compiled from {one.source}")
+    click.echo(f"trapline check TARGET --object {','.join(str(one.object) for one in built)} --glue {glue} --isa {isa}")
+
+
+def examine(objects: str, files: tuple[str, ...], options: Mapping[str, Any]) -> NoReturn:
+    """Examine objects, print the report, and exit: 0 the same, 1 not the same, 2 not possible.
+
+    `options` are those of `trapline check`, by their names.
+    """
+    name, program = options["glue"], options["program"]
+    isa = ISAS[options["isa"]] if options["isa"] else None
+    try:
+        if name is None:
+            raise GlueError(f"--object needs --glue: {', '.join(GLUES)}, or FILE.py:CLASS")
+        for file in files:
+            reports.writer(file)
+        glue = find(name)
+        paths = [find_file(word, isa) for word in objects.split(",")]
+        isa = isa or ObjectFile(paths[0]).isa
+        request = Request(
+            None if program is None else open_image(find_file(program, isa, options["root"]), isa),
+            options["function"],
+            Fidelity(options["fidelity"]),
+            Syntax(options["syntax"]),
+            options["sample"] or Request.sample,
+            options["first"],
+            options["fuzz"],
+            options["states"],
+        )
+        found = check_objects(paths, glue, request, isa, checked=options["memory"])
+        for file in files:
+            reports.write(found, file)
+    except ERRORS as error:
+        raise _Failure(str(error)) from None
+    print_lines(reports.lines(found))
+    sys.exit(0 if found.same else 1)

@@ -1,0 +1,124 @@
+"""Compiling the sources that a glue is for, with the package's own headers instead of a kernel's.
+
+The headers are below `headers/<pack>`: those that are there, and the names in the file `names`,
+each of which stands for the pack's header of its own name (`freebsd.h`).
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from emu.isa import ISAS, Isa
+
+_HEADERS: Final = Path(__file__).with_name("headers")
+_SECONDS: Final = 120
+# What every object needs: types for the glue, no library, addresses that need no loader.
+_OPTIONS: Final = (
+    "-c", "-g", "-O1", "-std=gnu11", "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-fno-strict-aliasing",
+    "-w",
+)  # fmt: skip
+
+
+class BuildError(Exception):
+    """The sources cannot be compiled; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How the sources of a glue are compiled."""
+
+    pack: str
+    """The folder of headers."""
+    sources: Sequence[str]
+    """The sources' base names, or paths from the end; the required ones first."""
+    required: int = 1
+    """How many of them must be there."""
+    options: Sequence[str] = ()
+    includes: Sequence[str] = ()
+    """Folders of the source tree whose headers are used, too, after the pack's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A compiled object."""
+
+    source: Path
+    object: Path
+    command: str
+
+
+def compiler(isa: Isa) -> tuple[str, ...]:
+    """Return the command of a C compiler for an ISA: gcc, a cross gcc, clang.
+
+    Raises `BuildError`: there is none.
+    """
+    triple = isa.elf.toolchain.triple
+    candidates = ((f"{triple}-gcc",), ("clang", f"--target={triple}"))
+    found = next((words for words in candidates if shutil.which(words[0])), None)
+    if found is None:
+        raise BuildError(f"no compiler for {isa.name}: install {triple}-gcc (Debian: gcc-{triple}), or clang")
+    return found
+
+
+def build(recipe: Recipe, isa: Isa, sources: Path, out: Path, command: Sequence[str] = ()) -> Iterator[Built]:
+    """Compile the sources found in a folder, and yield each.  Raises `BuildError`."""
+    words = tuple(command) or compiler(isa)
+    found = [_find(sources, name, isa) for name in recipe.sources]
+    missing = [name for name, path in zip(recipe.sources[: recipe.required], found, strict=False) if path is None]
+    if missing:
+        raise BuildError(f"{sources}: no {', '.join(missing)} for {isa.name}")
+    out.mkdir(parents=True, exist_ok=True)
+    with header_folder(recipe.pack) as headers:
+        for path in found:
+            if path is not None:
+                yield _compile(path, [*words, *_OPTIONS, *recipe.options, *isa.elf.toolchain.options], headers, recipe,
+                               sources, out)  # fmt: skip
+
+
+@contextmanager
+def header_folder(pack: str) -> Iterator[Path]:
+    """Return a folder with all the headers of a pack, which is there inside a `with` statement."""
+    with tempfile.TemporaryDirectory(prefix="trapline-headers-") as name:
+        folder = Path(name)
+        shutil.copytree(_HEADERS / pack, folder, dirs_exist_ok=True)
+        for line in (folder / "names").read_text("utf-8").split():
+            path = folder / line
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f'#include "{pack}.h"\n', "utf-8")
+        yield folder
+
+
+def _find(sources: Path, name: str, isa: Isa) -> Path | None:
+    """Return the source of a name that is for an ISA: its path has the ISA's name in it, or no other's."""
+    own = {isa.name, *isa.elf.toolchain.folders}
+    others = {word for other in ISAS.values() for word in (other.name, *other.elf.toolchain.folders)} - own
+    found = sorted(path for path in sources.rglob(Path(name).name) if str(path).endswith(name))
+    relative = [(path, set(path.relative_to(sources).parts)) for path in found]
+    for wanted in (lambda parts: parts & own, lambda parts: not parts & others):
+        chosen = [path for path, parts in relative if wanted(parts)]
+        if chosen:
+            return chosen[0]
+    return None
+
+
+def _compile(path: Path, words: Sequence[str], headers: Path, recipe: Recipe, sources: Path, out: Path) -> Built:
+    target = out / f"{path.stem}.o"
+    includes = [f"-I{headers}", *(f"-idirafter{sources / folder}" for folder in recipe.includes)]
+    command = [*words, *includes, str(path), "-o", str(target)]
+    try:
+        result = subprocess.run(  # noqa: S603  the user's compiler
+            command, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BuildError(f"{path}: {error}") from None
+    if result.returncode:
+        first = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip())
+        raise BuildError(f"{path} does not compile: {first}")
+    return Built(path, target, " ".join(command))

@@ -1,0 +1,35 @@
+"""One call for a check of the user's objects, for the command and for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from emu.elf import SegmentFlag
+from emu.isa import Isa
+from trapline.lab.objects.covering import accesses, coverage
+from trapline.lab.objects.findings import ObjectReport
+from trapline.lab.objects.glue import Glue
+from trapline.lab.objects.request import Request
+from trapline.lab.objects.user_code import UserCode
+
+
+def check_objects(
+    paths: Sequence[str | Path], glue: type[Glue], request: Request, isa: Isa | None = None, *, checked: bool = True
+) -> ObjectReport:
+    """Link, load and examine.  `checked`: whether shadow memory watches each access.
+
+    Raises `trapline.lab.objects.user_code.ObjectError`, `emu.elf_file.ElfError`, `LayoutError`
+    (debugging information lacks a structure) and `RequestError`.
+    """
+    image = request.image
+    segments = image.segments if image is not None else ()
+    room = sum(one.memsz + 0x1000 for one in segments if one.flags & SegmentFlag.EXECUTE)
+    code = UserCode(paths, glue, isa or (image.isa if image is not None else None), room=room, checked=checked)
+    report = ObjectReport(code.name, code.isa.name, glue.__name__, str(image.path) if image is not None else "")
+    code.glue.examine(request, report)
+    report.accesses.extend(accesses(code))
+    report.coverage.extend(coverage(code))
+    if not checked:
+        report.omitted.append("accesses to memory and the lines that ran were not recorded (--no-memory)")
+    return report

@@ -1,0 +1,266 @@
+"""The glue for FBT of FreeBSD: fbt_isa.c, and dtrace_subr.c where it emulates in C.
+
+It does what fbt.c and dtrace.c do around them: the table of records, the creation of probes,
+excluded names, and the trap.  Source: FreeBSD sys/cddl/dev/fbt/fbt.c, fbt_isa.c of x86, aarch64 and
+riscv, sys/cddl/dev/dtrace/<machine>/dtrace_subr.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple
+
+from emu.guest.function import FunctionFaultError
+from providers.fbt import PORTS
+from providers.fbt.exclusions import EXCLUSIONS, UNWINDER, excluded
+from trapline.lab.objects.building import Recipe
+from trapline.lab.objects.glue import Glue, extern
+from trapline.lab.objects.structures import View
+
+_TABLE_SIZE: Final = 0x8000
+_PROBE: Final = "fbt_probe_t"
+# The largest number of records that one probe may have before its list is taken for a circle.
+_MANY: Final = 100_000
+_LONGEST_INSTRUCTION: Final = 16
+# A register -> the members of a trap frame that may hold it; others are tf_NAME, or tf_LETTERS[NUMBER].
+_MEMBERS: Final = {
+    "pc": ("tf_elr", "tf_sepc"),
+    "rip": ("tf_rip",),
+    "eip": ("tf_eip",),
+    "esp": ("tf_isp",),
+    "fp": (("tf_x", 29), ("tf_s", 0)),
+    "lr": ("tf_lr",),
+}
+
+
+class ObjectSite(NamedTuple):
+    """A record that the code under test has made."""
+
+    probe: str
+    address: int
+    patch: bytes
+    """What `fbt_patch_tracepoint` writes; empty if it is not defined."""
+    rval: int
+    roffset: int
+    record: int
+    """The address of the record in the guest."""
+    saved: int = 0
+
+
+class Fired(NamedTuple):
+    """A call of dtrace_probe."""
+
+    probe_id: int
+    arguments: tuple[int, ...]
+
+
+class FbtKernel(Glue):
+    """The kernel around FBT."""
+
+    entries = ("fbt_provide_module_function",)
+    recipe = Recipe("freebsd", ("fbt_isa.c", "dtrace_subr.c"))
+    data: ClassVar[Mapping[str, int]] = {
+        "fbt_probetab": 8,
+        "fbt_probetab_mask": 4,
+        "fbt_id": 8,
+        "M_FBT": 256,
+        "solaris_cpu": 4096,
+        "cpu_core": 4096,
+        "trapline_thread": 256,
+        "all_cpus": 128,
+        "dtrace_probeid_error": 4,
+        "dtrace_invop_jump_addr": 8,
+    }
+
+    def set_up(self) -> None:
+        """Make the table of records, and call the object's own set-up."""
+        code = self.code
+        self.created: list[tuple[str, int]] = []
+        self.fired: list[Fired] = []
+        self._sizes: dict[int, int] = {}
+        word = code.isa.word
+        self._table = code.allocate(_TABLE_SIZE * word)
+        for name, value, size in (
+            ("fbt_probetab", self._table, word), ("fbt_probetab_mask", _TABLE_SIZE - 1, 4), ("fbt_id", 1, word)
+        ):  # fmt: skip
+            if code.image.defines(name):
+                code.store(code.address(name), value.to_bytes(size, "little"))
+        file = code.view("linker_file")
+        if file.has("loadcnt"):
+            file["loadcnt"] = 1
+        self._file = file.address
+        self._names: dict[str, int] = {}
+        if code.defines("dtrace_invop_init"):
+            code.call("dtrace_invop_init")
+            code.call("dtrace_invop_add", code.address("fbt_invop"))
+
+    # -- what fbt.c and dtrace.c offer
+
+    @extern("int fbt_excluded(const char *name)")
+    def excluded(self, name: str) -> int:
+        """Return whether fbt.c excludes a name."""
+        shared = UNWINDER in PORTS[self.code.isa.name].exclusions
+        return int(excluded(name, (*EXCLUSIONS, *([UNWINDER] if shared else []))) is not None)
+
+    @extern("dtrace_id_t dtrace_probe_create(uintptr_t id, const char *module, const char *function, "
+            "const char *name, int aframes, void *record)")  # fmt: skip
+    def probe_create(self, _id: int, _module: str, _function: str, name: str, _aframes: int, record: int) -> int:
+        """Note a probe."""
+        self.created.append((name, record))
+        return len(self.created)
+
+    @extern("void dtrace_probe(dtrace_id_t id, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e)")
+    def probe(self, probe_id: int, *arguments: int) -> None:
+        """Note a firing."""
+        self.fired.append(Fired(probe_id, arguments))
+
+    @extern("int dtrace_instr_size(uint8_t *instruction)")
+    def instr_size(self, address: int) -> int:
+        """Return an instruction's length, -1 if it does not decode."""
+        engine = self.code.guest.engine
+        size = self.code.isa.instruction_length(engine.read(address, _LONGEST_INSTRUCTION))
+        self.code.load(address, size)  # the shadow memory sees what was needed
+        return size or -1
+
+    @extern("void *malloc(size_t size, void *type, int flags)")
+    def malloc(self, size: int, _type: int, flags: int) -> int:
+        """Allocate memory; its content is known only with M_ZERO."""
+        address = self.code.allocate(size, initialised=bool(flags & 0x100))
+        self._sizes[address] = size
+        return address
+
+    @extern("void *kmem_alloc(size_t size, int flags)")
+    def kmem_alloc(self, size: int, _flags: int) -> int:
+        """Allocate memory of unknown content."""
+        return self.malloc(size, 0, 0)
+
+    @extern("void free(void *memory, void *type)")
+    def free(self, address: int, _type: int) -> None:
+        """Take memory back.  Raises `FunctionFaultError`: it is not allocated."""
+        size = self._sizes.pop(address, None)
+        if address and size is None:
+            raise FunctionFaultError(f"free of {address:#x}, which is not allocated", self.code.guest.engine.pc)
+        self.code.release(address, size or 0)
+
+    @extern("void kmem_free(void *memory, size_t size)")
+    def kmem_free(self, address: int, _size: int) -> None:
+        """Take memory back."""
+        self.free(address, 0)
+
+    @extern("long intr_disable(void)")
+    def intr_disable(self) -> int:
+        """Do nothing: there are no interrupts."""
+        return 0
+
+    @extern("void intr_restore(long state)")
+    def intr_restore(self, _state: int) -> None:
+        """Do nothing."""
+
+    @extern("bool disable_wp(void)")
+    def disable_wp(self) -> int:
+        """Do nothing: the code is writable while it is patched."""
+        return 0
+
+    @extern("void restore_wp(bool state)")
+    def restore_wp(self, _state: int) -> None:
+        """Do nothing."""
+
+    @extern("bool arm64_get_writable_addr(uintptr_t address, uintptr_t *writable)")
+    def writable_address(self, address: int, writable: int) -> int:
+        """Say that the code is writable where it is."""
+        self.code.store(writable, address.to_bytes(self.code.isa.word, "little"))
+        return 1
+
+    @extern("void cpu_icache_sync_range(uintptr_t address, size_t size)")
+    def icache_sync(self, _address: int, _size: int) -> None:
+        """Do nothing."""
+
+    @extern("void smp_rendezvous_cpus(uintptr_t cpus)")
+    def rendezvous(self, _cpus: int) -> None:
+        """Do nothing: there is one CPU."""
+
+    @extern("void smp_no_rendezvous_barrier(void *argument)")
+    def no_barrier(self, _argument: int) -> None:
+        """Do nothing."""
+
+    @extern("void dtrace_getnanotime(void *time)")
+    def getnanotime(self, _time: int) -> None:
+        """Do nothing."""
+
+    @extern("void dtrace_getnanouptime(void *time)")
+    def getnanouptime(self, _time: int) -> None:
+        """Do nothing."""
+
+    # -- scanning and patching
+
+    def scan(self, name: str, address: int, size: int) -> tuple[list[ObjectSite], int]:
+        """Offer a function, whose bytes are in the guest, to the scanner.
+
+        Returns the records that it has made, and its result: not 0 ends the walk of a module.
+        Raises `FunctionFaultError` and `GluePanicError`.
+        """
+        code = self.code
+        symbol = code.view("linker_symval_t")
+        symbol["name"] = self._text(name)
+        symbol["value"] = address
+        symbol["size"] = size
+        del self.created[:]
+        with code.showing(address, size):
+            result = code.call("fbt_provide_module_function", self._file, 0, symbol.address, self._text("module"))
+        return [site for probe, record in self.created for site in self._records(probe, record)], result & 0xFFFF_FFFF
+
+    def patched(self, site: ObjectSite, address: int, size: int) -> bytes:
+        """Return the function's bytes as `fbt_patch_tracepoint` leaves them, and undo it."""
+        code = self.code
+        record = code.view(_PROBE, site.record)
+        before = code.guest.engine.read(address, size)
+        with code.showing(address, size, writable=True):
+            code.call("fbt_patch_tracepoint", site.record, record["fbtp_patchval"])
+            after = code.guest.engine.read(address, size)
+            code.call("fbt_patch_tracepoint", site.record, record["fbtp_savedval"])
+        if code.guest.engine.read(address, size) != before:
+            code.guest.engine.memory.write(address, before)
+            raise FunctionFaultError(
+                "the saved value does not restore the instruction", code.address("fbt_patch_tracepoint")
+            )
+        return after
+
+    def _records(self, probe: str, record: int) -> Sequence[ObjectSite]:
+        found: list[ObjectSite] = []
+        while record and len(found) < _MANY:
+            view = self.code.view(_PROBE, record)
+            found.append(
+                ObjectSite(probe, view["fbtp_patchpoint"], b"", view["fbtp_rval"], view["fbtp_roffset"], record,
+                           view["fbtp_savedval"])
+            )  # fmt: skip
+            record = view["fbtp_probenext"]
+        return found
+
+    def _text(self, text: str) -> int:
+        """Return the address of a string, which stays."""
+        if text not in self._names:
+            self._names[text] = self.code.allocate(text.encode() + b"\0")
+        return self._names[text]
+
+    # -- firing
+
+    def frame(self, registers: Mapping[str, int]) -> View:
+        """Return a trap frame with these registers."""
+        frame = self.code.view("trapframe")
+        for name, value in registers.items():
+            key = frame_key(frame, name)
+            if key is not None:
+                frame[key] = value
+        return frame
+
+
+def frame_key(frame: View, register: str) -> Any:
+    """Return the member of a FreeBSD trap frame that holds a register, None if it has none."""
+    candidates: Sequence[Any] = _MEMBERS.get(register, (f"tf_{register}",))
+    letters = register.rstrip("0123456789")
+    for key in candidates:
+        if frame.has(key[0] if isinstance(key, tuple) else key):
+            return key
+    if letters != register and frame.has(f"tf_{letters}"):
+        return f"tf_{letters}", int(register[len(letters) :])
+    return None

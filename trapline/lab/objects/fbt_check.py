@@ -1,0 +1,217 @@
+"""The check of a compiled FBT: its scanner, patcher and handler against the package's rules."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Final, TypeVar
+
+from emu import disassembly
+from emu.elf import SegmentFlag
+from emu.elf_symbols import Symbol
+from emu.guest.function import FunctionFaultError
+from emu.guest.modules import Module, dependencies
+from providers.fbt import PORTS, walk
+from providers.fbt.port import ENTRY, Function, Port, ScanResult, Site
+from trapline.lab.objects.fbt import FbtKernel, ObjectSite
+from trapline.lab.objects.findings import Difference, Failure, ObjectReport
+from trapline.lab.objects.glue import GluePanicError
+from trapline.lab.objects.request import Request, RequestError
+from trapline.lab.objects.user_code import UserCode
+
+_T = TypeVar("_T")
+
+_LONGEST: Final = 16
+# Values that registers have at a probe: each is different.
+_MARK: Final = 0x0101_0101
+
+
+class FbtCheck:
+    """Checks a compiled FBT on the functions of an image."""
+
+    def __init__(self, code: UserCode, request: Request, report: ObjectReport) -> None:
+        glue, image = code.glue, request.image
+        assert isinstance(glue, FbtKernel)
+        assert image is not None
+        self._code, self._glue, self._image, self._report = code, glue, image, report
+        self._request = request
+        self._port: Port = PORTS[code.isa.name]
+        self._records: Counter[int] = Counter()
+        """The number of records that the code under test has made for each address."""
+        for segment in image.segments:
+            if segment.flags & SegmentFlag.EXECUTE:
+                code.place(segment.vaddr, bytes(segment.data) + bytes(_LONGEST))
+
+    def run(self) -> None:
+        """Scan each function by both, and compare."""
+        module = Module(self._image.path.name, self._image.symbols, self._image.read, dependencies(self._image.symbols))
+        counts = dict.fromkeys(("functions", "sites in both", "sites patched", "firings"), 0)
+        self._report.counts = counts
+        ended = False
+        for symbol, function, result in walk(
+            self._port, module.functions(), self._image.read, self._wanted, self._request.fidelity
+        ):
+            if function is None and not self._present(symbol):
+                continue
+            counts["functions"] += 1
+            theirs: list[ObjectSite] = []
+            if not ended:
+                scan = partial(self._glue.scan, symbol.name, symbol.value, symbol.size)
+                scanned = self._attempt(symbol, scan)
+                if scanned is not None:
+                    theirs, ends = scanned
+                    self._records.update(site.address for site in theirs)
+                    ended = bool(ends)
+            self._compare(symbol, function, result, theirs)
+        for name, left in (("fbt_patch_tracepoint", "patched"), ("fbt_invop", "fired")):
+            if not self._code.defines(name):
+                self._report.omitted.append(f"{self._code.name} does not define {name}: nothing was {left}")
+
+    def _wanted(self, name: str) -> bool:
+        return self._request.function is None or fnmatchcase(name, self._request.function)
+
+    def _present(self, symbol: Symbol) -> bool:
+        """Return whether the bytes of a function that our rules refuse are there."""
+        return any(
+            segment.vaddr <= symbol.value and symbol.value + symbol.size <= segment.vaddr + len(segment.data)
+            for segment in self._image.segments
+            if segment.flags & SegmentFlag.EXECUTE
+        )
+
+    def _attempt(self, symbol: Symbol, call: Callable[[], _T]) -> _T | None:
+        if self._code.shadow is not None:
+            self._code.shadow.subject = symbol.name
+        try:
+            return call()
+        except FunctionFaultError as error:
+            self._report.failures.append(Failure(symbol.name, str(error), self._code.where(error.pc)))
+        except GluePanicError as error:
+            self._report.failures.append(Failure(symbol.name, str(error), self._code.where(self._code.guest.engine.pc)))
+        return None
+
+    # -- sites
+
+    def _compare(
+        self, symbol: Symbol, function: Function | None, result: ScanResult, theirs: Sequence[ObjectSite]
+    ) -> None:
+        ours = {(site.probe, site.address): site for site in result.sites}
+        found = {(site.probe, site.address): site for site in theirs}
+        for key in sorted({*ours, *found}, key=lambda one: one[1]):
+            mine, yours = ours.get(key), found.get(key)
+            if mine is None:
+                self._differ("only theirs", symbol, key, self._why_not(function, result, key[1]))
+            elif yours is None:
+                self._differ("only ours", symbol, key, "their scanner does not make it a site")
+            else:
+                self._report.counts["sites in both"] += 1
+                self._same_site(symbol, mine, yours)
+
+    def _why_not(self, function: Function | None, result: ScanResult, address: int) -> str:
+        """Return our reason for not having a site."""
+        if result.refusal is not None:
+            return f"our rule '{result.refusal.rule.name}': {result.refusal.rule.why} [{result.refusal.rule.source}]"
+        if function is not None:
+            for remark in self._port.remarks(function, result):
+                if remark.address == address:
+                    return f"our rule '{remark.rule.name}': {remark.rule.why} [{remark.rule.source}]"
+        entry = next((site for site in result.sites if site.probe == ENTRY), None)
+        return f"our scanner has the entry at +{entry.address - function.address:#x}" if entry and function else ""
+
+    def _same_site(self, symbol: Symbol, mine: Site, yours: ObjectSite) -> None:
+        key = mine.probe, mine.address
+        # Only the bytes that the patch overwrites need to be saved; some scanners save more.
+        mask = (1 << 8 * len(mine.patch)) - 1
+        for name, value, other in (
+            ("rval", mine.rval, yours.rval),
+            ("roffset", mine.roffset, yours.roffset),
+            ("savedval", mine.saved & mask, yours.saved & mask),
+        ):
+            if value != other:
+                self._differ("differs", symbol, key, f"{name} is {other:#x} in theirs, {value:#x} in ours")
+        if self._code.defines("fbt_patch_tracepoint"):
+            self._patch(symbol, mine, yours)
+        if self._code.defines("fbt_invop"):
+            self._fire(symbol, mine)
+
+    def _patch(self, symbol: Symbol, mine: Site, yours: ObjectSite) -> None:
+        start, size = symbol.value, symbol.size + _LONGEST
+        after = self._attempt(symbol, lambda: self._glue.patched(yours, start, size))
+        if after is None:
+            return
+        self._report.counts["sites patched"] += 1
+        wanted = bytearray(self._code.guest.engine.read(start, size))
+        wanted[mine.address - start : mine.address - start + len(mine.patch)] = mine.patch
+        if after != wanted:
+            at = mine.address - start
+            self._differ(
+                "differs", symbol, (mine.probe, mine.address),
+                f"their patch leaves {after[at : at + 8].hex(' ')}, ours {bytes(wanted[at : at + 8]).hex(' ')}",
+            )  # fmt: skip
+
+    # -- firing
+
+    def _fire(self, symbol: Symbol, mine: Site) -> None:
+        isa = self._code.isa
+        stack = self._code.allocate(32 * isa.word)
+        words = [_MARK * (64 + index) for index in range(32)]
+        self._code.store(stack, b"".join((word & isa.address_mask).to_bytes(isa.word, "little") for word in words))
+        registers = {
+            register.name: _MARK * number for number, register in enumerate(isa.registers.registers, 1)
+            if register.slot is not None
+        }  # fmt: skip
+        registers[isa.registers.sp] = stack
+        registers[isa.registers.pc] = mine.address + isa.traps.pc_after
+        frame = self._glue.frame(registers)
+        del self._glue.fired[:]
+        first = isa.calling.results[0]
+        rval = self._attempt(
+            symbol, lambda: self._code.call("fbt_invop", mine.address, frame.address, registers[first])
+        )
+        if rval is None:
+            return
+        self._report.counts["firings"] += 1
+        expected = self._expected(mine, registers, words)
+        fired = [one.arguments[: len(expected)] for one in self._glue.fired]
+        key = mine.probe, mine.address
+        sharing = self._records[mine.address] if self._port.shares_tracepoints else 1
+        if fired != [expected] * sharing:
+            text = "; ".join(", ".join(f"{value:#x}" for value in one) for one in fired) or "nothing"
+            self._differ(
+                "arguments", symbol, key,
+                f"their handler fires {text}; ours {', '.join(f'{value:#x}' for value in expected)}",
+            )  # fmt: skip
+
+    def _expected(self, site: Site, registers: Mapping[str, int], words: Sequence[int]) -> tuple[int, ...]:
+        """Return the probe's arguments by our rules."""
+        isa = self._code.isa
+        first, second = isa.calling.results
+        if site.roffset:
+            results = (registers[first], registers[second]) if self._port.both_results else (registers[first],)
+            return tuple(value & isa.address_mask for value in (site.roffset, *results))
+        passed = isa.calling.arguments[:5]
+        if passed:
+            return tuple(registers[name] & isa.address_mask for name in passed)
+        # The frame that the CPU has pushed (pc, cs, flags), and the return address, lie before them.
+        return tuple(word & isa.address_mask for word in words[4:9])
+
+    def _differ(self, kind: str, symbol: Symbol, key: tuple[str, int], what: str) -> None:
+        probe, address = key
+        code = self._image.read(address, _LONGEST) if self._inside(address) else b""
+        found = disassembly.first(self._code.isa.capstone, code, address, self._request.syntax) if code else None
+        text = found[2] if found else ""
+        self._report.differences.append(Difference(kind, symbol.name, address - symbol.value, probe, text, what))
+
+    def _inside(self, address: int) -> bool:
+        return any(one.vaddr <= address < one.vaddr + len(one.data) for one in self._image.segments)
+
+
+class FbtGlue(FbtKernel):
+    """FreeBSD's FBT: fbt_isa.c, and dtrace_subr.c where it emulates in C."""
+
+    def examine(self, request: Request, report: ObjectReport) -> None:
+        """Compare with the package's rules, function by function of an image."""
+        if request.image is None:
+            raise RequestError("--glue fbt compares the sites of a kernel or a module: name one, as testbins:kernel")
+        FbtCheck(self.code, request, report).run()

@@ -1,0 +1,122 @@
+"""What a check of the user's objects finds, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A place where the user's code and the package's rules disagree."""
+
+    kind: str
+    """"only theirs", "only ours", "differs", "displaced", "arguments"."""
+    function: str
+    offset: int
+    probe: str
+    instruction: str
+    what: str
+
+    @property
+    def place(self) -> str:
+        """Its name for users."""
+        return f"{self.function}+{self.offset:#x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call of the user's code that did not end well."""
+
+    subject: str
+    what: str
+    where: str
+    code: bytes = b""
+    """The bytes that it was given, if they were made for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadAccess:
+    """Bad accesses of one instruction of the user's code."""
+
+    what: str
+    where: str
+    size: int
+    subject: str
+    """What was examined at the first one."""
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The lines of a source file that ran."""
+
+    file: str
+    lines: int
+    """Lines that have code."""
+    missed: Sequence[int]
+    """Those of them that did not run."""
+
+    @property
+    def percent(self) -> float:
+        """The part that ran."""
+        return 100 * (self.lines - len(self.missed)) / self.lines if self.lines else 100.0
+
+
+@dataclass
+class ObjectReport:
+    """The result of a check."""
+
+    objects: str
+    isa: str
+    glue: str
+    target: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    """What was examined, by the words of the report."""
+    differences: list[Difference] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    accesses: list[BadAccess] = field(default_factory=list)
+    coverage: list[Coverage] = field(default_factory=list)
+    omitted: list[str] = field(default_factory=list)
+    """The parts of the check that were left out, a sentence each."""
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing was found."""
+        return not (self.differences or self.failures or self.accesses)
+
+    def as_data(self) -> Mapping[str, Any]:
+        """Return it as plain data."""
+        return {
+            "objects": self.objects,
+            "isa": self.isa,
+            "glue": self.glue,
+            "target": self.target,
+            "same": self.same,
+            "counts": self.counts,
+            "differences": [
+                {
+                    "kind": one.kind,
+                    "function": one.function,
+                    "offset": one.offset,
+                    "probe": one.probe,
+                    "instruction": one.instruction,
+                    "what": one.what,
+                }
+                for one in self.differences
+            ],
+            "failures": [
+                {"subject": one.subject, "what": one.what, "where": one.where, "bytes": one.code.hex()}
+                for one in self.failures
+            ],
+            "accesses": [
+                {"what": one.what, "where": one.where, "size": one.size, "subject": one.subject, "count": one.count}
+                for one in self.accesses
+            ],
+            "coverage": [
+                {"file": one.file, "lines": one.lines, "missed": list(one.missed), "percent": round(one.percent, 1)}
+                for one in self.coverage
+            ],
+            "omitted": self.omitted,
+        }

@@ -1,0 +1,122 @@
+"""The report of a check of the user's objects: text, JSON, a page."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Final
+
+from rich.text import Text
+
+from trapline.lab.objects.findings import Coverage, Difference, ObjectReport
+
+# The number of differences of one kind that the text shows.
+_SHOWN: Final = 20
+_RANGES: Final = 8
+
+
+class ReportFileError(Exception):
+    """A report that cannot be written; one line."""
+
+
+def lines(report: ObjectReport) -> Iterator[Text]:
+    """Yield the report as lines of text."""
+    target = f" on {report.target}" if report.target else ""
+    yield Text(f"{report.objects} ({report.isa}, {report.glue}){target}", "bold")
+    if report.counts:
+        yield Text("  " + ", ".join(f"{count:,} {what}" for what, count in report.counts.items()))
+    for kind, found in _by_kind(report.differences).items():
+        yield Text(f"{kind}: {len(found):,}", "bold red")
+        for one in found[:_SHOWN]:
+            yield Text(f"  {one.place}  {one.probe}  {one.instruction}: {one.what}")
+        if len(found) > _SHOWN:
+            yield Text(f"  ... and {len(found) - _SHOWN:,} more (--json shows all)", "dim")
+    if report.failures:
+        yield Text(f"failures: {len(report.failures):,}", "bold red")
+        for failure in report.failures[:_SHOWN]:
+            yield Text(f"  {failure_text(failure.subject, failure.what, failure.where, failure.code)}")
+        if len(report.failures) > _SHOWN:
+            yield Text(f"  ... and {len(report.failures) - _SHOWN:,} more (--json shows all)", "dim")
+    if report.accesses:
+        yield Text(f"bad accesses to memory: {len(report.accesses):,} places", "bold red")
+        for access in report.accesses:
+            first = f"first while it examined {access.subject}" if access.subject else "first"
+            yield Text(f"  {access.where}: {access.what}, {access.size} bytes, {access.count:,} times, {first}")
+    for file in report.coverage:
+        yield Text(f"  lines of {file.file} that ran: {_percent(file)}", "dim")
+    for sentence in report.omitted:
+        yield Text(f"  left out: {sentence}", "dim")
+    yield Text("the same" if report.same else "not the same", "bold green" if report.same else "bold red")
+
+
+def failure_text(subject: str, what: str, where: str, code: bytes) -> str:
+    """Return the sentence about a failure."""
+    bytes_text = f"; bytes {code.hex(' ')}" if code else ""
+    return "".join((f"{subject}: " if subject else "", what, f" at {where}" if where else "", bytes_text))
+
+
+def _by_kind(differences: Sequence[Difference]) -> Mapping[str, list[Difference]]:
+    counts = Counter(one.kind for one in differences)
+    return {kind: [one for one in differences if one.kind == kind] for kind in counts}
+
+
+def _percent(one: Coverage) -> str:
+    """Return the part of a file's lines that ran, and those that did not."""
+    text = f"{one.lines - len(one.missed)} of {one.lines} ({one.percent:.0f} %)"
+    shown = ", ".join(map(str, one.missed[:_RANGES])) + (", ..." if len(one.missed) > _RANGES else "")
+    return f"{text}; not {shown}" if one.missed else text
+
+
+def as_text(report: ObjectReport) -> str:
+    """Return the report as plain text."""
+    return "".join(f"{line.plain}\n" for line in lines(report))
+
+
+def as_json(report: ObjectReport) -> str:
+    """Return the report as JSON."""
+    return json.dumps(report.as_data(), indent=1) + "\n"
+
+
+def as_html(report: ObjectReport) -> str:
+    """Return the report as a page."""
+    rows = "".join(
+        f"<tr><td>{escape(one.kind)}</td><td>{escape(one.place)}</td><td>{escape(one.probe)}</td>"
+        f"<td><code>{escape(one.instruction)}</code></td><td>{escape(one.what)}</td></tr>"
+        for one in report.differences
+    )
+    table = (
+        f"<table><tr><th>kind</th><th>place</th><th>probe</th><th>instruction</th><th>what</th></tr>{rows}</table>"
+        if rows
+        else ""
+    )
+    title = escape(f"{report.objects} on {report.isa}")
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+        "<style>body{font:15px sans-serif;margin:2em}td,th{padding:.2em .6em;text-align:left;"
+        "border-bottom:1px solid #ccc}</style>"
+        f"<h1>{title}</h1><pre>{escape(as_text(report))}</pre>{table}</html>\n"
+    )
+
+
+# Suffix of a file -> the function that makes its content.
+WRITERS: Final[Mapping[str, Callable[[ObjectReport], str]]] = {".txt": as_text, ".json": as_json, ".html": as_html}
+
+
+def writer(file: str) -> Callable[[ObjectReport], str]:
+    """Return the writer of reports for a file name.  Raises `ReportFileError`."""
+    found = WRITERS.get(Path(file).suffix.lower())
+    if found is None:
+        raise ReportFileError(f"{file}: reports of objects end in {', '.join(WRITERS)}")
+    return found
+
+
+def write(report: ObjectReport, file: str) -> None:
+    """Write a report in the form of the file's suffix.  Raises `ReportFileError`."""
+    content = writer(file)(report)
+    try:
+        Path(file).write_text(content, "utf-8")
+    except OSError as error:
+        raise ReportFileError(f"{file}: {(error.strerror or str(error)).lower()}") from None

@@ -1,0 +1,33 @@
+"""What a check of the user's objects is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from emu.disassembly import Syntax
+from emu.elf import Image
+from providers.fidelity import Fidelity
+
+
+class RequestError(Exception):
+    """A request that a glue cannot serve; the message says why, on one line."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options."""
+
+    image: Image | None = None
+    """The kernel, module or program whose code is examined."""
+    function: str | None = None
+    """Only functions whose names match this glob."""
+    fidelity: Fidelity = Fidelity.EXACT
+    syntax: Syntax = Syntax.INTEL
+    sample: int = 20_000
+    """The number of encodings that a decoder is asked."""
+    first: int = 0
+    """The number of the first one."""
+    fuzz: int = 0
+    """The number of made function bodies."""
+    states: int = 20
+    """The number of CPU states in which each displaced instruction is tried."""

@@ -1,0 +1,59 @@
+"""Structures of the code under test, laid out as its DWARF says."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from trapline.d.type_rules import size_of
+from trapline.d.types import Array, Composite, Integer, Member, resolve
+
+
+class LayoutError(Exception):
+    """A structure or a member that the debugging information lacks; one line."""
+
+
+class Memory(Protocol):
+    """Where structures are."""
+
+    name: str
+
+    def load(self, address: int, size: int) -> bytes:
+        """Read."""
+        ...
+
+    def store(self, address: int, data: bytes) -> None:
+        """Write."""
+        ...
+
+
+class View:
+    """One structure in memory; `view["member"]` and `view["array", 3]` read and write it."""
+
+    def __init__(self, code: Memory, layout: Composite, address: int) -> None:
+        self._code = code
+        self._layout = layout
+        self.address = address
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a member of this name."""
+        return self._layout.member(name) is not None
+
+    def __getitem__(self, key: str | tuple[str, int]) -> int:
+        place, size, signed = self._place(key)
+        return int.from_bytes(self._code.load(place, size), "little", signed=signed)
+
+    def __setitem__(self, key: str | tuple[str, int], value: int) -> None:
+        place, size, _ = self._place(key)
+        self._code.store(place, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
+
+    def _place(self, key: str | tuple[str, int]) -> tuple[int, int, bool]:
+        """Return (address, size, signed) of a member, or of an element of it."""
+        name, index = key if isinstance(key, tuple) else (key, 0)
+        member: Member | None = self._layout.member(name)
+        if member is None:
+            raise LayoutError(f"{self._code.name}: {self._layout} has no member '{name}'")
+        kind = resolve(member.type)
+        if isinstance(kind, Array):
+            kind = resolve(kind.element)
+        size = size_of(kind)
+        return self.address + member.place + index * size, size, isinstance(kind, Integer) and kind.signed

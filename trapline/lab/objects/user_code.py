@@ -1,0 +1,267 @@
+"""The user's objects, linked with a glue and loaded into a function guest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Final, Protocol
+
+from emu.assembly import machine_code
+from emu.bad_address import BadAddressError
+from emu.engine.access import Access
+from emu.engine.errors import EngineError
+from emu.engine.pages import PAGE
+from emu.guest.function import FunctionFaultError, FunctionGuest
+from emu.isa import Isa
+from emu.linking import Externs, UndefinedError, link
+from emu.linking.object_file import ObjectFile
+from trapline.d.type_rules import size_of
+from trapline.d.types import Composite, resolve
+from trapline.lab.objects.prototypes import Prototype
+from trapline.lab.objects.shadow import Shadow
+from trapline.lab.objects.structures import LayoutError, View
+from trapline.types import DwarfTypes
+
+# The number of instructions after which a call is taken to be endless.
+LIMIT = 5_000_000
+_RAM: Final = 32 << 20
+_LONGEST_TEXT: Final = 4096
+_ALIGNMENT: Final = 16
+
+
+class ObjectError(Exception):
+    """The user's objects cannot be used; the message says why, on one line."""
+
+
+class Offered(Protocol):
+    """What the code needs of a glue (`trapline.lab.objects.glue.Glue`)."""
+
+    entries: ClassVar[Sequence[str]]
+    data: ClassVar[Mapping[str, int]]
+
+    def __init__(self, code: UserCode) -> None: ...
+
+    @classmethod
+    def externs(cls) -> Mapping[str, tuple[str, Prototype]]:
+        """Return the gates: the C name -> (the method's name, the prototype)."""
+        ...
+
+    def set_up(self) -> None:
+        """Prepare the data."""
+        ...
+
+
+class UserCode:
+    """Linked and loaded code, whose functions can be called.
+
+    `shadow` watches each access of the code under test, if it is there.
+    """
+
+    def __init__(
+        self, paths: Sequence[str | Path], glue: type[Offered], isa: Isa | None = None, *, room: int = 0,
+        checked: bool = True,
+    ) -> None:  # fmt: skip
+        """Link and load; `room`: bytes that `place` will need.
+
+        Raises `ObjectError`, and `emu.elf_file.ElfError` for a file that cannot be linked.
+        """
+        self.objects = [ObjectFile(path, isa) for path in paths]
+        self.name = ",".join(one.name for one in self.objects)
+        self.isa = isa = self.objects[0].isa
+        externs = glue.externs()
+        try:
+            offered = Externs(tuple(externs), glue.data, machine_code(isa, "ret", 0))
+            self._linked = link(self.objects, offered)
+        except UndefinedError as error:
+            raise ObjectError(_missing_text(self.name, glue, error)) from None
+        self.image = self._linked.image
+        absent = [name for name in glue.entries if not self.image.defines(name)]
+        if absent:
+            raise ObjectError(f"{self.name}: {glue.__name__} calls {', '.join(absent)}, which no object defines")
+        try:
+            self.guest = FunctionGuest(isa, self.image, ram=_RAM + -(-room // PAGE) * PAGE + 16 * PAGE)
+        except EngineError as error:
+            raise ObjectError(f"{self.name}: {error}") from None
+        self.shadow = Shadow(self.guest, self.image) if checked else None
+        self._heap = 0
+        self._left = 0
+        self.glue: Any = glue(self)
+        for name, address in self._linked.externs.items():
+            if name in externs:
+                self._bind(address, *externs[name])
+        self.glue.set_up()
+
+    # -- memory
+
+    def load(self, address: int, size: int) -> bytes:
+        """Read memory.  Raises `emu.bad_address.BadAddressError`."""
+        if self.shadow is not None:
+            self.shadow.host(address, size, writes=False)
+        return self.guest.engine.read(address, size)
+
+    def store(self, address: int, data: bytes) -> None:
+        """Write memory.  Raises `emu.bad_address.BadAddressError`."""
+        if self.shadow is not None:
+            self.shadow.host(address, len(data), writes=True)
+        self.guest.engine.memory.write(address, data)
+
+    def text(self, address: int) -> str:
+        """Return the C string at an address.  Raises `emu.bad_address.BadAddressError`."""
+        data = bytearray()
+        while len(data) < _LONGEST_TEXT and (byte := self.load(address + len(data), 1)) != b"\0":
+            data += byte
+        return data.decode("utf-8", "backslashreplace")
+
+    def allocate(self, content: int | bytes, *, initialised: bool = True) -> int:
+        """Return the address of new memory, with this content or so many zeros.
+
+        A byte after it is not accessible.
+        """
+        size = content if isinstance(content, int) else len(content)
+        if size + _ALIGNMENT > self._left:
+            self._left = max(16 * PAGE, -(-(size + _ALIGNMENT) // PAGE) * PAGE)
+            self._heap = self.guest.allocate(self._left)
+            if self.shadow is not None:
+                self.shadow.set(self._heap, self._left, Shadow.NONE)
+        address = self._heap
+        taken = -(-(size + 1) // _ALIGNMENT) * _ALIGNMENT
+        self._heap += taken
+        self._left -= taken
+        if self.shadow is not None:
+            self.shadow.set(address, size, Shadow.READ | Shadow.WRITE | (Shadow.KNOWN if initialised else 0))
+        if isinstance(content, bytes):
+            self.guest.engine.memory.write(address, content)
+        return address
+
+    def release(self, address: int, size: int) -> None:
+        """Take memory back: accesses to it are mistakes from now on."""
+        if self.shadow is not None:
+            self.shadow.set(address, size, Shadow.NONE)
+
+    def place(self, address: int, data: bytes) -> None:
+        """Put the code to be examined at its own address; only `showing` makes it readable."""
+        self.guest.place(address, data, Access.READ | Access.WRITE)
+        if self.shadow is not None:
+            self.shadow.set(address, len(data), Shadow.NONE)
+
+    @contextmanager
+    def showing(self, address: int, size: int, *, writable: bool = False) -> Iterator[None]:
+        """Let the code under test read a range inside a `with` statement."""
+        if self.shadow is None:
+            yield
+            return
+        self.shadow.set(address, size, Shadow.READ | Shadow.KNOWN | (Shadow.WRITE if writable else 0))
+        try:
+            yield
+        finally:
+            self.shadow.set(address, size, Shadow.NONE)
+
+    # -- types
+
+    @cached_property
+    def types(self) -> DwarfTypes:
+        """The types of the objects, from their DWARF."""
+        return DwarfTypes(self.image)
+
+    def layout(self, name: str) -> Composite:
+        """Return the structure of a tag or a typedef.  Raises `LayoutError`: it is not described."""
+        found = self.types.tag("struct", name) or self.types.typedef(name)
+        kind = resolve(found) if found is not None else None
+        if not isinstance(kind, Composite) or kind.members is None:
+            raise LayoutError(f"{self.name}: no structure '{name}' in the debugging information (compile with -g)")
+        return kind
+
+    def view(self, name: str, address: int | None = None) -> View:
+        """Return a structure at an address, or a new one.  Raises `LayoutError`."""
+        kind = self.layout(name)
+        return View(self, kind, self.allocate(size_of(kind)) if address is None else address)
+
+    # -- calls
+
+    def defines(self, name: str) -> bool:
+        """Return whether the objects define a function."""
+        return self.image.defines(name) and name not in self._linked.externs
+
+    def address(self, name: str) -> int:
+        """Return the address of a symbol.  Raises `emu.elf_file.ElfError`."""
+        return self.image.symbol(name).value
+
+    def call(self, name: str, *arguments: int, limit: int | None = None) -> int:
+        """Call a function and return its result, an unsigned machine word.
+
+        Raises `emu.guest.function.FunctionFaultError`, and what a gate raises.
+        """
+        limit = limit or LIMIT
+        if self.shadow is None:
+            return self.guest.call(*arguments, function=name, limit=limit)
+        with self.shadow:
+            return self.guest.call(*arguments, function=name, limit=limit)
+
+    def where(self, address: int) -> str:
+        """Return the place of an instruction: its source line, or function and offset."""
+        line = self.image.source_lines.at(address)
+        found = self.image.symbol_at(address)
+        named = f"{found[0].name}+{found[1]:#x}" if found else f"{address:#x}"
+        return f"{line} ({named})" if line else named
+
+    def _bind(self, address: int, method: str, declared: Prototype) -> None:
+        """Make a gate."""
+        function = getattr(self.glue, method)
+        isa, engine = self.isa, self.guest.engine
+        calling, word = isa.calling, isa.word
+
+        def call() -> None:
+            values = self._arguments(declared)
+            shadow = self.shadow
+            if shadow is not None:
+                shadow.inside += 1
+            try:
+                result = function(*values)
+            except BadAddressError as error:
+                what = f"{declared.name} was given the bad address {error.address:#x}"
+                raise FunctionFaultError(what, address) from None
+            finally:
+                if shadow is not None:
+                    shadow.inside -= 1
+            if declared.result is not None:
+                number = declared.result.narrowed(int(result or 0), word)
+                engine.write_register(calling.results[0], number & isa.address_mask)
+                if declared.result.size > word:
+                    engine.write_register(calling.results[1], number >> 8 * word & isa.address_mask)
+
+        engine.on_code(address, call)
+
+    def _arguments(self, declared: Prototype) -> Iterator[int | str]:
+        """Yield the arguments of the function that is being entered."""
+        engine, isa = self.guest.engine, self.isa
+        registers, word = isa.calling.arguments, isa.word
+        slot = 0
+        for kind in declared.parameters:
+            slots = max(1, -(-kind.size // word))
+            value = 0
+            for part in range(slots):
+                if slot < len(registers):
+                    piece = engine.read_register(registers[slot])
+                else:
+                    at = engine.read_register(isa.registers.sp) + isa.calling.stack_arguments
+                    piece = engine.load(at + word * (slot - len(registers)), word)
+                value |= piece << 8 * word * part
+                slot += 1
+            number = kind.narrowed(value, word)
+            yield self.text(number) if kind.text else number
+
+
+def _missing_text(name: str, glue: type[Offered], error: UndefinedError) -> str:
+    """Return the message that lists all missing symbols."""
+    listed = "; ".join(f"{one} (used by {', '.join(users)})" for one, users in error.missing.items())
+    count = len(error.missing)
+    noun = "symbol that neither it" if count == 1 else "symbols that neither they"
+    return (
+        f"{name}: {count} undefined {noun} nor {glue.__name__} offers: {listed}; "
+        f"add the objects that define them, or give {glue.__name__} externs or data for them"
+    )
+
+
+__all__ = ["LIMIT", "LayoutError", "ObjectError", "UserCode"]
