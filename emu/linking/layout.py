@@ -1,4 +1,4 @@
-"""Where everything of a linked file is: code first, then constants, then data.
+"""The places of all parts of a linked file: code first, then constants, then data.
 
 The sections that are not loaded, those of DWARF, are joined by name: addresses in them are offsets
 in what was joined.

@@ -24,7 +24,7 @@ class Externs:
     """What the linker itself defines for symbols that no object defines."""
 
     functions: Sequence[str] = ()
-    """Each becomes a function of one return instruction, which somebody may hook."""
+    """Each becomes a function of one return instruction, which may be hooked."""
     data: Mapping[str, int] = field(default_factory=dict)
     """The size in bytes of each variable; all are zero."""
     body: bytes = b""

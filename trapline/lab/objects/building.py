@@ -96,7 +96,7 @@ def header_folder(pack: str) -> Iterator[Path]:
 
 
 def _find(sources: Path, name: str, isa: Isa) -> Path | None:
-    """Return the source of a name that is for an ISA: its path has the ISA's name in it, or no other's."""
+    """Return the source of a name for an ISA: its path names the ISA, or no other."""
     own = {isa.name, *isa.elf.toolchain.folders}
     others = {word for other in ISAS.values() for word in (other.name, *other.elf.toolchain.folders)} - own
     found = sorted(path for path in sources.rglob(Path(name).name) if str(path).endswith(name))

@@ -1,4 +1,4 @@
-"""What a check of the user's objects finds, as data."""
+"""The findings of a check of the user's objects, as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check of the user's objects is asked to do."""
+"""The options of a check of the user's objects."""
 
 from __future__ import annotations
 
