@@ -44,6 +44,7 @@ COMMANDS: Final = {
     "kernel": Entry("kernel_command", "Fetch, boot and enter unmodified Linux kernels."),
     "oracle": Entry("oracle_command", "Compare our breakpoints with a Linux kernel's own kprobes."),
     "lab": Entry("lab_command", "Work through lab sheets on probes, and check them."),
+    "doctor": Entry("doctor_command", "Say how Trapline runs on this host, and what to do about it."),
     "demo": Entry("demo_command", "Trace the kernel guest on every ISA: the first thing to run."),
 }
 
@@ -94,6 +95,27 @@ def _advise() -> None:
         return b"said"
 
     cached("advice", b"llvmlite", say)
+
+
+def _warn() -> None:
+    """Say that this host's Unicorn is not the known one, if a command has loaded it.
+
+    Once for each library that works, every time for one that makes everything slow.
+    """
+    layout = sys.modules.get("emu.wheel.layout")
+    if layout is None:
+        return
+    from emu.disk_cache import cached  # noqa: PLC0415  rarely needed
+
+    def say() -> bytes:
+        click.echo(f"trapline: {warning}; `trapline doctor` says more", err=True)
+        return b"said"
+
+    warning = layout.warning()
+    if layout.is_portable() and warning:
+        say()
+    elif warning:
+        cached("advice", warning.encode(), say)
 
 
 class LazyGroup(click.Group):
@@ -166,3 +188,5 @@ def main(ctx: click.Context, *, version: bool, verbose: bool) -> None:
         ctx.fail("Missing command.")
     if engine is ProgramEngine.PYTHON and not available():
         _advise()
+    if ctx.invoked_subcommand != "doctor":
+        _warn()

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from emu.engine.address_table import Addressed, AddressTable, TableHeader
 from emu.engine.errors import EngineError
-from emu.engine.layout import HOOK_RANGE, UNICORN_VERSION
+from emu.engine.layout import ADVICE, HOOK_RANGE
 from emu.native.block import Block
 
 # An address that no code has.
@@ -90,7 +90,7 @@ class CodeHooks:
         handle = add(NOWHERE, NOWHERE + 1)
         self._range = (ctypes.c_uint64 * 2).from_address(handle + HOOK_RANGE)
         if list(self._range) != [NOWHERE, NOWHERE + 1]:
-            raise EngineError(f"this build of unicorn {UNICORN_VERSION} keeps its hooks elsewhere")
+            raise EngineError(f"this build of unicorn keeps its hooks elsewhere; {ADVICE}")
         self.block.range = ctypes.addressof(self._range)
         self.translate(NOWHERE)
 

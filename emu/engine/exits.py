@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from emu.engine.cpu import Cpu
 from emu.engine.errors import EngineError
-from emu.engine.layout import UC_EXITS, UC_INVALIDATE, UNICORN_VERSION, word
+from emu.engine.layout import ADVICE, UC_EXITS, UC_INVALIDATE, word
 
 # An address that no code has.
 _SENTINEL: Final = 0x5AB1_7E57_0DDB_A110
@@ -37,7 +37,7 @@ def install(cpu: Cpu, special: Any, keep: Any) -> None:
     cpu.uc.ctl_set_exits([_SENTINEL])
     tree = word(cpu.handle + UC_EXITS)
     if word(word(word(tree))) != _SENTINEL:
-        raise EngineError(f"this build of unicorn {UNICORN_VERSION} keeps its exits elsewhere")
+        raise EngineError(f"this build of unicorn keeps its exits elsewhere; {ADVICE}")
     _set(tree + _COMPARE, special)
     # emu_start ends by translating each exit's address, to drop the code there.  In user mode that would be a page
     # fault that is not handled: cr2 is lost, and old_exception makes the next true fault a double fault.

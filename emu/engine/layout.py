@@ -1,15 +1,14 @@
-"""The layout of the pinned Unicorn build's state, and a check that this is that build.
+"""The layout of Unicorn's own structures, and a check that this is the layout of this library.
 
-Unicorn's public register calls cost about a microsecond each, and it offers no call at all for
-delivering an exception to the guest's own vector.  Both are possible because the wheel exports
-QEMU's functions and because its structures have fixed offsets: those of the 2.1.4 wheel for Linux
-on x86-64, read from the v2.1.4 source (qemu/include/hw/core/cpu.h, include/uc_priv.h) and verified
-at the start by `check`. The offsets that differ between CPUs are in `emu/isa/<isa>/unicorn.py`.
+`KNOWN`: Unicorn v2.1.4, qemu/include/hw/core/cpu.h, include/uc_priv.h, in the wheel for Linux on
+x86-64.  For another library the offsets are found by experiments (`emu.wheel`); those that differ
+between CPUs are in `emu/isa/<isa>/offsets.py`.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Final
 
 import unicorn
@@ -17,23 +16,39 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine.errors import EngineError
 from emu.isa.base import Isa
+from emu.wheel import common
+from emu.wheel.layout import VARIABLE, part
 
-UNICORN_VERSION: Final = "2.1.4"
+KNOWN: Final[Mapping[str, int]] = {
+    # struct uc_struct
+    "UC_CPU": 0x1B8,
+    # The tree of exits: see emu/engine/exits.py, which checks it.
+    "UC_EXITS": 0x798,
+    # The function that drops the code of an address.
+    "UC_INVALIDATE": 0x178,
+    # struct hook: the two words with the start and the end of its range.
+    "HOOK_RANGE": 0x18,
+    # CPUState
+    "CPU_UC": 0x81A8,
+    "CPU_ENV": 0x128,
+    "CPU_EXCEPTION": 0x81A0,
+    "CPU_HALTED": 0x8198,
+    # What QEMU tests between blocks.
+    "CPU_INTERRUPTS": 0x1C,
+}
+_OFFSETS: Final = part(common.PART, KNOWN)
+UC_CPU: Final = _OFFSETS["UC_CPU"]
+UC_EXITS: Final = _OFFSETS["UC_EXITS"]
+UC_INVALIDATE: Final = _OFFSETS["UC_INVALIDATE"]
+HOOK_RANGE: Final = _OFFSETS["HOOK_RANGE"]
+CPU_UC: Final = _OFFSETS["CPU_UC"]
+CPU_ENV: Final = _OFFSETS["CPU_ENV"]
+CPU_EXCEPTION: Final = _OFFSETS["CPU_EXCEPTION"]
+CPU_HALTED: Final = _OFFSETS["CPU_HALTED"]
+CPU_INTERRUPTS: Final = _OFFSETS["CPU_INTERRUPTS"]
 
-# struct uc_struct
-UC_CPU: Final = 0x1B8
-# The tree of exits: see emu/engine/exits.py, which checks it.
-UC_EXITS: Final = 0x798
-# The function that drops the code of an address.
-UC_INVALIDATE: Final = 0x178
-# struct hook: the two words with the start and the end of its range.
-HOOK_RANGE: Final = 0x18
-# CPUState
-CPU_UC: Final = 0x81A8
-CPU_ENV: Final = 0x128
-CPU_EXCEPTION: Final = 0x81A0
-CPU_HALTED: Final = 0x8198
-
+# What an error of this module advises.
+ADVICE: Final = f"`trapline doctor` says more; {VARIABLE}=portable does without"
 # The value that `check` puts into a register to find it in memory.
 _MAGIC: Final = 0x5A5A_1234_5678_9ABC
 
@@ -46,12 +61,9 @@ def word(address: int) -> int:
 def check(uc: unicorn.Uc, isa: Isa) -> tuple[int, int]:
     """Return the addresses of CPUState and CPUArchState.
 
-    Raises `EngineError` if this is not the Unicorn build whose layout is known.
+    Raises `EngineError` if the library's layout is another one.
     """
     model = isa.unicorn
-    advice = f"install unicorn {UNICORN_VERSION} (its Linux x86-64 wheel): pip install unicorn=={UNICORN_VERSION}"
-    if unicorn.__version__ != UNICORN_VERSION:
-        raise EngineError(f"unicorn {unicorn.__version__} is not the version this engine knows; {advice}")
     magic = _MAGIC & isa.address_mask
     saved = uc.reg_read(model.check_register)  # also makes Unicorn create the CPU, which it does late
     uc.reg_write(model.check_register, magic)
@@ -59,8 +71,8 @@ def check(uc: unicorn.Uc, isa: Isa) -> tuple[int, int]:
     cpu = word(handle + UC_CPU)
     # The CPU has a pointer to its engine. No other word has this value, so a moved field is noticed before it is used.
     if word(cpu + CPU_UC) != handle or word(word(cpu + CPU_ENV) + model.check_offset) != magic:
-        raise EngineError(f"this build of unicorn {UNICORN_VERSION} keeps its state elsewhere; {advice}")
+        raise EngineError(f"this build of unicorn {unicorn.__version__} keeps its state elsewhere; {ADVICE}")
     if not hasattr(uclib, model.deliver):
-        raise EngineError(f"this build of unicorn does not export {model.deliver}; {advice}")
+        raise EngineError(f"this build of unicorn does not export {model.deliver}; {ADVICE}")
     uc.reg_write(model.check_register, saved)
     return cpu, word(cpu + CPU_ENV)

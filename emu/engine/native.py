@@ -41,11 +41,10 @@ from emu.native.builder import Module
 from emu.native.compiling import compiled
 from emu.native.linking import Linked
 from emu.native.values import Value
+from emu.wheel.functions import CALLBACKS
 
 # Functions of Unicorn that the callbacks call.
 _UNICORN: Final = ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")
-# Functions of QEMU that each CPU has in its own version: some read code as the translator does.
-_QEMU: Final = ("cpu_ldub_code", "cpu_lduw_code", "cpu_ldl_code", "tlb_flush", "helper_lookup_tb_ptr")
 # The beginning of the names of addresses for the linker, because its names are those of the whole process.
 _SYMBOL: Final = "trapline."
 # The number of sources whose machine code is kept: the ISAs, each with and without a kernel of its own.
@@ -100,7 +99,7 @@ class Callbacks:
         }
         addresses = {name: _address(function) for name, function in self._handlers.items()}
         addresses |= {name: _address(getattr(uclib, name)) for name in _UNICORN}
-        addresses |= {name: _address(cpu.function(name)) for name in _QEMU}
+        addresses |= {name: _address(cpu.function(name)) for name in CALLBACKS}
         addresses |= {
             "env": cpu.env,
             "do_interrupt": _address(getattr(uclib, model.deliver)),

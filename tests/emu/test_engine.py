@@ -4,7 +4,7 @@ import pytest
 
 from emu.bad_address import BadAddressError
 from emu.calls import pass_arguments
-from emu.engine import native
+from emu.engine import layout, native
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import EngineError
@@ -193,7 +193,7 @@ def test_more_arguments_than_registers_is_an_error(isa):
         guest.call(*range(9))
 
 
-def test_another_unicorn_is_refused_by_name(monkeypatch):
-    monkeypatch.setattr("unicorn.__version__", "2.0.0")
-    with pytest.raises(EngineError, match=r"pip install unicorn==2\.1\.4"):
+def test_a_layout_that_does_not_fit_is_noticed_before_it_is_used(monkeypatch):
+    monkeypatch.setattr("emu.engine.layout.CPU_UC", layout.CPU_UC - 8)
+    with pytest.raises(EngineError, match="keeps its state elsewhere; `trapline doctor` says more"):
         Engine(ISAS["x86_64"], 1 << 20)

@@ -25,6 +25,7 @@ LINES = {
     ("check", "testbins:tiny", "--isa", "riscv64", "--states", "1", "--no-run"): 0,
     ("demo",): 0,
     ("displace", "x86_64", "push rbp; ret"): 0,
+    ("doctor", "-v"): 0,
     ("dtrace", "-l"): 0,
     ("dtrace", "-n", "fbt::malloc:entry { trace(1); }", "-c", "ls"): 1,
     ("flame", "--help"): 0,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from unicorn import arm64_const as uc
 
+from emu.isa.aarch64.offsets import OFFSETS
 from emu.isa.base import Register, RegisterFile
 
-# CPUARMState: regs[16] of AArch32 (64 bytes), then xregs[32] (31 is the current sp), then pc.
-_XREGS = 8
+# Slots: x0 to x30, then the current sp.
+_XREGS = OFFSETS["XREGS"] // 8
 
 _X = tuple(f"x{n}" for n in range(29))
 
@@ -17,15 +18,15 @@ REGISTERS = RegisterFile(
         Register("fp", uc.UC_ARM64_REG_FP, _XREGS + 29),
         Register("lr", uc.UC_ARM64_REG_LR, _XREGS + 30),
         Register("sp", uc.UC_ARM64_REG_SP, _XREGS + 31),
-        Register("pc", uc.UC_ARM64_REG_PC, _XREGS + 32),
+        Register("pc", uc.UC_ARM64_REG_PC, OFFSETS["PC"] // 8),
         Register("nzcv", uc.UC_ARM64_REG_NZCV),
         Register("pstate", uc.UC_ARM64_REG_PSTATE),
         Register("fpcr", uc.UC_ARM64_REG_FPCR),
         Register("fpsr", uc.UC_ARM64_REG_FPSR),
         Register("tpidr_el0", uc.UC_ARM64_REG_TPIDR_EL0),
         Register("cpacr_el1", uc.UC_ARM64_REG_CPACR_EL1),
-        Register("ttbr0", uc.UC_ARM64_REG_TTBR0_EL1, 97),
-        Register("ttbr1", uc.UC_ARM64_REG_TTBR1_EL1, 101),
+        Register("ttbr0", uc.UC_ARM64_REG_TTBR0_EL1, OFFSETS["TTBR0"] // 8),
+        Register("ttbr1", uc.UC_ARM64_REG_TTBR1_EL1, OFFSETS["TTBR1"] // 8),
         Register("esr", uc.UC_ARM64_REG_ESR_EL1),
         Register("far", uc.UC_ARM64_REG_FAR_EL1),
     ),

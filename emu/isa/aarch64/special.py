@@ -14,13 +14,14 @@ import ctypes
 from collections.abc import Callable
 from typing import Final
 
+from emu.isa.aarch64.offsets import OFFSETS
 from emu.isa.aarch64.registers import REGISTERS
 from emu.isa.unicorn_model import ModelledCpu, ServingCpu, SpecialInstructions
 
 MRS_CNTVCT: Final = 0xD53B_E040
 MRS_CNTPCT: Final = 0xD53B_E020
-# CPUARMState.pstate (qemu/target/arm/cpu.h of Unicorn 2.1.4), and the exception level in it.
-PSTATE: Final = 0x148
+# Where PSTATE is, and the exception level in it.
+PSTATE: Final = OFFSETS["PSTATE"]
 _LEVEL: Final = 0b1100
 _RT: Final = 0x1F
 _ZERO: Final = 31

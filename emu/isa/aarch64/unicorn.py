@@ -1,6 +1,6 @@
 """AArch64 as Unicorn models it.
 
-Offsets and numbers: qemu/target/arm/cpu.h (CPUARMState, EXCP_*) of Unicorn 2.1.4.
+Numbers: qemu/target/arm/cpu.h (EXCP_*) of Unicorn 2.1.4.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final
 import unicorn
 from unicorn import arm64_const as uc
 
+from emu.isa.aarch64.offsets import OFFSETS
 from emu.isa.aarch64.special import MRS_CNTPCT, MRS_CNTVCT, PSTATE, SPECIAL
 from emu.isa.unicorn_model import ModelledCpu, UnicornModel, VectorFile
 
@@ -18,8 +19,8 @@ _EXCEPTION_SVC: Final = 2
 _EXCEPTION_IRQ: Final = 5
 _EXCEPTION_BKPT: Final = 7
 # Where exceptions go: exception.target_el.
-_TARGET_EL: Final = 0xBE0
-_EXCLUSIVE_ADDRESS: Final = 0x2F00
+_TARGET_EL: Final = OFFSETS["TARGET_EL"]
+_EXCLUSIVE_ADDRESS: Final = OFFSETS["EXCLUSIVE_ADDRESS"]
 # System registers as (crn, crm, op0, op1, op2).
 _SCR_EL3: Final = (1, 1, 3, 6, 0)
 _HCR_EL2: Final = (1, 1, 3, 4, 0)
@@ -51,7 +52,7 @@ UNICORN = UnicornModel(
     target="aarch64",
     deliver="arm_cpu_do_interrupt_aarch64",
     check_register=uc.UC_ARM64_REG_X0,
-    check_offset=0x40,
+    check_offset=OFFSETS["XREGS"],
     interrupt=_interrupt,
     special=SPECIAL,
     vectors=(VectorFile(uc.UC_ARM64_REG_Q0, uc.UC_ARM64_REG_Q31, 16),),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from unicorn import x86_const as uc
 
 from emu.isa.base import Register, RegisterFile
+from emu.isa.x86.offsets import segment, slot
 
 # Order of CPUX86State.regs in QEMU: the encoding numbers.  The words are 64-bit; their upper halves stay 0.
 GENERAL = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi")
@@ -12,7 +13,6 @@ _NUMBERS = (
     uc.UC_X86_REG_EAX, uc.UC_X86_REG_ECX, uc.UC_X86_REG_EDX, uc.UC_X86_REG_EBX, uc.UC_X86_REG_ESP, uc.UC_X86_REG_EBP,
     uc.UC_X86_REG_ESI, uc.UC_X86_REG_EDI,
 )  # fmt: skip
-_EIP_SLOT = 16
 
 _OTHER = (
     ("eflags", uc.UC_X86_REG_EFLAGS), ("cs", uc.UC_X86_REG_CS), ("ss", uc.UC_X86_REG_SS), ("ds", uc.UC_X86_REG_DS),
@@ -21,24 +21,24 @@ _OTHER = (
 
 REGISTERS = RegisterFile(
     registers=(
-        *(Register(name, number, slot) for slot, (name, number) in enumerate(zip(GENERAL, _NUMBERS, strict=True))),
-        Register("eip", uc.UC_X86_REG_EIP, _EIP_SLOT),
+        *(Register(GENERAL[place], number, slot("REGS", place)) for place, number in enumerate(_NUMBERS)),
+        Register("eip", uc.UC_X86_REG_EIP, slot("RIP")),
         *(Register(name, number) for name, number in _OTHER),
-        Register("hflags", uc.UC_X86_REG_INVALID, 22),
+        Register("hflags", uc.UC_X86_REG_INVALID, slot("HFLAGS")),
         # CPUX86State.segs, 24 bytes each (ES CS SS DS FS GS): the selector, and the base 8 bytes after it.
-        Register("es_selector", uc.UC_X86_REG_ES, 23),
-        Register("cs_selector", uc.UC_X86_REG_CS, 26),
-        Register("ss_selector", uc.UC_X86_REG_SS, 29),
-        Register("ds_selector", uc.UC_X86_REG_DS, 32),
-        Register("fs_base", uc.UC_X86_REG_FS_BASE, 36),
-        Register("gs_selector", uc.UC_X86_REG_GS, 38),
-        Register("gs_base", uc.UC_X86_REG_GS_BASE, 39),
+        Register("es_selector", uc.UC_X86_REG_ES, segment(0)),
+        Register("cs_selector", uc.UC_X86_REG_CS, segment(1)),
+        Register("ss_selector", uc.UC_X86_REG_SS, segment(2)),
+        Register("ds_selector", uc.UC_X86_REG_DS, segment(3)),
+        Register("fs_base", uc.UC_X86_REG_FS_BASE, segment(4) + 1),
+        Register("gs_selector", uc.UC_X86_REG_GS, segment(5)),
+        Register("gs_base", uc.UC_X86_REG_GS_BASE, segment(5) + 1),
         Register("fpcw", uc.UC_X86_REG_FPCW),
         Register("fptag", uc.UC_X86_REG_FPTAG),
         Register("mxcsr", uc.UC_X86_REG_MXCSR),
-        Register("cr2", uc.UC_X86_REG_CR2, 55),
-        Register("cr3", uc.UC_X86_REG_CR3, 56),
-        Register("cr4", uc.UC_X86_REG_CR4, 57),
+        Register("cr2", uc.UC_X86_REG_CR2, slot("CR2")),
+        Register("cr3", uc.UC_X86_REG_CR3, slot("CR3")),
+        Register("cr4", uc.UC_X86_REG_CR4, slot("CR4")),
     ),
     pc="eip",
     sp="esp",

@@ -11,6 +11,7 @@ from emu.isa.i386.registers import GENERAL
 from emu.isa.i386.traps import INT3
 from emu.isa.unicorn_model import InterruptedCpu, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
+from emu.isa.x86.offsets import OFFSETS
 from emu.isa.x86.special import special
 
 # int $0x80
@@ -41,7 +42,7 @@ UNICORN = UnicornModel(
     target=x86.TARGET,
     deliver=x86.DELIVER,
     check_register=uc.UC_X86_REG_EAX,
-    check_offset=0,
+    check_offset=OFFSETS["REGS"],
     interrupt=x86.interrupt,
     special=special(GENERAL, "eflags"),
     vectors=(VectorFile(uc.UC_X86_REG_XMM0, uc.UC_X86_REG_XMM7, 16), x86.X87),

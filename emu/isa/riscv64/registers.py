@@ -5,6 +5,7 @@ from __future__ import annotations
 from unicorn import riscv_const as uc
 
 from emu.isa.base import Register, RegisterFile
+from emu.isa.riscv64.offsets import OFFSETS
 
 # x0 .. x31 by ABI name: the encoding numbers, and the order of CPURISCVState.gpr.
 GENERAL = (
@@ -12,14 +13,14 @@ GENERAL = (
     "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
 )  # fmt: skip
 
-# gpr[32] and fpr[32] come first, then pc.
-_PC_SLOT = 64
+# The slot of x0.
+_GPR = OFFSETS["GPR"] // 8
 
 REGISTERS = RegisterFile(
     registers=(
-        *(Register(name, uc.UC_RISCV_REG_X0 + n, n) for n, name in enumerate(GENERAL)),
-        Register("pc", uc.UC_RISCV_REG_PC, _PC_SLOT),
-        Register("satp", uc.UC_RISCV_REG_SATP, 84),
+        *(Register(name, uc.UC_RISCV_REG_X0 + n, _GPR + n) for n, name in enumerate(GENERAL)),
+        Register("pc", uc.UC_RISCV_REG_PC, OFFSETS["PC"] // 8),
+        Register("satp", uc.UC_RISCV_REG_SATP, OFFSETS["SATP"] // 8),
         Register("priv", uc.UC_RISCV_REG_PRIV),
         Register("fcsr", uc.UC_RISCV_REG_FCSR),
         Register("mstatus", uc.UC_RISCV_REG_MSTATUS),

@@ -1,6 +1,6 @@
 """RISC-V as Unicorn models it.
 
-Offsets and numbers: qemu/target/riscv/cpu.h, cpu_bits.h of Unicorn 2.1.4.
+Numbers: qemu/target/riscv/cpu_bits.h of Unicorn 2.1.4.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final
 import unicorn
 from unicorn import riscv_const as uc
 
+from emu.isa.riscv64.offsets import OFFSETS
 from emu.isa.riscv64.special import CYCLE, INSTRET, READ, READ_MASK, SPECIAL, TIME
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, UnicornModel, VectorFile
 
@@ -19,9 +20,9 @@ _ECALL: Final = 8
 # RISCV_EXCP_INT_FLAG | IRQ_S_SOFT, in 32 bits
 _SOFTWARE_INTERRUPT: Final = 1 - (1 << 31)
 # The address that lr has reserved (load_res).
-_RESERVATION: Final = 0x208
+_RESERVATION: Final = OFFSETS["RESERVATION"]
 # Offset in struct uc_struct of the error that ends the run.
-_INVALID_ERROR: Final = 0x590
+_INVALID_ERROR: Final = OFFSETS["INVALID_ERROR"]
 
 
 def _interrupt(cpu: ModelledCpu) -> None:
@@ -43,7 +44,7 @@ UNICORN = UnicornModel(
     target="riscv64",
     deliver="riscv_cpu_do_interrupt_riscv64",
     check_register=uc.UC_RISCV_REG_A0,
-    check_offset=80,
+    check_offset=OFFSETS["GPR"] + 80,
     interrupt=_interrupt,
     special=SPECIAL,
     vectors=(VectorFile(uc.UC_RISCV_REG_F0, uc.UC_RISCV_REG_F31, 8),),

@@ -1,7 +1,4 @@
-"""x86 as Unicorn models it, in either mode: the offsets of its state, and what both modes do alike.
-
-Offsets: qemu/target/i386/cpu.h (CPUX86State) of Unicorn 2.1.4.
-"""
+"""x86 as Unicorn models it, in either mode: what both modes do alike."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from typing import Final
 from unicorn import x86_const as uc
 
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, VectorFile
+from emu.isa.x86.offsets import OFFSETS
 
 # QEMU's name of the CPU: one model serves both modes.
 TARGET: Final = "x86_64"
@@ -22,19 +20,17 @@ GENERAL_PROTECTION: Final = 13
 # The kernel guest's clock interrupt (testbins/kernel/<isa>/intr.S).
 _CLOCK_VECTOR: Final = 32
 
-# The flags but for those of arithmetic.
-FLAGS: Final = 0x88
-# The lowest two bits are the privilege level.
-HFLAGS: Final = 0xB0
-# ES CS SS DS FS GS, of 24 bytes each: selector, base, limit and flags.
-SEGMENTS: Final = 0xB8
+# Places in the CPU's state.
+FLAGS: Final = OFFSETS["EFLAGS"]
+HFLAGS: Final = OFFSETS["HFLAGS"]
+SEGMENTS: Final = OFFSETS["SEGMENTS"]
 SEGMENT_SIZE: Final = 24
-STAR: Final = 0x12D8
-LSTAR: Final = 0x12E8
-SFMASK: Final = 0x12F8
-_ERROR_CODE: Final = 0x1508
-IS_INT: Final = 0x150C
-_OLD_EXCEPTION: Final = 0x1578
+STAR: Final = OFFSETS["STAR"]
+LSTAR: Final = OFFSETS["LSTAR"]
+SFMASK: Final = OFFSETS["SFMASK"]
+_ERROR_CODE: Final = OFFSETS["ERROR_CODE"]
+IS_INT: Final = OFFSETS["IS_INT"]
+_OLD_EXCEPTION: Final = OFFSETS["OLD_EXCEPTION"]
 
 NAMES: Final = {
     "X86_HFLAGS": HFLAGS,

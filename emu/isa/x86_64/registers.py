@@ -5,6 +5,7 @@ from __future__ import annotations
 from unicorn import x86_const as uc
 
 from emu.isa.base import Register, RegisterFile
+from emu.isa.x86.offsets import segment, slot
 
 # Order of CPUX86State.regs in QEMU: the encoding numbers.
 _GENERAL = (
@@ -12,7 +13,6 @@ _GENERAL = (
     ("rsp", uc.UC_X86_REG_RSP), ("rbp", uc.UC_X86_REG_RBP), ("rsi", uc.UC_X86_REG_RSI), ("rdi", uc.UC_X86_REG_RDI),
     ("r8", uc.UC_X86_REG_R8), ("r9", uc.UC_X86_REG_R9), ("r10", uc.UC_X86_REG_R10), ("r11", uc.UC_X86_REG_R11),
     ("r12", uc.UC_X86_REG_R12), ("r13", uc.UC_X86_REG_R13), ("r14", uc.UC_X86_REG_R14), ("r15", uc.UC_X86_REG_R15),
-    ("rip", uc.UC_X86_REG_RIP),
 )  # fmt: skip
 
 _OTHER = (
@@ -31,18 +31,19 @@ _AMD64 = ("r15", "r14", "r13", "r12", "r11", "r10", "r9", "r8", "rdi", "rsi", "r
 
 REGISTERS = RegisterFile(
     registers=(
-        *(Register(name, number, slot) for slot, (name, number) in enumerate(_GENERAL)),
+        *(Register(name, number, slot("REGS", place)) for place, (name, number) in enumerate(_GENERAL)),
+        Register("rip", uc.UC_X86_REG_RIP, slot("RIP")),
         *(Register(name, number) for name, number in _OTHER),
         # The state of the CPU behind them: the mode (`emu.isa.x86.linux`), the selectors of CPUX86State.segs.
-        Register("hflags", uc.UC_X86_REG_INVALID, 22),
-        Register("cs_selector", uc.UC_X86_REG_CS, 26),
-        Register("ss_selector", uc.UC_X86_REG_SS, 29),
+        Register("hflags", uc.UC_X86_REG_INVALID, slot("HFLAGS")),
+        Register("cs_selector", uc.UC_X86_REG_CS, segment(1)),
+        Register("ss_selector", uc.UC_X86_REG_SS, segment(2)),
         Register("fpcw", uc.UC_X86_REG_FPCW),
         Register("fptag", uc.UC_X86_REG_FPTAG),
         Register("mxcsr", uc.UC_X86_REG_MXCSR),
-        Register("cr2", uc.UC_X86_REG_CR2, 55),
-        Register("cr3", uc.UC_X86_REG_CR3, 56),
-        Register("cr4", uc.UC_X86_REG_CR4, 57),
+        Register("cr2", uc.UC_X86_REG_CR2, slot("CR2")),
+        Register("cr3", uc.UC_X86_REG_CR3, slot("CR3")),
+        Register("cr4", uc.UC_X86_REG_CR4, slot("CR4")),
     ),
     pc="rip",
     sp="rsp",

@@ -10,6 +10,7 @@ from unicorn import x86_const as uc
 
 from emu.isa.unicorn_model import InterruptedCpu, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
+from emu.isa.x86.offsets import OFFSETS
 from emu.isa.x86.special import special
 from emu.isa.x86_64.registers import REGISTERS
 
@@ -22,7 +23,8 @@ _LENGTH: Final = 2
 # By number, as instructions name them.
 GENERAL_REGISTERS: Final = tuple(register.name for register in REGISTERS.registers[:16])
 # Slots of the CPU state: rcx and r11 keep what SYSCALL overwrites.
-_RCX, _R11, _RIP, _RFLAGS = 1, 11, 16, 17
+_RCX, _R11, _RIP = (REGISTERS.slots[name] for name in ("rcx", "r11", "rip"))
+_RFLAGS: Final = OFFSETS["EFLAGS"] // 8
 
 
 def _word(address: int) -> int:
@@ -31,7 +33,7 @@ def _word(address: int) -> int:
 
 def _system_call(cpu: InterruptedCpu) -> None:
     """Do what SYSCALL does; QEMU adds the instruction's length to rip afterwards."""
-    registers = (ctypes.c_uint64 * 18).from_address(cpu.env)
+    registers = (ctypes.c_uint64 * (_RFLAGS + 1)).from_address(cpu.env)
     segments = (ctypes.c_uint64 * 9).from_address(cpu.env + x86.SEGMENTS)
     hflags = ctypes.c_uint32.from_address(cpu.env + x86.HFLAGS)
     registers[_RCX] = registers[_RIP] + _LENGTH
@@ -50,7 +52,7 @@ UNICORN = UnicornModel(
     target=x86.TARGET,
     deliver=x86.DELIVER,
     check_register=uc.UC_X86_REG_RAX,
-    check_offset=0,
+    check_offset=OFFSETS["REGS"],
     interrupt=x86.interrupt,
     special=special(GENERAL_REGISTERS, "rflags"),
     vectors=(VectorFile(uc.UC_X86_REG_XMM0, uc.UC_X86_REG_XMM15, 16), x86.X87),

@@ -13,14 +13,14 @@ from typing import Any, ClassVar, NamedTuple
 
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
+from emu.engine.layout import CPU_INTERRUPTS
 from emu.guest.linux_kernel.abi import KernelAbi
 from emu.guest.linux_kernel.devices.device import Device
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.kallsyms import Symbols
 from emu.isa.base import Isa
 
-# CPUState of the pinned build: the fields that QEMU tests between blocks (emu/engine/layout.py checks the build).
-_INTERRUPT_REQUEST = 0x1C
+# The bit of an interrupt in the word that QEMU tests between blocks.
 _HARD = 2
 # Wall time at power-on, in nanoseconds since 1970: a constant, so that a run is the same every day.
 EPOCH = 1_700_000_000 * 1_000_000_000
@@ -90,7 +90,7 @@ class Board(ABC):
         self.wires = wires
         self.devices: Mapping[str, Device] = {}
         """The devices by name, as snapshots have them."""
-        self._request = ctypes.c_uint32.from_address(engine.cpu.address + _INTERRUPT_REQUEST)
+        self._request = ctypes.c_uint32.from_address(engine.cpu.address + CPU_INTERRUPTS)
         self._latest = 0
         self._kept: list[Any] = []
 

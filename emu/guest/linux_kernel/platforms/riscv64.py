@@ -31,6 +31,7 @@ from emu.guest.linux_kernel.devices.sbi import SHUTDOWN, Sbi
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.platforms.platform import Board, CallbackCode, Wires
 from emu.isa.riscv64 import RISCV64
+from emu.isa.riscv64.offsets import OFFSETS
 from emu.isa.riscv64.special import SPECIAL, TIME
 from emu.isa.unicorn_model import ModelledCpu
 
@@ -46,8 +47,8 @@ _UART, _UART_SIZE, _UART_SOURCE = 0xD000_0000, 0x1000, 10
 _FREQUENCY: Final = 10_000_000
 _TICK: Final = NANOSECONDS // _FREQUENCY
 _NEVER: Final = (1 << 64) - 1
-# CPURISCVState of the pinned build (qemu/target/riscv/cpu.h).
-_MIP, _MIE = 0x278, 0x288
+# Where the interrupts are, those that are pending and those that are enabled.
+_MIP, _MIE = OFFSETS["MIP"], OFFSETS["MIE"]
 # Bits of mip: supervisor software, timer and external interrupts.
 _SSIP, _STIP, _SEIP = 1 << 1, 1 << 5, 1 << 9
 _SUPERVISOR: Final = 1

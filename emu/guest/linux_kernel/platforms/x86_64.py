@@ -45,7 +45,7 @@ from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.kallsyms import Symbols
 from emu.guest.linux_kernel.platforms.platform import EPOCH, Board, CallbackCode, Wires
 from emu.isa.x86.special import special
-from emu.isa.x86.unicorn import HFLAGS
+from emu.isa.x86.unicorn import FLAGS, HFLAGS
 from emu.isa.x86_64 import X86_64
 from emu.isa.x86_64.unicorn import GENERAL_REGISTERS
 
@@ -70,7 +70,6 @@ _TIMER_INTERRUPT, _UART_INTERRUPT = 0, 4
 _UART, _KEYBOARD = 0x3F8, 0x64
 _KEYBOARD_RESET: Final = 0xFE
 # CPUX86State of the pinned build (qemu/target/i386/cpu.h).
-_EFLAGS: Final = 0x88
 _IF: Final = 0x200
 _INHIBITED: Final = 1 << 3
 # The number of instructions until the next test whether interrupts are enabled.
@@ -136,7 +135,7 @@ class PcBoard(Board):
 
     def __init__(self, engine: Engine, clock: VirtualClock, wires: Wires) -> None:
         super().__init__(engine, clock, wires)
-        self._flags = ctypes.c_uint64.from_address(engine.cpu.env + _EFLAGS)
+        self._flags = ctypes.c_uint64.from_address(engine.cpu.env + FLAGS)
         self._hidden = ctypes.c_uint32.from_address(engine.cpu.env + HFLAGS)
         self._pic = I8259Pair(self._interrupt)
         self._pit = I8254(self.now, lambda: self._pic.pulse(_TIMER_INTERRUPT), engine.stop)

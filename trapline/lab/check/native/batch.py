@@ -13,11 +13,12 @@ from unicorn.unicorn_py3.unicorn import uclib
 from emu.engine.access import Access
 from emu.engine.errors import EngineError
 from emu.engine.hooks import Hooks
-from emu.engine.layout import UNICORN_VERSION, word
+from emu.engine.layout import word
 from emu.guest.linux.faults import page_fault
 from emu.isa import ISAS
 from emu.native.compiling import compiled
 from emu.native.linking import Linked
+from emu.wheel.layout import Mode, current
 from trapline.framework.engines import ProgramEngine, chosen
 from trapline.lab.check.native import layout
 from trapline.lab.check.native.code import TrialCode
@@ -53,11 +54,13 @@ def _linked(isa_name: str) -> Any:
 def possible(plain: TrialCpu, patched: TrialCpu, *, wanted: bool | None) -> bool:
     """Return whether machine code tries the states on two CPUs.
 
-    `wanted` None: TRAPLINE_ENGINE decides.  Raises `trapline.framework.engines.EngineError`.
+    The layout that it needs is known of one library only.  `wanted` None: TRAPLINE_ENGINE decides.
+    Raises `trapline.framework.engines.EngineError`.
     """
     if wanted is None:
         wanted = chosen() is ProgramEngine.NATIVE
-    return wanted and plain.engine.accelerated and patched.engine.accelerated
+    known = current().mode is Mode.TABLE
+    return wanted and known and plain.engine.accelerated and patched.engine.accelerated
 
 
 class _Table:
@@ -132,7 +135,7 @@ def _fill_hook(handle: int, callback: int) -> int:
         link, hook = word(link), word(link + _WORD)
         if hook and word(hook + layout.HOOK_CALLBACK) == callback:
             return hook
-    raise EngineError(f"unicorn {UNICORN_VERSION} keeps its hooks elsewhere")
+    raise EngineError(f"unicorn {unicorn.__version__} keeps its hooks elsewhere")
 
 
 class Batches:

@@ -1,0 +1,28 @@
+"""The offsets of Unicorn's AArch64 CPU (`emu.wheel.layout`).
+
+`KNOWN`: qemu/target/arm/cpu.h (CPUARMState) of Unicorn 2.1.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from emu.wheel.layout import part
+
+# The name of this part of the layout.
+PART: Final = "arm"
+KNOWN: Final[Mapping[str, int]] = {
+    # x0 to x30, then the current sp.
+    "XREGS": 0x40,
+    "PC": 0x140,
+    # The exception level is in bits 3 and 2.
+    "PSTATE": 0x148,
+    "TTBR0": 0x308,
+    "TTBR1": 0x328,
+    # The exception level to which the current exception goes.
+    "TARGET_EL": 0xBE0,
+    # The address that a load-exclusive has reserved; all ones: none.
+    "EXCLUSIVE_ADDRESS": 0x2F00,
+}
+OFFSETS: Final = part(PART, KNOWN)

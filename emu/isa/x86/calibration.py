@@ -1,0 +1,170 @@
+"""The experiments that find the state of Unicorn's x86 CPU (`emu.wheel`); `OFFSETS` names it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import unicorn
+from unicorn import x86_const as uc
+
+from emu.isa.x86.offsets import PART
+from emu.wheel.bench import Bench, NotFoundError, RegisterRun, Subject, only, places
+
+_INT: Final = 4
+_WORD: Final = 8
+# #GP, #DE, #DF
+_PROTECTION, _DIVIDE, _DOUBLE = 13, 0, 8
+# mov $selector,%ax    mov %ax,%ds: beyond the table's limit, which is 0.
+_SELECTORS: Final = (0x1238, 0x2448)
+_MOV_DS: Final = bytes.fromhex("8ed8")
+# xor %ecx,%ecx    div %ecx
+_DIVIDE_BY_ZERO: Final = bytes.fromhex("31c9f7f1")
+_INT_41: Final = bytes.fromhex("cd41")
+_INT3: Final = bytes.fromhex("cc")
+_NOP: Final = bytes.fromhex("90")
+_HLT: Final = bytes.fromhex("f4")
+# MSRs, by AMD's manual, volume 2, A.1.
+_STAR, _LSTAR, _SFMASK = 0xC000_0081, 0xC000_0082, 0xC000_0084
+_FS_BASE, _GS_BASE = 0xC000_0100, 0xC000_0101
+# CR4.OSFXSR, and the bit of QEMU's hflags that repeats it; CR0.MP and its copy (target/i386/cpu.h, HF_*_SHIFT).
+_OSFXSR: Final = (uc.UC_X86_REG_CR4, 1 << 9, 1 << 22)
+_MONITOR: Final = (uc.UC_X86_REG_CR0, 1 << 1, 1 << 9)
+# EFLAGS that QEMU does not compute lazily: IF, AC, ID; and the bit that is always set.
+_FLAGS: Final = (1 << 9 | 1 << 21 | 2, 1 << 18 | 1 << 9 | 2)
+# struct SegmentCache: selector, base, limit and flags; FS is the fifth.
+_SEGMENT, _BASE, _FS = 24, 8, 4
+
+
+def subject(mode: int, general: tuple[int, ...], pc: int, values: tuple[int, int]) -> Subject:
+    """Return the CPU in one of its modes: the ids of its general registers and of its pc."""
+    return Subject(
+        name=PART,
+        architecture=unicorn.UC_ARCH_X86,
+        mode=mode,
+        target="x86_64",
+        runs=(RegisterRun("REGS", general, values), RegisterRun("RIP", (pc,), (values[0] >> 1, values[1] >> 1))),
+        traps=((_INT3, 3), (_INT_41, 0x41)),
+        wait=_HLT,
+        nop=_NOP,
+        functions=("x86_cpu_do_interrupt_x86_64", "do_interrupt_x86_hardirq_x86_64"),
+        experiments=_experiments,
+    )
+
+
+def _experiments(bench: Bench) -> dict[str, int]:
+    return {
+        "CR2": bench.found("cr2", uc.UC_X86_REG_CR2, (0x7531_2468, 0x1357_8642)),
+        "CR3": bench.found("cr3", uc.UC_X86_REG_CR3, (0x7531_2000, 0x1357_8000)),
+        "CR4": _control(bench),
+        "EFLAGS": _flags(bench),
+        "HFLAGS": _hidden(bench),
+        "SEGMENTS": _segments(bench),
+        "STAR": _msr(bench, _STAR),
+        "LSTAR": _msr(bench, _LSTAR),
+        "SFMASK": _msr(bench, _SFMASK),
+        **_exceptions(bench),
+    }
+
+
+def _both(what: str, of: Callable[[int], set[int]]) -> int:
+    """Return the only place that fits in two experiments.  Raises `NotFoundError`."""
+    return only(what, of(0) & of(1))
+
+
+def _control(bench: Bench) -> int:
+    """Find cr4 by two bits that have no other effect here: PCE, DE."""
+
+    def fits(number: int) -> set[int]:
+        value = (1 << 8 | 1 << 3, 1 << 3 | 1 << 2)[number]
+        bench.uc.reg_write(uc.UC_X86_REG_CR4, value)
+        return places(bench.env_bytes(), value, _WORD)
+
+    return _both("cr4", fits)
+
+
+def _flags(bench: Bench) -> int:
+    """Find eflags, which has all flags but those of arithmetic."""
+
+    def fits(number: int) -> set[int]:
+        bench.uc.reg_write(uc.UC_X86_REG_EFLAGS, _FLAGS[number])
+        return places(bench.env_bytes(), _FLAGS[number], _WORD)
+
+    return _both("eflags", fits)
+
+
+def _hidden(bench: Bench) -> int:
+    """Find hflags, in which bits of control registers are repeated at other places."""
+
+    def fits(number: int) -> set[int]:
+        register, bit, copy = (_OSFXSR, _MONITOR)[number]
+        old = int(bench.uc.reg_read(register)) & ~bit
+        bench.uc.reg_write(register, old)
+        before = bench.env_bytes()
+        bench.uc.reg_write(register, old | bit)
+        after = bench.env_bytes()
+        return {
+            at
+            for at in range(0, len(before) - _INT, _INT)
+            if int.from_bytes(before[at : at + _INT], "little") ^ int.from_bytes(after[at : at + _INT], "little")
+            == copy
+        }
+
+    place = _both("hflags", fits)
+    if place % _WORD:
+        raise NotFoundError("hflags: it is not at a whole word")
+    return place
+
+
+def _segments(bench: Bench) -> int:
+    """Find the segments by the bases of two of them; their selectors are before these."""
+    fs, gs = _msr(bench, _FS_BASE), _msr(bench, _GS_BASE)
+    if gs - fs != _SEGMENT:
+        raise NotFoundError("the segments: they have another size")
+    return fs - _BASE - _FS * _SEGMENT
+
+
+def _msr(bench: Bench, number: int) -> int:
+    def fits(experiment: int) -> set[int]:
+        value = (0x0123_4567_0000_0000, 0x0765_4321_0000_0000)[experiment] + (number << 8)
+        bench.uc.reg_write(uc.UC_X86_REG_MSR, (number, value))
+        return places(bench.env_bytes(), value, _WORD)
+
+    return _both(f"MSR {number:#x}", fits)
+
+
+def _exceptions(bench: Bench) -> dict[str, int]:
+    """Find what QEMU notes of an exception: its error code, whether `int` raised it, the one before.
+
+    No exception is delivered here, so two that contribute to a double fault become one.
+    """
+    fresh = bench.env_bytes()
+    faults = [bench.trapped(_load_segment(selector)) for selector in _SELECTORS]
+    if [fault.number for fault in faults] != [_PROTECTION, _DOUBLE]:
+        raise NotFoundError("#GP: it does not become #DF")
+    old = places(fresh, -1, _INT) & places(faults[0].env, _PROTECTION, _INT) & places(faults[1].env, _DOUBLE, _INT)
+    previous = only("the exception before", old)
+    bench.write(bench.env + previous, -1, _INT)
+    divide = bench.trapped(_DIVIDE_BY_ZERO)
+    if divide.number != _DIVIDE or previous not in places(divide.env, _DIVIDE, _INT):
+        raise NotFoundError("the exception before: clearing it has no effect")
+    errors = places(faults[0].env, _SELECTORS[0], _INT)
+    by_int = places(faults[0].env, 0, _INT)
+    for selector in _SELECTORS:
+        bench.write(bench.env + previous, -1, _INT)
+        fault = bench.trapped(_load_segment(selector))
+        errors &= places(fault.env, selector, _INT)
+        by_int &= places(fault.env, 0, _INT)
+        for code in (_INT_41, _INT3):
+            by_int &= places(bench.trapped(code).env, 1, _INT)
+    bench.write(bench.env + previous, -1, _INT)
+    return {
+        "ERROR_CODE": only("the error code", errors),
+        "IS_INT": only("whether int raised the exception", by_int),
+        "OLD_EXCEPTION": previous,
+    }
+
+
+def _load_segment(selector: int) -> bytes:
+    """Return code that raises #GP with the selector: mov $0xabab....,%eax    mov %ax,%ds."""
+    return b"\xb8" + (0xABAB_0000 | selector).to_bytes(_INT, "little") + _MOV_DS

@@ -1,0 +1,51 @@
+"""The offsets of Unicorn's x86 CPU (`emu.wheel.layout`): one library serves both modes.
+
+`KNOWN`: qemu/target/i386/cpu.h (CPUX86State) of Unicorn 2.1.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from emu.wheel.layout import part
+
+# The name of this part of the layout.
+PART: Final = "x86"
+KNOWN: Final[Mapping[str, int]] = {
+    # rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15: the encoding numbers.
+    "REGS": 0x0,
+    "RIP": 0x80,
+    # The flags but for those of arithmetic.
+    "EFLAGS": 0x88,
+    # The lowest two bits are the privilege level.
+    "HFLAGS": 0xB0,
+    # ES CS SS DS FS GS, of 24 bytes each: selector, base, limit and flags.
+    "SEGMENTS": 0xB8,
+    "CR2": 0x1B8,
+    "CR3": 0x1C0,
+    "CR4": 0x1C8,
+    "STAR": 0x12D8,
+    "LSTAR": 0x12E8,
+    "SFMASK": 0x12F8,
+    "ERROR_CODE": 0x1508,
+    # Whether an `int` instruction raised the latest exception.
+    "IS_INT": 0x150C,
+    # The exception whose delivery QEMU thinks is under way; -1: none.
+    "OLD_EXCEPTION": 0x1578,
+}
+OFFSETS: Final = part(PART, KNOWN)
+
+_WORD: Final = 8
+# Words of a segment.
+_SEGMENT: Final = 3
+
+
+def slot(name: str, place: int = 0) -> int:
+    """Return the number of a word of the state: the one at an offset, or so many behind it."""
+    return OFFSETS[name] // _WORD + place
+
+
+def segment(number: int) -> int:
+    """Return the number of the word with a segment's selector; its base is the next word."""
+    return slot("SEGMENTS", number * _SEGMENT)

@@ -1,0 +1,114 @@
+"""The offsets in Unicorn's private structures, for the library of this host.
+
+Unicorn's public register calls cost about a microsecond each, and it offers no call at all for
+delivering an exception to the guest's own vector.  Both are possible, because the wheels export
+QEMU's functions, and because its structures have fixed offsets.  There are three ways to them:
+
+| mode | when | what |
+| --- | --- | --- |
+| table | the library is the known one | the tables in the source: nothing is searched |
+| calibrated | it is another one | the offsets are found by experiments, once, and kept on disk |
+| portable | TRAPLINE_ENGINE=portable, or they are not found | only public calls; the tables are names |
+
+A part of the layout belongs to the module that uses it, which also has its table: `part`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from emu.wheel import library
+from emu.wheel.finding import CalibrationError, Parts, find
+from emu.wheel.library import Library
+
+VARIABLE: Final = "TRAPLINE_ENGINE"
+PORTABLE: Final = "portable"
+
+
+class Mode(StrEnum):
+    """See the module."""
+
+    TABLE = "table"
+    CALIBRATED = "calibrated"
+    PORTABLE = "portable"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is known of one library."""
+
+    mode: Mode
+    reason: str
+    """Why it is this mode: a sentence without its first word, "since ..."."""
+    parts: Parts = field(default_factory=dict)
+    """By part and name, in bytes; without the tables."""
+
+
+class _Current:
+    """The layout of this process."""
+
+    layout: Layout | None = None
+
+
+def choose(this: Library, asked: str, find_parts: Callable[[Library], Parts] = find) -> Layout:
+    """Return the layout of a library; `asked` is the value of TRAPLINE_ENGINE."""
+    if asked == PORTABLE:
+        return Layout(Mode.PORTABLE, f"{VARIABLE} selects it")
+    if this.is_known:
+        return Layout(Mode.TABLE, "this library is the known one")
+    try:
+        return Layout(Mode.CALIBRATED, f"{this} is not the known library", find_parts(this))
+    except CalibrationError as error:
+        return Layout(Mode.PORTABLE, str(error))
+
+
+def current() -> Layout:
+    """Return the layout that this process uses."""
+    if _Current.layout is None:
+        _Current.layout = choose(library.this(), os.environ.get(VARIABLE, ""))
+    return _Current.layout
+
+
+def is_portable() -> bool:
+    """Return whether only public calls may be used."""
+    return current().mode is Mode.PORTABLE
+
+
+def asked() -> bool:
+    """Return whether the user asked for portable mode."""
+    return os.environ.get(VARIABLE) == PORTABLE
+
+
+def assume(layout: Layout) -> None:
+    """Use this layout from now on."""
+    _Current.layout = layout
+
+
+def part(name: str, known: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the offsets of a part of the layout, whose table for the known library is `known`.
+
+    In portable mode that is the table: its numbers only tell registers apart.
+    """
+    layout = current()
+    if layout.mode is not Mode.CALIBRATED:
+        return known
+    found = layout.parts.get(name, {})
+    missing = sorted(set(known) - set(found))
+    if missing:
+        assume(Layout(Mode.PORTABLE, f"calibration did not find {name} {', '.join(missing)}"))
+        return known
+    return {offset: found[offset] for offset in known}
+
+
+def warning() -> str:
+    """Return what a user is told without asking; "": nothing, also if portable mode was asked for."""
+    layout, this = current(), library.this()
+    if layout.mode is Mode.TABLE or asked():
+        return ""
+    if layout.mode is Mode.PORTABLE:
+        return f"everything runs by Unicorn's public calls, slowly: {layout.reason}"
+    return f"{this} is not the version that is tested, {library.KNOWN_VERSION}: its layout was found by experiments"

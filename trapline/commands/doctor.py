@@ -1,0 +1,83 @@
+"""The command `trapline doctor`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+import trapline
+from emu.engine import layout as engine_layout
+from emu.isa.calibration import KNOWN
+from emu.wheel import common, layout, library
+from emu.wheel.finding import CalibrationError, Parts, experiment, understood
+from emu.wheel.layout import Mode
+from trapline.framework.engines import chosen, described
+
+_TABLES = {common.PART: engine_layout.KNOWN, **KNOWN}
+_INSTALL = f"pip install unicorn=={library.KNOWN_VERSION}"
+
+
+@click.command("doctor")
+@click.option("-v", "verbose", is_flag=True, help="Show the offsets that are used, in bytes.")
+@click.option("--calibrate", is_flag=True, help="Find the offsets now, and compare them with those that are used.")
+def doctor_command(*, verbose: bool, calibrate: bool) -> None:
+    """Say how Trapline reads the state of Unicorn's CPUs on this host, why, and what to do.
+
+    \b
+    trapline doctor
+    trapline doctor --calibrate
+    """  # noqa: D301  (click reads the backspace: lines as they are)
+    current = layout.current()
+    click.echo(f"{library.this()}: {_mode(current)}")
+    click.echo(_advice(current))
+    python = ".".join(str(number) for number in sys.version_info[:3])
+    click.echo(f"trapline {trapline.__version__}, Python {python}, engine: {described(chosen())}")
+    if verbose:
+        click.echo(f"library: {library.this().path}")
+        _show(current.parts or _TABLES)
+    if calibrate and not _compare(current):
+        sys.exit(1)
+
+
+def _mode(current: layout.Layout) -> str:
+    match current.mode:
+        case Mode.TABLE:
+            return "its layout is known"
+        case Mode.CALIBRATED:
+            return f"its layout was found by experiments, since {current.reason}"
+        case Mode.PORTABLE:
+            return f"portable mode, by its public calls alone: {current.reason}"
+
+
+def _advice(current: layout.Layout) -> str:
+    if current.mode is Mode.TABLE:
+        return "nothing is to be done"
+    if current.mode is Mode.CALIBRATED:
+        return f"nothing is to be done; if a result looks wrong, {layout.VARIABLE}={layout.PORTABLE} is the cross-check"
+    if layout.asked():
+        return f"everything is slower; without {layout.VARIABLE} it is fast if the layout is known or can be found"
+    return f"everything is slower; on Linux on x86-64 `{_INSTALL}` installs the known library"
+
+
+def _show(parts: Parts) -> None:
+    for part, offsets in parts.items():
+        for name, offset in offsets.items():
+            click.echo(f"{part:8} {name:18} {offset:#8x}")
+
+
+def _compare(current: layout.Layout) -> bool:
+    """Print what the experiments find; return whether it is what is used."""
+    try:
+        found = understood(experiment())
+    except CalibrationError as error:
+        click.echo(f"trapline: {error}", err=True)
+        return False
+    used = current.parts or _TABLES
+    places = [(part, name) for part in used for name in used[part]]
+    differing = [(part, name) for part, name in places if found[part][name] != used[part][name]]
+    for part, name in differing:
+        click.echo(f"{part} {name}: {found[part][name]:#x} was found, {used[part][name]:#x} is used")
+    if not differing:
+        click.echo(f"calibration finds the {len(places)} offsets that are used")
+    return not differing or current.mode is Mode.PORTABLE
