@@ -134,7 +134,7 @@ def _msr(bench: Bench, number: int) -> int:
 
 
 def _exceptions(bench: Bench) -> dict[str, int]:
-    """Find what QEMU notes of an exception: its error code, whether `int` raised it, the one before.
+    """Find what QEMU notes of an exception: its error code, whether `int` raised it, the last.
 
     No exception is delivered here, so two that contribute to a double fault become one.
     """
