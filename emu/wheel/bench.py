@@ -1,4 +1,4 @@
-"""An engine to experiment with: its structures are located, and runs of a few bytes are observed."""
+"""An engine to experiment with: its structures are located, and short runs are observed."""
 
 from __future__ import annotations
 

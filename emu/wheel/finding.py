@@ -26,8 +26,8 @@ _SECONDS: Final = 300
 _LARGEST: Final = 1 << 20
 _CODE: Final = """
 from importlib import import_module
-from emu.wheel.layout import Layout, Mode, assume
-assume(Layout(Mode.TABLE, "experiments do not use it"))
+from emu.wheel.layout import WheelLayout, Mode, assume
+assume(WheelLayout(Mode.TABLE, "experiments do not use it"))
 import_module("emu.isa.calibration").main()
 """
 
@@ -72,7 +72,7 @@ def experiment() -> bytes:
 def understood(answer: bytes, *, refusals: bool = True) -> Parts:
     """Return the offsets in an answer of the experiments.
 
-    Raises `CalibrationError` if they were not found (`refusals`), or if it is no such answer.
+    Raises `CalibrationError` if they were not found (`refusals`), or if it is damaged.
     """
     try:
         data = json.loads(answer)

@@ -38,7 +38,7 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True)
-class Layout:
+class WheelLayout:
     """What is known of one library."""
 
     mode: Mode
@@ -51,22 +51,22 @@ class Layout:
 class _Current:
     """The layout of this process."""
 
-    layout: Layout | None = None
+    layout: WheelLayout | None = None
 
 
-def choose(this: Library, asked: str, find_parts: Callable[[Library], Parts] = find) -> Layout:
+def choose(this: Library, asked: str, find_parts: Callable[[Library], Parts] = find) -> WheelLayout:
     """Return the layout of a library; `asked` is the value of TRAPLINE_ENGINE."""
     if asked == PORTABLE:
-        return Layout(Mode.PORTABLE, f"{VARIABLE} selects it")
+        return WheelLayout(Mode.PORTABLE, f"{VARIABLE} selects it")
     if this.is_known:
-        return Layout(Mode.TABLE, "this library is the known one")
+        return WheelLayout(Mode.TABLE, "this library is the known one")
     try:
-        return Layout(Mode.CALIBRATED, f"{this} is not the known library", find_parts(this))
+        return WheelLayout(Mode.CALIBRATED, f"{this} is not the known library", find_parts(this))
     except CalibrationError as error:
-        return Layout(Mode.PORTABLE, str(error))
+        return WheelLayout(Mode.PORTABLE, str(error))
 
 
-def current() -> Layout:
+def current() -> WheelLayout:
     """Return the layout that this process uses."""
     if _Current.layout is None:
         _Current.layout = choose(library.this(), os.environ.get(VARIABLE, ""))
@@ -83,7 +83,7 @@ def asked() -> bool:
     return os.environ.get(VARIABLE) == PORTABLE
 
 
-def assume(layout: Layout) -> None:
+def assume(layout: WheelLayout) -> None:
     """Use this layout from now on."""
     _Current.layout = layout
 
@@ -99,13 +99,13 @@ def part(name: str, known: Mapping[str, int]) -> Mapping[str, int]:
     found = layout.parts.get(name, {})
     missing = sorted(set(known) - set(found))
     if missing:
-        assume(Layout(Mode.PORTABLE, f"calibration did not find {name} {', '.join(missing)}"))
+        assume(WheelLayout(Mode.PORTABLE, f"calibration did not find {name} {', '.join(missing)}"))
         return known
     return {offset: found[offset] for offset in known}
 
 
 def warning() -> str:
-    """Return what a user is told without asking; "": nothing, also if portable mode was asked for."""
+    """Return what a user is told without asking; "": nothing."""
     layout, this = current(), library.this()
     if layout.mode is Mode.TABLE or asked():
         return ""

@@ -1,4 +1,4 @@
-"""Which Unicorn library this is."""
+"""The Unicorn library of this process."""
 
 from __future__ import annotations
 

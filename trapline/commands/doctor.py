@@ -40,7 +40,7 @@ def doctor_command(*, verbose: bool, calibrate: bool) -> None:
         sys.exit(1)
 
 
-def _mode(current: layout.Layout) -> str:
+def _mode(current: layout.WheelLayout) -> str:
     match current.mode:
         case Mode.TABLE:
             return "its layout is known"
@@ -50,7 +50,7 @@ def _mode(current: layout.Layout) -> str:
             return f"portable mode, by its public calls alone: {current.reason}"
 
 
-def _advice(current: layout.Layout) -> str:
+def _advice(current: layout.WheelLayout) -> str:
     if current.mode is Mode.TABLE:
         return "nothing is to be done"
     if current.mode is Mode.CALIBRATED:
@@ -66,7 +66,7 @@ def _show(parts: Parts) -> None:
             click.echo(f"{part:8} {name:18} {offset:#8x}")
 
 
-def _compare(current: layout.Layout) -> bool:
+def _compare(current: layout.WheelLayout) -> bool:
     """Print what the experiments find; return whether it is what is used."""
     try:
         found = understood(experiment())

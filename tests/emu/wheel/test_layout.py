@@ -67,7 +67,7 @@ def test_a_scrambled_answer_ends_in_portable_mode_with_a_reason(given, reason):
 
 def test_an_offset_that_is_missing_ends_in_portable_mode(monkeypatch):
     monkeypatch.setattr(layout._Current, "layout", None)
-    layout.assume(layout.Layout(layout.Mode.CALIBRATED, "a test", {"x": {"A": 8}}))
+    layout.assume(layout.WheelLayout(layout.Mode.CALIBRATED, "a test", {"x": {"A": 8}}))
     assert layout.part("x", {"A": 0}) == {"A": 8}
     assert layout.part("x", {"A": 0, "B": 16}) == {"A": 0, "B": 16}
     assert layout.current().mode is layout.Mode.PORTABLE
