@@ -1,8 +1,8 @@
 """The layout of the pinned Unicorn build's data for running translated blocks.
 
-It is used only with that build (`emu.wheel.layout`).  Offsets are those of the 2.1.4 wheel for
-Linux on x86-64, read from the v2.1.4 source (qemu/accel/tcg/cpu-exec.c cpu_exec() and
-cpu_loop_exit(), qemu/softmmu/cpus.c resume_all_vcpus(), uc.c uc_emu_start()) and found again in the library's code.
+It is used only with that build (`emu.wheel.layout`). Offsets are those of the 2.1.4 wheel for Linux
+on x86-64, read from the v2.1.4 source (qemu/accel/tcg/cpu-exec.c cpu_exec() and cpu_loop_exit(),
+qemu/softmmu/cpus.c resume_all_vcpus(), uc.c uc_emu_start()) and found again in the library's code.
 """
 
 from __future__ import annotations
