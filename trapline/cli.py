@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "flame": Entry("flame_command", "Draw folded stacks as a flame graph."),
     "step": Entry("step_command", "Show one firing of a probe, step by step."),
     "displace": Entry("displace_command", "Show what becomes of any instruction when it is probed."),
+    "race": Entry("race_command", "Explore a patch that is written while other CPUs execute it."),
     "check": Entry("check_command", "Check that a program behaves the same when it is probed."),
     "object": Entry("object_command", "Compile a kernel's probe code, to be checked as it is."),
     "bench": Entry("bench_command", "Count what a probe costs, and predict it for real machines."),

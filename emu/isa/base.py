@@ -13,6 +13,7 @@ say what works with it, and each level depends on those above it.
 | traps are taken | `traps.py` | `TRAPS`: breakpoints, the pc in a trap, the trap frame | `traps` |
 | FBT's stub emulates | `stub.py` | `STUB`: what is done with each displaced instruction | `stub` |
 | SDT's sites are patched | `jump.py` | `JUMP`: the jump and the nop | `jump` |
+| CPUs race | `fetching.py` | `FETCHING`: fetches of code that another CPU writes | `fetching` |
 | Linux programs run | `linux.py` | `LINUX`: calls, structures, signals, faults | `linux` |
 
 Providers have a port for each ISA, `providers/<provider>/<isa>.py`; the kernel guest has its
@@ -30,6 +31,7 @@ from functools import cached_property
 
 from emu.displaced import DisplacedTable
 from emu.isa.elf_format import ElfFormat
+from emu.isa.fetching import Fetching
 from emu.isa.linux_abi import LinuxAbi
 from emu.isa.unicorn_model import UnicornModel
 
@@ -258,6 +260,8 @@ class Isa:
     paging: Paging
     jump: Jump
     """The jump that SDT writes over the nop of a site."""
+    fetching: Fetching
+    """How it fetches code that another CPU writes."""
     kernel_base: int
     """The kernel guest maps physical address p at kernel_base + p."""
     instruction_alignment: int

@@ -36,6 +36,7 @@ LINES = {
     ("object", "build", "--help"): 0,
     ("oracle", "--help"): 0,
     ("plockstat", "-A", "contend"): 0,
+    ("race", "--patch", "fbt::malloc:entry", "--method", "stop-machine"): 0,
     ("sites", KERNEL): 0,
     ("sites", KERNEL, "--json"): 0,
     ("step", "-n", "fbt::malloc:entry"): 0,

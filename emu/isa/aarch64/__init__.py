@@ -7,6 +7,7 @@ import capstone
 from emu.isa.aarch64.calling import CALLING
 from emu.isa.aarch64.condition import condition
 from emu.isa.aarch64.elf import ELF
+from emu.isa.aarch64.fetching import FETCHING
 from emu.isa.aarch64.jump import JUMP
 from emu.isa.aarch64.length import instruction_length
 from emu.isa.aarch64.linux import LINUX
@@ -29,6 +30,7 @@ AARCH64 = Isa(
     elf=ELF,
     paging=PAGING,
     jump=JUMP,
+    fetching=FETCHING,
     kernel_base=0xFFFFFF8000000000,
     instruction_alignment=4,
     instruction_length=instruction_length,

@@ -16,6 +16,7 @@ from emu.isa.i386.stub import STUB
 from emu.isa.i386.traps import TRAPS
 from emu.isa.i386.unicorn import UNICORN
 from emu.isa.x86.condition import condition
+from emu.isa.x86.fetching import FETCHING
 from emu.isa.x86.jump import JUMP
 from emu.isa.x86.length import instruction_length
 from emu.isa.x86.lock import refused
@@ -33,6 +34,7 @@ I386 = Isa(
     elf=ELF,
     paging=PAGING,
     jump=JUMP,
+    fetching=FETCHING,
     kernel_base=0xC0000000,
     kernel_start=0xC0000000,
     word=4,

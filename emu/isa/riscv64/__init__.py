@@ -7,6 +7,7 @@ import capstone
 from emu.isa.base import Isa
 from emu.isa.riscv64.calling import CALLING
 from emu.isa.riscv64.elf import ELF
+from emu.isa.riscv64.fetching import FETCHING
 from emu.isa.riscv64.jump import JUMP
 from emu.isa.riscv64.length import instruction_length
 from emu.isa.riscv64.linux import LINUX
@@ -28,6 +29,7 @@ RISCV64 = Isa(
     elf=ELF,
     paging=PAGING,
     jump=JUMP,
+    fetching=FETCHING,
     kernel_base=0xFFFFFFC000000000,
     instruction_alignment=2,
     instruction_length=instruction_length,

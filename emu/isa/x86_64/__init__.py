@@ -6,6 +6,7 @@ import capstone
 
 from emu.isa.base import Isa
 from emu.isa.x86.condition import condition
+from emu.isa.x86.fetching import FETCHING
 from emu.isa.x86.jump import JUMP
 from emu.isa.x86.length import instruction_length
 from emu.isa.x86.strings import repeats_in_long_mode
@@ -30,6 +31,7 @@ X86_64 = Isa(
     elf=ELF,
     paging=PAGING,
     jump=JUMP,
+    fetching=FETCHING,
     kernel_base=0xFFFFFFFF80000000,
     instruction_alignment=1,
     instruction_length=instruction_length,

@@ -1,0 +1,164 @@
+"""The command `trapline race`: patching and executing, in every order."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+
+from emu.elf_file import ElfError
+from emu.isa import ISAS
+from trapline.lab.race.exploring import MODELLED, NOT_MODELLED, Explored, explore, replay
+from trapline.lab.race.methods import METHODS, OURS, SCENARIOS, USUAL
+from trapline.lab.race.model import Model, Race
+from trapline.lab.race.naming import find
+from trapline.lab.race.patch import NoPortError, RaceError
+from trapline.lab.race.report import as_data, lanes, lines, told, verdict
+from trapline.lab.race.search import BOUND
+from trapline.lab.race.state import Move
+from trapline.player.lanes import lanes_page
+
+_ALL: Final = "all"
+
+
+@click.command("race")
+@click.option(
+    "--patch",
+    "patch_name",
+    metavar="PROBE",
+    help="The patch: provider:FILE:function:name, such as fbt::malloc:entry or uprobe:./prog:main:0.",
+)
+@click.option(
+    "--isa",
+    "isa_name",
+    type=click.Choice([*ISAS, _ALL]),
+    default=_ALL,
+    show_default=True,
+    help="The ISA, or all of them.",
+)
+@click.option(
+    "--method",
+    "methods",
+    type=click.Choice([*METHODS, _ALL]),
+    multiple=True,
+    help="How the patch is written (may be repeated); default: as the provider's system does, and as we do.",
+)
+@click.option(
+    "--scenario",
+    type=click.Choice(list(SCENARIOS)),
+    default=Race.scenario,
+    show_default=True,
+    help="What is done with the probe.",
+)
+@click.option(
+    "--cpus",
+    type=click.IntRange(2, 4),
+    default=Race.cpus,
+    show_default=True,
+    help="CPUs: one that patches, the others execute.",
+)
+@click.option(
+    "--passes",
+    type=click.IntRange(1, 4),
+    default=Race.passes,
+    show_default=True,
+    help="How often each of those executes the code.",
+)
+@click.option("--bound", type=click.IntRange(1), default=BOUND, show_default=True, help="Give up after so many states.")
+@click.option("--replay", "line", metavar="LINE", help="Repeat a failure from the line that it ends with.")
+@click.option("--list", "listing", is_flag=True, help="List the methods and the scenarios.")
+@click.option("--html", metavar="FILE", help="Write the failure (or the replay) as a page with a lane for each CPU.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
+              help="Print text, or JSON.")  # fmt: skip
+def race_command(
+    patch_name: str | None,
+    isa_name: str,
+    methods: tuple[str, ...],
+    scenario: str,
+    cpus: int,
+    passes: int,
+    bound: int,
+    line: str | None,
+    html: str | None,
+    form: str,
+    *,
+    listing: bool,
+) -> None:
+    """Explore every order in which a CPU can write a patch while others execute the code.
+
+    The instructions are real ones, executed by the engine, and so is the handler of the trap; the
+    memory between the CPUs is a model that permits whatever the architecture's manual does.  A
+    failure is the shortest possible, and ends with a line that repeats it.
+
+    Exit status: 0 if every method holds; 1 if one fails or is not decided; 2 for wrong usage.
+    """
+    if listing:
+        for line_ in _listing():
+            click.echo(line_)
+        return
+    try:
+        if line is not None:
+            model, trace = replay(line)
+            for text in told(trace):
+                click.echo(text)
+            _write(html, model, trace)
+            sys.exit(any(move.failure for move in trace))
+        if patch_name is None:
+            raise click.UsageError("name a patch with --patch, such as fbt::malloc:entry")
+        isas = list(ISAS) if isa_name == _ALL else [isa_name]
+        done = []
+        for name in isas:
+            try:
+                patch = find(ISAS[name], patch_name)
+            except NoPortError as error:
+                if isa_name != _ALL:
+                    raise
+                click.echo(f"trapline: {error}: left out", err=True)
+                continue
+            for method in _methods(methods, patch.provider):
+                done.append(explore(Race(patch, method, scenario, cpus, passes), bound=bound))
+                if form == "text":
+                    _print(done[-1])
+    except (RaceError, ElfError) as error:
+        raise click.ClickException(str(error)) from None
+    failed = [one for one in done if one.found.failure is not None]
+    if html is not None and failed:
+        _write(html, failed[0].model, failed[0].found.trace)
+    elif html is not None:
+        click.echo(f"trapline: no failure: {html} is not written", err=True)
+    if form == "json":
+        click.echo(json.dumps([as_data(one) for one in done], indent=1))
+    else:
+        click.echo(f"\n{MODELLED}\n{NOT_MODELLED}")
+    sys.exit(not all(one.found.complete for one in done))
+
+
+def _methods(wanted: tuple[str, ...], provider: str) -> list[str]:
+    if _ALL in wanted:
+        return list(METHODS)
+    return list(dict.fromkeys(wanted or (USUAL.get(provider, OURS), OURS)))
+
+
+def _print(explored: Explored) -> None:
+    click.echo(verdict(explored))
+    for text in lines(explored):
+        click.echo(text)
+
+
+def _write(html: str | None, model: Model, trace: tuple[Move, ...]) -> None:
+    if html is not None:
+        Path(html).write_text(lanes_page(lanes(model, trace)), "utf-8")
+
+
+def _listing() -> Iterator[str]:
+    width = max(map(len, (*METHODS, *SCENARIOS)))
+    yield "Methods:"
+    for name, method in METHODS.items():
+        yield f"  {name:{width}}  {method.what}: {method.source}"
+    yield "Scenarios:"
+    for name, what in SCENARIOS.items():
+        yield f"  {name:{width}}  {what}"

@@ -1,0 +1,1 @@
+"""Races between a CPU that writes a patch and CPUs that execute the patched code, in every order."""

@@ -1,0 +1,91 @@
+"""Races by their names, explored, and replayed from one line of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from emu.isa import ISAS
+from emu.spelling import nearest
+from trapline.lab.race.methods import METHODS, SCENARIOS
+from trapline.lab.race.model import Model, Race
+from trapline.lab.race.naming import find
+from trapline.lab.race.patch import RaceError
+from trapline.lab.race.search import BOUND, Found, ReplayError, follow, search
+from trapline.lab.race.state import Move
+
+MODELLED: Final = (
+    "modelled: stores that tear or are seen late, fetches of old bytes until a CPU synchronizes, interrupts between "
+    "any two instructions, traps, the framework's cross calls; real instructions and handlers are executed"
+)
+NOT_MODELLED: Final = (
+    "not modelled: data races of the program itself, speculation that leaves no trace, errata of one CPU model, "
+    "translations (a shootdown synchronizes), loops beyond 12 instructions, fork"
+)
+
+
+@dataclass(frozen=True)
+class Explored:
+    """A race and what was found."""
+
+    model: Model
+    found: Found
+
+    @property
+    def race(self) -> Race:
+        """What was explored."""
+        return self.model.race
+
+    @property
+    def line(self) -> str:
+        """The text that replays the failure."""
+        race = self.race
+        steps = ",".join(move.token for move in self.found.trace)
+        return (
+            f"isa={race.patch.isa.name} patch={race.patch.name} method={race.method} scenario={race.scenario} "
+            f"cpus={race.cpus} passes={race.passes} steps={steps}"
+        )
+
+
+def explore(race: Race, *, bound: int = BOUND) -> Explored:
+    """Explore a race.  Raises `RaceError` if the provider refuses the place."""
+    model = Model(race)
+    return Explored(model, search(model, bound=bound))
+
+
+def replay(line: str) -> tuple[Model, tuple[Move, ...]]:
+    """Take the steps of a line that `Explored.line` has given.
+
+    Raises `RaceError` and `emu.elf_file.ElfError`.
+    """
+    words = dict(word.split("=", 1) for word in line.split() if "=" in word)
+    missing = [name for name in ("isa", "patch", "method", "steps") if name not in words]
+    if missing:
+        raise RaceError(f"a replay needs {missing[0]}=...: take the line that a failure ends with")
+    isa = ISAS[chosen(words["isa"], ISAS, "ISA")]
+    try:
+        race = Race(
+            find(isa, words["patch"]),
+            chosen(words["method"], METHODS, "method"),
+            chosen(words.get("scenario", Race.scenario), SCENARIOS, "scenario"),
+            int(words.get("cpus", Race.cpus)),
+            int(words.get("passes", Race.passes)),
+        )
+        model = Model(race)
+        return model, follow(model, [step for step in words["steps"].split(",") if step])
+    except ReplayError as error:
+        raise RaceError(str(error)) from None
+    except ValueError:
+        raise RaceError("a replay's cpus and passes are numbers") from None
+
+
+def chosen(name: str, known: Iterable[str], what: str) -> str:
+    """Return a name if it is known.  Raises `RaceError`."""
+    names = list(known)
+    if name not in names:
+        near = nearest(name, names)
+        raise RaceError(
+            f"no {what} '{name}'" + (f" (did you mean '{near}'?)" if near else f": there are {', '.join(names)}")
+        )
+    return name

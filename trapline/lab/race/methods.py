@@ -1,0 +1,200 @@
+"""The methods of writing a patch while other CPUs run, and the scripts that enable and disable it.
+
+The bytes of each write come from `emu.patcher.Patcher` itself, through a memory that records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from emu.patcher import Patcher
+from trapline.lab.race.operations import (
+    Divert,
+    Flush,
+    Forget,
+    Interrupt,
+    Link,
+    Operation,
+    Quiesce,
+    Release,
+    Returned,
+    Script,
+    Stop,
+    Store,
+    Swap,
+)
+from trapline.lab.race.patch import Patch
+
+Write = Callable[[Patch, int, bytes], list[Operation]]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way of writing code."""
+
+    write: Write
+    """(patch, address, bytes) -> the operations."""
+    what: str
+    """One line about it."""
+    source: str
+    """Who writes code so."""
+    framework: bool = True
+    """Whether DTrace's (or the kernel's) own cross calls surround it."""
+
+
+def _breakpoint(patch: Patch) -> bytes:
+    """Return the shortest breakpoint of the ISA."""
+    return patch.isa.traps.breakpoints[-1]
+
+
+def _once(_patch: Patch, address: int, data: bytes) -> list[Operation]:
+    return [Store(address, data), Flush()]
+
+
+def _bytes(_patch: Patch, address: int, data: bytes) -> list[Operation]:
+    return [Store(address, data, whole=False)]
+
+
+def _synchronized(_patch: Patch, address: int, data: bytes) -> list[Operation]:
+    return [Store(address, data), Flush(), Interrupt(synchronize=True)]
+
+
+def _breakpoint_first(patch: Patch, address: int, data: bytes) -> list[Operation]:
+    trap = _breakpoint(patch)
+    done: list[Operation] = [Flush(), Interrupt(synchronize=True)]
+    if len(data) <= len(trap):
+        return [Store(address, data), *done]
+    size = len(trap)
+    return [
+        Divert(on=True),
+        *(Store(address, trap), *done),
+        *(Store(address + size, data[size:], whole=False), *done),
+        *(Store(address, data[:size]), *done),
+        Divert(on=False),
+    ]
+
+
+def _quiescent(patch: Patch, address: int, data: bytes) -> list[Operation]:
+    """Put a breakpoint that leads past the bytes first, then wait, then write as `int3-first`."""
+    trap = _breakpoint(patch)
+    first: list[Operation] = [Divert(on=True), Store(address, trap), Flush(), Interrupt(synchronize=True), Quiesce()]
+    return first + [one for one in _breakpoint_first(patch, address, data) if one != Divert(on=True)]
+
+
+def _stopped(_patch: Patch, address: int, data: bytes) -> list[Operation]:
+    return [Stop(), Store(address, data), Flush(), Release(synchronize=True)]
+
+
+def _rendezvous(_patch: Patch, address: int, data: bytes) -> list[Operation]:
+    return [Stop(), Store(address, data), Flush(), Release(synchronize=False)]
+
+
+def _page(_patch: Patch, address: int, data: bytes) -> list[Operation]:
+    return [Swap(address, data), Flush(), Interrupt(synchronize=True)]
+
+
+METHODS: Final = {
+    "write-once": Method(_once, "one store, and what the ISA has for its own caches",
+                         "FreeBSD's FBT and kinst (fbt_patch_tracepoint, kinst_patch_tracepoint)"),
+    "write-sync": Method(_synchronized, "one store, then an interrupt that makes all CPUs fetch anew",
+                         "Linux x86 kprobes (arch_arm_kprobe); Linux arm64 jump labels (kick_all_cpus_sync)"),
+    "int3-first": Method(_breakpoint_first, "a breakpoint, the other bytes, the first bytes, each with an interrupt",
+                         "Linux x86 (text_poke_bp)"),
+    "int3-quiesce": Method(_quiescent, "a breakpoint, no thread left in the bytes, then as int3-first",
+                           "Linux x86 optimised kprobes (synchronize_rcu_tasks in kprobe_optimizer)"),
+    "stop-machine": Method(_stopped, "all CPUs stopped, and each fetches anew before it continues",
+                           "Linux arm64 and RISC-V kprobes (stop_machine); this simulator"),
+    "rendezvous": Method(_rendezvous, "all CPUs stopped, and only the patching CPU sees to its caches",
+                         "FreeBSD's SDT (smp_rendezvous in kern_sdt.c)"),
+    "new-page": Method(_page, "a copy of the page, and a shootdown of the old translation",
+                       "Linux uprobes (uprobe_write_opcode)"),
+    "no-barrier": Method(_bytes, "byte by byte, and nothing else", "no system; it is wrong on purpose", framework=False),
+}  # fmt: skip
+# Provider -> the method of the system that it follows.
+USUAL: Final = {
+    "fbt": "write-once",
+    "kinst": "write-once",
+    "sdt": "rendezvous",
+    "uprobe": "new-page",
+    "pid": "write-once",
+}
+# Providers whose handler looks whether a breakpoint that it does not know is still in memory, and if not lets the CPU
+# execute the address again (Linux kernel/events/uprobes.c, handle_swbp; illumos dtrace_subr.c, dtrace_user_probe).
+LOOKS_AGAIN: Final = frozenset({"uprobe", "pid"})
+# The method of this simulator: while the `Patcher` writes, no CPU of the guest runs, and translated code is dropped.
+OURS: Final = "stop-machine"
+
+
+class _Recorder:
+    """Memory that notes what the `Patcher` writes.  Implements `emu.patcher.CodeMemory`."""
+
+    def __init__(self, patch: Patch) -> None:
+        self._patch = patch
+        self._code = bytearray(patch.code)
+        self.written: list[tuple[int, bytes]] = []
+
+    def read(self, address: int, size: int) -> bytes:
+        place = address - self._patch.address
+        return bytes(self._code[place : place + size])
+
+    def write_code(self, address: int, data: bytes) -> None:
+        place = address - self._patch.address
+        self._code[place : place + len(data)] = data
+        self.written.append((address, data))
+
+
+# (owner, whether it is enabled) in the order of the requests; the first may be done before the race begins.
+_REQUESTS: Final[dict[str, tuple[tuple[int, bool], ...]]] = {
+    "enable": ((0, True),),
+    "disable": ((0, True), (0, False)),
+    "toggle": ((0, True), (0, False)),
+    "two": ((0, True), (1, True), (0, False)),
+    "unload": ((0, True), (0, False)),
+}
+SCENARIOS: Final = {
+    "enable": "a probe is enabled",
+    "disable": "a probe that is enabled is disabled",
+    "toggle": "a probe is enabled and disabled",
+    "two": "with a probe enabled, another one on the same instruction is enabled, and the first is disabled",
+    "unload": "a probe is disabled and its record freed, as when a module is unloaded",
+}
+_ENABLED_BEFORE: Final = frozenset({"disable", "two", "unload"})
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """A scenario for one patch by one method."""
+
+    script: Script
+    patched: bool
+    """Whether the first probe is enabled before the race begins."""
+
+
+def plan(patch: Patch, method: str, scenario: str) -> Scripted:
+    """Return the script of a scenario."""
+    memory = _Recorder(patch)
+    patcher = Patcher(memory)
+    points = [patcher.create(patch.site, patch.new, patch.provider) for _ in range(2)]
+    before = scenario in _ENABLED_BEFORE
+    script: list[Operation] = []
+    for number, (owner, enabled) in enumerate(_REQUESTS[scenario]):
+        memory.written.clear()
+        (patcher.install if enabled else patcher.remove)(points[owner])
+        if before and not number:
+            continue
+        writes = [one for address, data in memory.written for one in METHODS[method].write(patch, address, data)]
+        script += _request(owner, writes, enabled=enabled, surrounded=METHODS[method].framework)
+    if scenario == "unload":
+        script.append(Forget())
+    return Scripted(tuple(script), before)
+
+
+def _request(owner: int, writes: list[Operation], *, enabled: bool, surrounded: bool) -> list[Operation]:
+    """Surround the writes as DTrace does (dtrace_ecb_enable, dtrace_ecb_disable, dtrace_state_go)."""
+    call: list[Operation] = [Interrupt(synchronize=False)] if surrounded else []
+    if enabled:
+        return [Link(owner, on=True), *writes, *call, Returned(owner, enabled=True)]
+    unlink: list[Operation] = [Link(owner, on=False), *call] if surrounded else []
+    return [*unlink, *writes, *call, Returned(owner, enabled=False)]

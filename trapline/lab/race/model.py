@@ -1,0 +1,272 @@
+"""The model: in each state, the steps that any CPU may take, and what is wrong with a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from trapline.lab.race.memory import CodeView, Content, Fetch, canonical
+from trapline.lab.race.methods import LOOKS_AGAIN, plan
+from trapline.lab.race.patch import Kind, Patch
+from trapline.lab.race.patcher_steps import PatcherSteps
+from trapline.lab.race.processor import Executed, Processor
+from trapline.lab.race.state import NEW, OLD, Cpu, Failure, Mode, Move, World
+
+# Instructions of a pass: code that loops is left after so many.
+_LONGEST_PASS: Final = 12
+
+
+@dataclass(frozen=True)
+class Race:
+    """What is to be explored."""
+
+    patch: Patch
+    method: str
+    scenario: str = "toggle"
+    cpus: int = 2
+    """The patching CPU and those that execute."""
+    passes: int = 2
+    """How often each of those enters the code."""
+
+
+class Model:
+    """The steps of a race."""
+
+    def __init__(self, race: Race, processor: Processor | None = None) -> None:
+        self.race = race
+        self.patch = race.patch
+        plan_ = plan(race.patch, race.method, race.scenario)
+        self.script = plan_.script
+        self.processor = processor or Processor(race.patch)
+        self.view = CodeView(race.patch)
+        self._patcher = PatcherSteps(race.patch, plan_.script)
+        self._trap = race.patch.isa.traps.breakpoints[-1]
+        self.start = next(start for start in self.patch.starts if self._comes_to_site(start))
+        """The address at which the CPUs enter the code."""
+        self._ends = {path: self._run(self.start, patched=path == NEW)[-1] for path in (OLD, NEW)}
+        self.fetched: set[tuple[int, bytes]] = set()
+        """What was fetched at patched bytes, with its address."""
+        self.between: set[int] = set()
+        """The operations of the script before which a CPU executed patched bytes."""
+        data = self.patch.new if plan_.patched else self.patch.old
+        cpu = Cpu(Mode.RUNS, self.start, self.processor.initial, race.passes, OLD | NEW, 0, 0)
+        size, unit = len(data), self.patch.isa.fetching.unit
+        self._cuts = (0, *(at for at in range(1, size) if (self.patch.site + at) % unit == 0), size)
+        bit = int(plan_.patched)
+        self.first = World(
+            0, (), 0, (Content(0, data),), 0, bit, bit, bit, known=True, diverts=False, cpus=(cpu,) * (race.cpus - 1)
+        )
+
+    def _comes_to_site(self, start: int) -> bool:
+        """Return whether the plain code leads from an address to the patch."""
+        return start == self.patch.site or any(done.pc == self.patch.site for done in self._run(start, patched=False))
+
+    def _run(self, start: int, *, patched: bool) -> list[Executed]:
+        """Return what one CPU alone executes from an address until it leaves the code."""
+        patch, jumps = self.patch, patched and self.patch.kind is Kind.JUMP
+        content = (Content(0, patch.new if jumps else patch.old),)
+        done = [Executed(self.processor.initial, start, "")]
+        while len(done) <= _LONGEST_PASS and not self._left(start, done[-1]):
+            state, pc, _ = done[-1]
+            done.append(self.processor.execute(state, pc, self.view.fetches(content, pc)[0].code))
+        return done[1:]
+
+    def _left(self, start: int, done: Executed) -> bool:
+        return bool(done.fault) or not start <= done.pc < self.patch.stop
+
+    # -- the steps
+
+    def moves(self, world: World, *, reduce: bool = True) -> list[Move]:
+        """Return the steps that are to be explored from a state.
+
+        `reduce`: if a CPU's next instruction has nothing to do with the patch, its order does not
+        matter, and it is the only step (a persistent set of one).
+        """
+        if reduce:
+            for number, cpu in enumerate(world.cpus):
+                if self._is_local(cpu):
+                    return [*self._fetched(world, number)]
+        found = list(self._patcher.moves(world))
+        for number in range(len(world.cpus)):
+            found += self._patcher.answers(world, number)
+            found += self._steps(world, number)
+        return found
+
+    def canonical(self, world: World) -> World:
+        """Return the one of all equal states that stands for them."""
+        last = len(world.history) - 1
+        floors = [last if cpu.mode is Mode.DONE else cpu.floor for cpu in world.cpus]
+        oldest = min(floors)
+        marks = frozenset({*floors, max(world.clean, oldest)})
+        if not oldest and len(world.history) == 1:
+            return world
+        history, places = canonical(world.history, marks, self._cuts)
+        cpus = tuple(cpu if cpu.mode is Mode.DONE else cpu._replace(floor=places[cpu.floor]) for cpu in world.cpus)
+        return world._replace(history=history, clean=places[max(world.clean, oldest)], cpus=cpus)
+
+    def finished(self, world: World) -> bool:
+        """Return whether everything is done."""
+        done = all(cpu.mode is Mode.DONE for cpu in world.cpus)
+        return done and world.at == len(self.script) and not world.pending
+
+    def _is_local(self, cpu: Cpu) -> bool:
+        """Return whether a CPU's next step touches no patched byte, and does not come between them."""
+        if cpu.mode is not Mode.RUNS or self._touches(cpu.pc, 1):
+            return False
+        fetch = self.view.fetches((Content(0, self.patch.old),), cpu.pc)[0]
+        if self._touches(cpu.pc, len(fetch.code)):
+            return False
+        after = self.processor.execute(cpu.state, cpu.pc, fetch.code)
+        return not self.patch.site < after.pc < self.patch.end
+
+    def _touches(self, pc: int, size: int) -> bool:
+        return pc < self.patch.end and self.patch.site < pc + size
+
+    def _steps(self, world: World, number: int) -> Iterator[Move]:
+        mode = world.cpus[number].mode
+        if mode is Mode.RUNS:
+            yield from self._fetched(world, number)
+        elif mode is Mode.TRAPPED:
+            yield self._handled(world, number)
+
+    def _fetched(self, world: World, number: int) -> Iterator[Move]:
+        cpu = world.cpus[number]
+        if not self._touches(cpu.pc, 1) and cpu.pc > self.patch.site:
+            visible = world.history[:1]
+        else:
+            visible = world.history[cpu.floor :]
+        choices = self.view.fetches(visible, cpu.pc)
+        for fetch in choices:
+            token = f"{number + 1}" if len(choices) == 1 else f"{number + 1}:{fetch.code.hex()}"
+            yield self._judged(world, number, fetch, token)
+
+    def _judged(self, world: World, number: int, fetch: Fetch, token: str) -> Move:
+        """Return the step that executes a fetched instruction, or what is wrong with that."""
+        cpu, patch, code = world.cpus[number], self.patch, fetch.code
+        text = f"executes {code.hex(' ')} ({patch.text(code, cpu.pc)}) at {patch.where(cpu.pc)}"
+        if not self._touches(cpu.pc, len(code)):
+            return self._executed(world, number, code, token, text)
+        self.fetched.add((cpu.pc, code))
+        self.between.add(world.at)
+        if not fetch.settled:
+            return self._wrong(token, text, "unpredictable", self._unsettled(code))
+        if cpu.pc == patch.site and self._is_trap(code):
+            trapped = cpu._replace(mode=Mode.TRAPPED)
+            return Move(
+                token,
+                f"takes the breakpoint {code.hex(' ')} at {patch.where(cpu.pc)}",
+                self._with(world, number, trapped),
+            )
+        paths = self._paths(cpu.pc, code)
+        if not paths:
+            return self._wrong(token, text, "torn", self._torn(cpu, code))
+        if paths == OLD and cpu.pc == patch.site and world.on:
+            return self._wrong(token, text, "missed", "the probe is enabled, and the CPU executes the old instruction")
+        if paths == NEW and cpu.pc == patch.site and not world.may:
+            return self._wrong(token, text, "late", "the probe is disabled, and the CPU still executes the patch")
+        if not paths & cpu.paths:
+            return self._wrong(token, text, "mixed", "one instruction is of the old code, and one of the new")
+        return self._executed(world, number, code, token, text, paths)
+
+    def _is_trap(self, code: bytes) -> bool:
+        own = self.patch.kind is Kind.TRAP and code.startswith(self.patch.new)
+        return own or (code == self._trap and code != self.patch.old[: len(code)])
+
+    def _paths(self, pc: int, code: bytes) -> int:
+        """Return the images of the code of which some bytes are an instruction."""
+        patch, at, found = self.patch, pc - self.patch.address, 0
+        places = {
+            OLD: patch.boundaries,
+            NEW: patch.patched_boundaries | {one for one in patch.boundaries if one < patch.site},
+        }
+        for path, patched in ((OLD, False), (NEW, True)):
+            if pc in places[path] and patch.image(patched=patched)[at : at + len(code)] == code:
+                found |= path
+        return found
+
+    def _executed(self, world: World, number: int, code: bytes, token: str, text: str, paths: int = OLD | NEW) -> Move:
+        cpu = world.cpus[number]
+        done = self.processor.execute(cpu.state, cpu.pc, code)
+        return self._went_on(world, number, done, cpu.paths & paths, token, text)
+
+    def _went_on(self, world: World, number: int, done: Executed, paths: int, token: str, text: str) -> Move:
+        """Return the step after which a CPU has executed something."""
+        cpu = world.cpus[number]
+        if done.fault:
+            text += f": {done.fault}"
+        if not self._left(self.start, done) and cpu.steps < _LONGEST_PASS - 1:
+            after = cpu._replace(mode=Mode.RUNS, pc=done.pc, state=done.state, paths=paths, steps=cpu.steps + 1)
+            return Move(token, text, self._with(world, number, after))
+        expected = [self._ends[path] for path in (OLD, NEW) if paths & path]
+        if done not in expected:
+            state, pc, fault = expected[0]
+            why = (
+                f"it comes to {self.patch.where(done.pc)}{done.fault and ' with ' + done.fault}, not to "
+                f"{self.patch.where(pc)}{fault and ' with ' + fault}"
+                if (pc, fault) != done[1:]
+                else f"its registers or memory are not those of the plain code (state {done.state}, not {state})"
+            )
+            return self._wrong(token, text, "wrong result", why)
+        return Move(token, text, self._with(world, number, self._again(cpu)))
+
+    def _again(self, cpu: Cpu) -> Cpu:
+        """Return a CPU that has left the code, and enters it again or is done."""
+        if cpu.passes == 1:
+            return Cpu(Mode.DONE, 0, 0, 0, 0, 0, 0)
+        return Cpu(Mode.RUNS, self.start, self.processor.initial, cpu.passes - 1, OLD | NEW, cpu.floor, 0)
+
+    def _handled(self, world: World, number: int) -> Move:
+        """Return the step of a handler: it fires, and executes the displaced instruction."""
+        cpu, token, patch = world.cpus[number], f"{number + 1}", self.patch
+        synchronized = self._patcher.refetching(world, cpu, synchronize=False)
+        world = self._with(world, number, synchronized)
+        if world.diverts and patch.kind is Kind.JUMP:
+            done = self._diverted(cpu)
+            text = "the temporary breakpoint's handler does what the new bytes do"
+            return self._went_on(world, number, done, cpu.paths & NEW, token, text)
+        if patch.kind is Kind.JUMP or not world.known:
+            looks = patch.kind is Kind.JUMP or patch.provider in LOOKS_AGAIN
+            if looks and not self._is_trap(self.view.fetches(world.history[-1:], cpu.pc)[0].code):
+                text = "the handler finds no breakpoint in memory any more, and returns to the same address"
+                return Move(token, text, self._with(world, number, synchronized._replace(mode=Mode.RUNS)))
+            return self._wrong(
+                token,
+                "the handler looks for the breakpoint's record",
+                "unclaimed",
+                "no record has this breakpoint: the kernel panics, or the process is killed",
+            )
+        fired = [f"probe {owner + 1}" for owner in range(2) if world.linked >> owner & 1]
+        text = f"the handler fires {' and '.join(fired) or 'nothing'}, and executes the displaced instruction"
+        if world.linked & ~world.may:
+            return self._wrong(token, text, "late", "a probe fires after its disabling has returned")
+        return self._went_on(world, number, self.processor.displaced(cpu.state), cpu.paths, token, text)
+
+    def _diverted(self, cpu: Cpu) -> Executed:
+        """Execute the new bytes in the place of the temporary breakpoint."""
+        view, done = (Content(0, self.patch.new),), Executed(cpu.state, cpu.pc, "")
+        while self._touches(done.pc, 1) and not done.fault and done.pc >= self.patch.site:
+            code = self.view.fetches(view, done.pc)[0].code
+            done = self.processor.execute(done.state, done.pc, code)
+        return done
+
+    # -- helpers
+
+    @staticmethod
+    def _with(world: World, number: int, cpu: Cpu) -> World:
+        return world._replace(cpus=(*world.cpus[:number], cpu, *world.cpus[number + 1 :]))
+
+    @staticmethod
+    def _wrong(token: str, text: str, kind: str, why: str) -> Move:
+        return Move(token, text, None, Failure(kind, why))
+
+    def _torn(self, cpu: Cpu, code: bytes) -> str:
+        done = self.processor.execute(cpu.state, cpu.pc, code)
+        end = f"it comes to {self.patch.where(done.pc)}{done.fault and ' with ' + done.fault}"
+        return f"that instruction is neither in the old code nor in the new: {end}"
+
+    def _unsettled(self, code: bytes) -> str:
+        allowed = self.patch.isa.fetching.concurrent
+        assert allowed is not None
+        named = "of these the architecture does not permit" if allowed(code) else "the architecture does not permit"
+        return f"the word changes while it is executed, which {named}: constrained unpredictable"

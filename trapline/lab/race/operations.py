@@ -1,0 +1,125 @@
+"""The operations of the CPU that patches.
+
+A script is a sequence of these.  Every CPU may do something of its own between two of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Bytes are stored over code; if not `whole`, one by one, as memcpy may do."""
+
+    address: int
+    data: bytes
+    whole: bool = True
+
+    def __str__(self) -> str:
+        return f"store {self.data.hex(' ')} at {self.address:#x}" + ("" if self.whole else ", byte by byte")
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """Another page, with other bytes, takes the place of the page of the code (copy on write)."""
+
+    address: int
+    data: bytes
+
+    def __str__(self) -> str:
+        return f"map a page that has {self.data.hex(' ')} at {self.address:#x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """The patching CPU waits for its stores, and does what its ISA has for caches of instructions."""
+
+    def __str__(self) -> str:
+        return "wait for the stores; clean and invalidate"
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """All other CPUs are interrupted; each may acknowledge between two instructions.
+
+    The patching CPU waits for all.  `synchronize`: the handler makes its CPU fetch anew.
+    """
+
+    synchronize: bool
+
+    def __str__(self) -> str:
+        return "interrupt all CPUs" + (", which synchronize" if self.synchronize else "") + ", and wait"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """All other CPUs are interrupted, and wait in the handler until they are released."""
+
+    def __str__(self) -> str:
+        return "stop all CPUs"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """They continue.  `synchronize`: each first fetches anew."""
+
+    synchronize: bool
+
+    def __str__(self) -> str:
+        return "release all CPUs" + (", which synchronize" if self.synchronize else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Quiesce:
+    """Wait until every thread has been seen outside the patched bytes (synchronize_rcu_tasks)."""
+
+    def __str__(self) -> str:
+        return "wait until every thread has been outside the bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Divert:
+    """A breakpoint that is only there while bytes are written has a handler, or has none any more.
+
+    It executes the new instruction in the place of the interrupted one (poke_int3_handler).
+    """
+
+    on: bool
+
+    def __str__(self) -> str:
+        return "the temporary breakpoint has a handler" if self.on else "the temporary handler is removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A probe's record is found by the handler, and it fires; or no more."""
+
+    owner: int
+    on: bool
+
+    def __str__(self) -> str:
+        return f"probe {self.owner + 1} {'may fire' if self.on else 'is unlinked'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """The record of the breakpoint is freed: a later hit is nobody's."""
+
+    def __str__(self) -> str:
+        return "free the record of the breakpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """Enabling (or disabling) a probe returns to its caller."""
+
+    owner: int
+    enabled: bool
+
+    def __str__(self) -> str:
+        return f"{'enable' if self.enabled else 'disable'} of probe {self.owner + 1} returns"
+
+
+Operation = Store | Swap | Flush | Interrupt | Stop | Release | Quiesce | Divert | Link | Forget | Returned
+Script = tuple[Operation, ...]

@@ -1,0 +1,120 @@
+"""A patch: a function's code, the place in it, and the bytes that a provider writes there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from emu import disassembly
+from emu.isa.base import Isa
+
+# Where the code is placed: the first of eight pages (`trapline.lab.check.aliased.RIGHTS`).
+PLACE = 0x40_0000
+# Instructions before and after the patch that the CPUs execute, too.
+_AROUND = 2
+
+
+class RaceError(Exception):
+    """Something cannot be explored; the message says why, on one line."""
+
+
+class NoPortError(RaceError):
+    """The provider does not exist on an ISA."""
+
+
+class Kind(Enum):
+    """What a CPU does when it executes the patch."""
+
+    TRAP = "a breakpoint"
+    JUMP = "a jump"
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One patch of one function."""
+
+    isa: Isa
+    provider: str
+    name: str
+    """As the user named it: provider:module:function:name."""
+    function: str
+    code: bytes
+    """The function's bytes, and a few of those that follow."""
+    address: int
+    """Where they are placed: the same offset in a page as in the file."""
+    offset: int
+    """Of the patch, in bytes from the function's start."""
+    new: bytes
+    kind: Kind
+    scanned: int = 0
+    """Bytes of `code` that are the function's own; 0: all."""
+
+    @property
+    def site(self) -> int:
+        """The address of the patch."""
+        return self.address + self.offset
+
+    @property
+    def old(self) -> bytes:
+        """The bytes that the patch replaces."""
+        return self.code[self.offset : self.offset + len(self.new)]
+
+    @property
+    def end(self) -> int:
+        """The address after the patch."""
+        return self.site + len(self.new)
+
+    @cached_property
+    def boundaries(self) -> tuple[int, ...]:
+        """The addresses of the original instructions, up to a few after the patch."""
+        return _boundaries(self.isa, self.code, self.address, self.end, _AROUND)
+
+    @cached_property
+    def patched_boundaries(self) -> frozenset[int]:
+        """The addresses of instructions within the patched bytes once the patch is in."""
+        if self.kind is Kind.TRAP:
+            return frozenset({self.site})
+        found = _boundaries(self.isa, self.new + self.code[self.offset + len(self.new) :], self.site, self.end, 0)
+        return frozenset(at for at in found if at < self.end)
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """The addresses where the CPUs might begin: some instructions before the patch, in order."""
+        place = self.boundaries.index(self.site)
+        return self.boundaries[max(0, place - _AROUND) : place + 1]
+
+    @property
+    def stop(self) -> int:
+        """The address at which they have left the patch behind them."""
+        return self.boundaries[-1]
+
+    def image(self, *, patched: bool) -> bytes:
+        """Return the function's bytes with or without the patch."""
+        if not patched:
+            return self.code
+        return self.code[: self.offset] + self.new + self.code[self.offset + len(self.new) :]
+
+    def text(self, code: bytes, address: int) -> str:
+        """Return the instruction that some bytes are at an address."""
+        found = disassembly.first(self.isa.capstone, code, address)
+        return found.text if found else disassembly.NO_INSTRUCTION
+
+    def where(self, address: int) -> str:
+        """Name an address."""
+        inside = 0 <= address - self.address <= len(self.code)
+        return f"{self.function}+{address - self.address:#x}" if inside else f"{address:#x}"
+
+
+def _boundaries(isa: Isa, code: bytes, address: int, end: int, more: int) -> tuple[int, ...]:
+    """Return the addresses of instructions until `more` after `end`, and the address after those."""
+    found, at = [address], 0
+    while more >= 0 and at < len(code):
+        size = isa.instruction_length(code[at : at + 16])
+        if not size:
+            break
+        at += size
+        found.append(address + at)
+        if address + at >= end:
+            more -= 1
+    return tuple(found)

@@ -1,0 +1,151 @@
+"""The steps of the CPU that patches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from trapline.lab.race.memory import Content
+from trapline.lab.race.operations import (
+    Divert,
+    Flush,
+    Forget,
+    Interrupt,
+    Link,
+    Operation,
+    Quiesce,
+    Release,
+    Returned,
+    Stop,
+    Store,
+    Swap,
+)
+from trapline.lab.race.patch import Patch
+from trapline.lab.race.state import Cpu, Mode, Move, World
+
+# The name of the patching CPU in tokens.
+PATCHER = "P"
+
+
+class PatcherSteps:
+    """What the patching CPU may do next."""
+
+    def __init__(self, patch: Patch, script: tuple[Operation, ...]) -> None:
+        self._patch = patch
+        self._rules = patch.isa.fetching
+        self._script = script
+
+    def moves(self, world: World) -> Iterator[Move]:
+        """Yield its steps: a store gets visible, or the next operation begins or ends."""
+        waiting = world.pending[:1] if self._rules.ordered else self._independent(world.pending)
+        for address, data in waiting:
+            shown = self.stored(world, address, data)
+            rest = tuple(one for one in world.pending if one != (address, data))
+            text = f"the store of {data.hex(' ')} at {self._patch.where(address)} gets visible"
+            yield Move(f"{PATCHER}:{address - self._patch.address:x}", text, shown._replace(pending=rest))
+        if world.at < len(self._script):
+            operation = self._script[world.at]
+            after = self._after(world, operation)
+            if after is not None:
+                yield Move(PATCHER, str(operation), after._replace(at=world.at + 1, heard=0))
+
+    @staticmethod
+    def _independent(pending: tuple[tuple[int, bytes], ...]) -> tuple[tuple[int, bytes], ...]:
+        """Return the first store to each byte: stores to one place keep their order."""
+        found: list[tuple[int, bytes]] = []
+        covered: set[int] = set()
+        for address, data in pending:
+            places = set(range(address, address + len(data)))
+            if not places & covered:
+                found.append((address, data))
+            covered |= places
+        return tuple(found)
+
+    def stored(self, world: World, address: int, data: bytes) -> World:
+        """Add a content, in which a store is visible."""
+        last = world.history[-1]
+        at = address - self._patch.site
+        content = Content(last.page, last.data[:at] + data + last.data[at + len(data) :])
+        return self._added(world, content)
+
+    def _added(self, world: World, content: Content) -> World:
+        return world if content == world.history[-1] else world._replace(history=(*world.history, content))
+
+    def _parts(self, store: Store) -> tuple[tuple[int, bytes], ...]:
+        """Divide a store where it may tear."""
+        start, end, rules = store.address, store.address + len(store.data), self._rules
+        whole = start // rules.block == (end - 1) // rules.block or (
+            len(store.data) in {1, 2, 4, 8} and start % len(store.data) == 0
+        )
+        if store.whole and whole:
+            return ((start, store.data),)
+        step = rules.block if store.whole and rules.block > 1 else 1
+        cuts = [start, *(at for at in range(start + 1, end) if at % step == 0), end]
+        return tuple((a, store.data[a - start : b - start]) for a, b in pairwise(cuts))
+
+    def _after(self, world: World, operation: Operation) -> World | None:
+        """Return the state after an operation; None: it has to wait."""
+        everyone = sum(1 << number for number, cpu in enumerate(world.cpus) if cpu.mode is not Mode.DONE)
+        heard = world.heard & everyone == everyone
+        match operation:
+            case Store():
+                return world._replace(pending=world.pending + self._parts(operation))
+            case _ if world.pending and not isinstance(operation, Link | Divert | Returned | Forget):
+                return None
+            case Swap(address, data):
+                last = world.history[-1]
+                at = address - self._patch.site
+                page = Content(last.page + 1, last.data[:at] + data + last.data[at + len(data) :])
+                return self._added(world, page)
+            case Flush():
+                return world._replace(clean=len(world.history) - 1) if self._rules.broadcast else world
+            case Interrupt() | Quiesce() | Stop():
+                return world if heard else None
+            case Release(synchronize):
+                return world._replace(cpus=tuple(self._released(world, cpu, synchronize) for cpu in world.cpus))
+            case Link(owner, on):
+                bit = 1 << owner
+                linked = world.linked | bit if on else world.linked & ~bit
+                return world._replace(linked=linked, on=world.on & ~bit, may=world.may | bit if on else world.may)
+            case Returned(owner, enabled):
+                bit = 1 << owner
+                if enabled:
+                    return world._replace(on=world.on | bit)
+                return world._replace(on=world.on & ~bit, may=world.may & ~bit)
+            case Divert(on):
+                return world._replace(diverts=on)
+            case Forget():
+                return world._replace(known=False)
+
+    def _released(self, world: World, cpu: Cpu, synchronize: bool) -> Cpu:
+        if cpu.mode is not Mode.STOPPED:
+            return cpu
+        return self.refetching(world, cpu._replace(mode=Mode.RUNS), synchronize=synchronize)
+
+    def refetching(self, world: World, cpu: Cpu, *, synchronize: bool) -> Cpu:
+        """Return a CPU after an interrupt, whose handler may `synchronize`."""
+        if not synchronize and not self._rules.interrupted:
+            return cpu
+        floor = world.clean if self._rules.broadcast and not self._patch.isa.traps.coherent else len(world.history) - 1
+        return cpu._replace(floor=max(cpu.floor, floor))
+
+    def answers(self, world: World, number: int) -> Iterator[Move]:
+        """Yield how a CPU may answer the operation for which the patching CPU waits."""
+        cpu, bit = world.cpus[number], 1 << number
+        if world.at >= len(self._script) or world.heard & bit or world.pending or cpu.mode is not Mode.RUNS:
+            return
+        name = f"{number + 1}!"
+        match self._script[world.at]:
+            case Interrupt(synchronize):
+                after = self.refetching(world, cpu, synchronize=synchronize)
+                text = "is interrupted" + (" and fetches anew" if after.floor != cpu.floor else "")
+            case Stop():
+                after, text = cpu._replace(mode=Mode.STOPPED), f"is stopped at {self._patch.where(cpu.pc)}"
+            case Quiesce():
+                if self._patch.site < cpu.pc < self._patch.end:
+                    return
+                after, text = cpu, "is seen outside the patched bytes"
+            case _:
+                return
+        cpus = (*world.cpus[:number], after, *world.cpus[number + 1 :])
+        yield Move(name, text, world._replace(heard=world.heard | bit, cpus=cpus))

@@ -1,0 +1,81 @@
+"""The state of the model: small tuples, so that those met before are found by their hash."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from trapline.lab.race.memory import History
+
+
+class Mode(IntEnum):
+    """What a CPU is doing."""
+
+    RUNS = 0
+    TRAPPED = 1
+    """It has taken the breakpoint; its handler has not begun, and interrupts are disabled."""
+    STOPPED = 2
+    DONE = 3
+
+
+class Cpu(NamedTuple):
+    """One CPU that executes the code."""
+
+    mode: Mode
+    pc: int
+    state: int
+    """The number of its registers and memory (`Processor`)."""
+    passes: int
+    """How often it still enters the code."""
+    paths: int
+    """Whether what it executed of the patched bytes was all old (OLD), all new (NEW), or both."""
+    floor: int
+    """The oldest content of the history that it may still fetch."""
+    steps: int
+    """Instructions of this pass."""
+
+
+OLD, NEW = 1, 2
+
+
+class World(NamedTuple):
+    """The state of everything."""
+
+    at: int
+    """The next operation of the script."""
+    pending: tuple[tuple[int, bytes], ...]
+    """Stores that other CPUs do not see yet: address, bytes."""
+    heard: int
+    """A bit for each CPU that has acknowledged the present operation."""
+    history: History
+    clean: int
+    """The oldest content that the caches of instructions may still hold."""
+    linked: int
+    """A bit for each probe whose record the handler finds."""
+    on: int
+    """A bit for each probe whose enabling has returned, and whose disabling has not begun."""
+    may: int
+    """A bit for each probe that may fire: its disabling has not returned."""
+    known: bool
+    """Whether the breakpoint has a record."""
+    diverts: bool
+    """Whether a temporary breakpoint has a handler."""
+    cpus: tuple[Cpu, ...]
+
+
+class Failure(NamedTuple):
+    """Something that must not happen."""
+
+    kind: str
+    text: str
+
+
+class Move(NamedTuple):
+    """One step of one CPU."""
+
+    token: str
+    """It names the step among those possible in its state."""
+    text: str
+    world: World | None
+    """The next state; None after a failure."""
+    failure: Failure | None = None
