@@ -110,7 +110,7 @@ METHODS: Final = {
                          "FreeBSD's SDT (smp_rendezvous in kern_sdt.c)"),
     "new-page": Method(_page, "a copy of the page, and a shootdown of the old translation",
                        "Linux uprobes (uprobe_write_opcode)"),
-    "no-barrier": Method(_bytes, "byte by byte, and nothing else", "no system; it is wrong on purpose", framework=False),
+    "no-barrier": Method(_bytes, "byte by byte, and nothing else", "no system; wrong on purpose", framework=False),
 }  # fmt: skip
 # Provider -> the method of the system that it follows.
 USUAL: Final = {
