@@ -14,9 +14,10 @@ from typing import Final
 
 from emu.elf import Image
 from emu.elf_file import ElfKind
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import LinuxError
-from emu.guest.linux.inodes import Directory, RegularFile
 from emu.guest.linux.paths import path_of, walk
+from emu.guest.linux.regular_files import RegularFile
 from emu.guest.linux_kernel import store
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.isa import DEFAULT_ISA, ISAS

@@ -92,7 +92,7 @@ class CodeHooks:
         if list(self._range) != [NOWHERE, NOWHERE + 1]:
             raise EngineError(f"this build of unicorn keeps its hooks elsewhere; {ADVICE}")
         self.block.range = ctypes.addressof(self._range)
-        self.translate(NOWHERE)
+        self.choose(NOWHERE)
 
     def add(self, address: int, function: Any, data: int) -> None:
         """Call a function before the instruction at `address`, after that is translated again.
@@ -148,15 +148,16 @@ class CodeHooks:
             self.count_all(counted=True)
         return place
 
-    def translate(self, address: int) -> None:
-        """Set the range of the hook for an instruction that is about to be translated."""
-        if not self.block.everywhere:
-            chosen = any(call.function for call, _ in self._functions.get(address, ()))
-            self._range[0] = self._range[1] = address if chosen else NOWHERE
+    def choose(self, address: int) -> bool:
+        """Set the range of the hook for an instruction that is about to be translated.
 
-    def refuses(self, address: int) -> bool:
-        """Return whether a function is called there that leaves the block."""
-        return any(call.leaves and call.function for call, _ in self._functions.get(address, ()))
+        Returns whether the hook takes the instruction's place: a function is called there that
+        leaves the block. The instruction is not an exit then (`emu.engine.exits`).
+        """
+        calls = [call for call, _ in self._functions.get(address, ()) if call.function]
+        if not self.block.everywhere:
+            self._range[0] = self._range[1] = address if calls else NOWHERE
+        return any(call.leaves for call in calls)
 
     def count_all(self, *, counted: bool) -> None:
         """Note whether Unicorn counts instructions: it then tests the range at each of them.

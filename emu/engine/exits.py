@@ -44,16 +44,17 @@ def install(cpu: Cpu, special: Any, keep: Any) -> None:
     _set(cpu.handle + UC_INVALIDATE, keep)
 
 
-def interpreted(choose: Callable[[int], None], special: Callable[[int], bool]) -> tuple[Any, Any]:
+def interpreted(choose: Callable[[int], bool], special: Callable[[int], bool]) -> tuple[Any, Any]:
     """Return the arguments of `install` for Python functions of the address of an instruction.
 
-    `choose` is called first (`emu.engine.code_hooks`); `special` says whether it is an exit.
+    An instruction is decided here, when it is translated: `choose` sets its hook, and says whether
+    the hook does all that is to be done (`emu.engine.code_hooks`); otherwise `special` says whether
+    it is an exit.  `exit_or_not` of ir/common.ll does the same.
     """
 
     def compare(key: int, _node: int, _data: int) -> int:
         address = word(key)
-        choose(address)
-        return _EXIT if special(address) else _NO_EXIT
+        return _EXIT if not choose(address) and special(address) else _NO_EXIT
 
     return _ON_COMPARE(compare), _ON_INVALIDATE(lambda _uc, _address, _size: 0)
 

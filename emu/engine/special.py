@@ -54,8 +54,7 @@ class Special:
         self._serving = False
         """Whether the exception of a special instruction is being raised: it is not looked at again."""
         self._draw = random.Random(_SEED)  # noqa: S311  the same in every run
-        self._hooks = hooks
-        self._functions = exits.interpreted(hooks.translate, self._found) if functions is None else functions
+        self._functions = exits.interpreted(hooks.choose, self._found) if functions is None else functions
         exits.install(cpu, *self._functions)
 
     def random(self) -> int:
@@ -103,8 +102,6 @@ class Special:
             self._serving = False
 
     def _found(self, address: int) -> bool:
-        if self._hooks.refuses(address):
-            return False
         try:
             return self._rules.found(self._cpu, self._fetch, address)
         except BadAddressError:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from emu.displaced import Emulated, Stepped
 from emu.frame import Frame
-from emu.guest.linux.inodes import RegularFile
+from emu.guest.linux.regular_files import RegularFile
 from emu.native.block import Block
 from emu.patcher import Patcher, Tracepoint
 

@@ -31,8 +31,8 @@ from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.errno import EINVAL, EIO
-from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.process import LinuxObserver
+from emu.guest.linux.regular_files import RegularFile
 from emu.guest.processes import CARRIED_OUT
 from emu.patcher import Patcher
 from emu.plan_execution import compile_plan

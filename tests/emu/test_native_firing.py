@@ -227,7 +227,7 @@ def test_a_tracepoint_disabled_by_its_own_firing_is_gone_at_the_next_hit(isa):
 
 
 @isas
-def test_a_breakpoint_that_the_guest_has_overwritten_fires_no_more(isa):
+def test_a_breakpoint_that_the_guest_has_overwritten_does_not_fire(isa):
     traced = Traced(isa).enable("entry")
     traced.guest.call(5)
     (number, *_) = traced.enablings

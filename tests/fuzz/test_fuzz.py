@@ -27,7 +27,7 @@ def test_a_case_ends_alone_as_it_ends_among_others(name):
 
 
 @pytest.mark.parametrize("name", FUZZERS)
-def test_what_was_found_once_is_found_no_more(name):
+def test_a_fault_that_was_found_once_does_not_return(name):
     found = kept(name)
     tally = runner.run(FUZZERS[name], [(one.number, one.case) for one in found])
     assert [f"{one.number}: {one.why}" for one in tally.findings] == []
@@ -85,7 +85,7 @@ class Tester(Fuzzer):
         (b"memory", "it takes more than 50 MiB"),
     ],
 )
-def test_the_runner_finds_a_case_and_goes_on_after_it(case, why):
+def test_the_runner_finds_a_case_and_continues_after_it(case, why):
     cases = [(0, b"well"), (1, case), (2, b"refused"), (3, b"well")]
     tally = runner.run(Tester(), cases)
     assert tally.cases == 4

@@ -108,6 +108,6 @@ def test_a_misspelt_marker_gets_a_proposal():
 
 
 def test_find_in_takes_no_directory_for_a_file(root):
-    from emu.guest.linux.inodes import Directory
+    from emu.guest.linux.directories import Directory
 
     assert find_in(Directory(host=root), "/usr/bin") is None

@@ -18,7 +18,7 @@ from emu.assembly import AssemblyError
 from emu.disassembly import Syntax
 from emu.elf_file import ElfError, ElfKind
 from emu.guest.kernel.trap_path import TrapPath
-from emu.guest.linux.inodes import Directory
+from emu.guest.linux.directories import Directory
 from emu.guest.linux_kernel.kernel_file import KernelFile
 from emu.isa import DEFAULT_ISA, ISAS
 from providers.fidelity import Fidelity

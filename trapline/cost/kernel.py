@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from emu.engine.engine import Engine
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import Isa
 from trapline.consumer.tracer import Tracer
+from trapline.cost.observer import Observer
 from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, kernel_guest
 
 
@@ -24,7 +24,7 @@ class CountedRun(NamedTuple):
     seconds: float
     """Seconds of this process on its CPU, without the boot."""
     breakpoints: int
-    """Those that were executed; 0 if they were not counted."""
+    """The number that was executed; 0 if they were not counted."""
 
 
 def machine(isa: Isa, generation: int, calls: int, path: TrapPath = TrapPath.GUEST) -> KernelMachine:
@@ -50,7 +50,7 @@ def run(
     with Tracer(made.guest, made.dtrace, {"bufsize": "4m", "zdefs": None}, provide=provide) as tracer:
         if program:
             tracer.enable(program)
-        breakpoints = _counted(engine) if traps else set()
+        observer = Observer(engine) if traps else None
         before, start = engine.instructions, time.process_time()
         if program:
             tracer.run()
@@ -58,30 +58,8 @@ def run(
             made.guest.run(None)
         seconds = time.process_time() - start
         firings = sum(element.value for element in tracer.aggregations() if isinstance(element.value, int))
-        return CountedRun(engine.instructions - before, firings, seconds, len(breakpoints))
-
-
-def _counted(engine: Engine) -> set[int]:
-    """Return a set that gets the time of each breakpoint, in instructions.
-
-    A LOCK, as illumos' SDT and FBT on i386 write it, is an undefined instruction; the handlers may
-    go on from one to the other, at the same time.
-    """
-    times: set[int] = set()
-    handlers = engine.handlers
-    taken, trapped = handlers.on_breakpoint, handlers.on_trap
-
-    def on_breakpoint(address: int) -> int:
-        times.add(engine.instructions)
-        return taken(address)
-
-    def on_trap(number: int) -> int:
-        if number == engine.isa.unicorn.undefined:
-            times.add(engine.instructions)
-        return trapped(number)
-
-    handlers.on_breakpoint, handlers.on_trap = on_breakpoint, on_trap
-    return times
+        breakpoints = observer.breakpoints if observer else 0
+        return CountedRun(engine.instructions - before, firings, seconds, breakpoints)
 
 
 class EachCall(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from emu.displaced import Code
 from emu.elf import Image
 from emu.guest.kernel import images
-from emu.guest.linux.inodes import RegularFile
+from emu.guest.linux.regular_files import RegularFile
 from emu.isa import Isa
 from emu.stapsdt import Marker, markers
 from providers import fasttrap, uprobes
@@ -22,6 +22,7 @@ from providers.fidelity import Fidelity
 from trapline.consumer.tracer import Tracer
 from trapline.cost.anatomy import anatomy
 from trapline.cost.events import Events, of_treatment
+from trapline.cost.observer import Observer
 from trapline.cost.rows import Anatomy, Idle, Row
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.run import record
@@ -43,46 +44,23 @@ _COUNTED: Final = "{ @ = count(); }"
 _RECORDED: Final = "{ @[arg0] = count(); }"
 
 
-class _Counter:
-    """Counts what a Linux guest that runs without machine code does beside its program."""
-
-    def __init__(self, machine: linux_machine.LinuxMachine) -> None:
-        self.exceptions = 0
-        self.instructions = 0
-        self._machine = machine
-        self._start = machine.guest.now()
-        engine = machine.guest.engine
-        handlers = engine.handlers
-        taken, trapped, discount = handlers.on_breakpoint, handlers.on_trap, engine.discount
-
-        def on_breakpoint(address: int) -> int:
-            self.exceptions += 1
-            return taken(address)
-
-        def on_trap(number: int) -> int:
-            self.exceptions += 1
-            return trapped(number)
-
-        def left_out(instructions: int) -> None:
-            self.instructions += instructions
-            discount(instructions)
-
-        handlers.on_breakpoint, handlers.on_trap = on_breakpoint, on_trap
-        engine.discount = left_out
-
-    @property
-    def program(self) -> int:
-        """The program's own instructions, which depend on its semaphores."""
-        return self._machine.guest.now() - self._start
-
-
 class _Hits(NamedTuple):
     """What a run with a probe has counted."""
 
-    counter: _Counter
+    counted: Observer
     number: int
     program: int
     """Instructions of the program itself."""
+
+
+def _run(machine: linux_machine.LinuxMachine) -> tuple[Observer, int]:
+    """Run to the end; return what was counted, and the number of the program's own instructions.
+
+    That number depends on the program's semaphores.
+    """
+    counted, start = Observer(machine.guest.engine), machine.guest.now()
+    machine.guest.run(None)
+    return counted, machine.guest.now() - start
 
 
 class ProgramLab:
@@ -106,9 +84,8 @@ class ProgramLab:
         """Run it without probes, once."""
         if argument not in self._plain:
             machine = self._machine(argument)
-            counter = _Counter(machine)
-            machine.guest.run(None)
-            self._plain[argument] = _Hits(counter, 0, counter.program)
+            counted, program = _run(machine)
+            self._plain[argument] = _Hits(counted, 0, program)
         return self._plain[argument]
 
     def _traced(self, argument: str, probe: str) -> _Hits:
@@ -117,11 +94,10 @@ class ProgramLab:
         with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.probes.provide) as tracer:
             tracer.enable(f"{probe} {_COUNTED}")
             tracer.session.go()
-            counter = _Counter(machine)
-            machine.guest.run(None)
+            counted, program = _run(machine)
             tracer.session.work()
             hits = sum(element.value for element in tracer.aggregations() if isinstance(element.value, int))
-        return _Hits(counter, hits, counter.program)
+        return _Hits(counted, hits, program)
 
     def _probed(self, argument: str, address: int, *, returns: bool = False, semaphore: int = 0) -> _Hits:
         """Run it with a uprobe."""
@@ -138,9 +114,8 @@ class ProgramLab:
         assert isinstance(file, RegularFile)
         counted = self.image.offset_of(semaphore) or 0 if semaphore else 0
         uprobes.Uprobes(machine.guest.kernel).register(file, self._offset(address), consumer, counted)
-        counter = _Counter(machine)
-        machine.guest.run(None)
-        return _Hits(counter, hits, counter.program)
+        counted, program = _run(machine)
+        return _Hits(counted, hits, program)
 
     def _offset(self, address: int) -> int:
         return self.image.offset_of(address) or 0
@@ -166,8 +141,8 @@ class ProgramLab:
         assert hits.number, f"{what} on {self.isa.name} has not fired"
         plain = self._without(argument)
         own = hits.program - plain.program
-        instructions = (hits.counter.instructions - plain.counter.instructions + own) / hits.number
-        exceptions = (hits.counter.exceptions - plain.counter.exceptions) / hits.number
+        instructions = (hits.counted.discounted - plain.counted.discounted + own) / hits.number
+        exceptions = (hits.counted.exceptions - plain.counted.exceptions) / hits.number
         return Row(
             self.isa.name, mechanism, what, instructions, events, exceptions, hits.number, recorded, idle
         )  # fmt: skip

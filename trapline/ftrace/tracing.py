@@ -10,9 +10,9 @@ from emu.bad_address import BadAddressError
 from emu.elf import Image
 from emu.elf_file import ElfError
 from emu.guest.linux.errno import LinuxError
-from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.paths import path_of, walk
 from emu.guest.linux.process import LinuxObserver
+from emu.guest.linux.regular_files import RegularFile
 from providers.uprobes import Consumer, UprobeError, Uprobes
 from trapline.export.events import Event, Phase, Stack
 from trapline.framework.engines import chosen, worth_compiling

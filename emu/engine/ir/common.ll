@@ -19,8 +19,8 @@ define ptr @env(ptr %words, i64 %offset) {
 ; is hooked: the range of the hook is set for that (emu/engine/code_hooks.py).  `choose` is made by code_hooks_code.py.
 define i32 @exit_or_not(ptr %key, ptr %node, ptr %data) {
   %address = load i64, ptr %key
-  %refused = call i64 @choose(i64 %address)
-  %hooked = icmp ne i64 %refused, 0
+  %served = call i64 @choose(i64 %address)
+  %hooked = icmp ne i64 %served, 0
   br i1 %hooked, label %no, label %ask
 ask:
   %answer = call i32 @special(ptr %key, ptr %node, ptr %data)

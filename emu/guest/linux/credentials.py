@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
 
-from emu.guest.linux.inodes import Directory, Inode
+from emu.guest.linux.directories import Directory
+from emu.guest.linux.inodes import Inode
 
 READ, WRITE, SEARCH = 4, 2, 1
 EXECUTE: Final = SEARCH

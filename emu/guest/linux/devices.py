@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import ENOSPC, ENXIO, LinuxError
 from emu.guest.linux.files import OpenFile
-from emu.guest.linux.inodes import Device, Directory, Inode, Symlink
+from emu.guest.linux.inodes import Device, Inode, Symlink
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel

@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from emu.guest.linux.content import FileMemory
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import EBADF, EINVAL, EISDIR, ENOTTY, ENXIO, LinuxError
 from emu.guest.linux.files import FIONREAD, O_APPEND, OpenFile
-from emu.guest.linux.inodes import Directory, Generated, Inode, RegularFile
+from emu.guest.linux.inodes import Generated, Inode
+from emu.guest.linux.regular_files import RegularFile
 from emu.guest.linux.user_memory import UserMemory
 
 _SEEK_SET, _SEEK_CUR, _SEEK_END, _SEEK_DATA, _SEEK_HOLE = range(5)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import EAGAIN, EINVAL, ENOTTY, LinuxError
 from emu.guest.linux.files import FIONREAD, AnonymousOpen
-from emu.guest.linux.inodes import Directory, Inode
+from emu.guest.linux.inodes import Inode
 from emu.guest.linux.readiness import READABLE, Notices
 from emu.guest.linux.user_memory import UserMemory
 

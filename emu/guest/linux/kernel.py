@@ -29,12 +29,13 @@ from emu.guest.linux.asynchronous import AsyncFiles
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.content import FileMemory
 from emu.guest.linux.delivery import Delivery
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.endings import Endings
 from emu.guest.linux.files import FileTable
 from emu.guest.linux.frames import Frames
 from emu.guest.linux.futexes import Futexes
 from emu.guest.linux.in_flight import collect
-from emu.guest.linux.inodes import Directory, Inode
+from emu.guest.linux.inodes import Inode
 from emu.guest.linux.inotify import Watches
 from emu.guest.linux.locks import Waiters
 from emu.guest.linux.message_queues import MessageQueues

@@ -10,13 +10,15 @@ from pathlib import Path
 from emu.guest.base import GuestError
 from emu.guest.linux import devices, procfs, sysfs
 from emu.guest.linux.descriptors import Descriptors
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.guest.linux.errno import ENOMEM, LinuxError
-from emu.guest.linux.inodes import Directory, RegularFile, Symlink, host_file
+from emu.guest.linux.inodes import Symlink
 from emu.guest.linux.kernel import Kernel
 from emu.guest.linux.objects import Objects
 from emu.guest.linux.paths import walk
 from emu.guest.linux.process import Process
+from emu.guest.linux.regular_files import RegularFile, host_file
 from emu.guest.linux.starting import start
 from emu.guest.linux.stdio import Standard
 

@@ -16,7 +16,8 @@ from emu.engine.pages import PAGE
 from emu.guest.linux.credentials import Credentials
 from emu.guest.linux.errno import E2BIG, EACCES, EINVAL, ELOOP, ENOEXEC, ENOMEM, ETXTBSY, LinuxError
 from emu.guest.linux.frames import Frames
-from emu.guest.linux.inodes import Inode, RegularFile
+from emu.guest.linux.inodes import Inode
+from emu.guest.linux.regular_files import RegularFile
 from emu.guest.linux.space import Area, Space
 from emu.isa.linux_abi import LinuxAbi
 

@@ -13,8 +13,8 @@ from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest import processes
 from emu.guest.base import Location
-from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.process import LinuxObserver, own
+from emu.guest.linux.regular_files import RegularFile
 from emu.guest.linux.space import Area
 from emu.guest.linux.stacks import Memory, StackWalker
 from emu.guest.objects import LoadedObject

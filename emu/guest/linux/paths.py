@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from emu.guest.linux.credentials import SEARCH, Credentials
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import EACCES, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EXDEV, LinuxError
-from emu.guest.linux.inodes import Directory, Inode, Symlink
+from emu.guest.linux.inodes import Inode, Symlink
 
 _LINKS_MAX: Final = 40
 _PATH_MAX: Final = 4096

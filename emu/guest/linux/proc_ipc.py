@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from emu.engine.pages import PAGE
 from emu.guest.linux import message_queues, semaphores, shared_memory
-from emu.guest.linux.inodes import Directory, Generated
+from emu.guest.linux.directories import Directory
+from emu.guest.linux.inodes import Generated
 
 if TYPE_CHECKING:
     from emu.guest.linux.ipc import IpcObject

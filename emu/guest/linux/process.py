@@ -12,8 +12,9 @@ from emu.guest import processes
 from emu.guest.linux.credentials import Credentials
 from emu.guest.linux.deadlines import Budget, Reservation
 from emu.guest.linux.descriptors import Descriptors
-from emu.guest.linux.inodes import Directory, RegularFile
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.limits import Limits
+from emu.guest.linux.regular_files import RegularFile
 from emu.guest.linux.space import Area, Space
 from emu.guest.observer import Observer
 from emu.isa.linux_signals import DEFAULT, LAST, SignalInfo

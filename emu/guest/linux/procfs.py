@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from emu.engine.pages import PAGE
 from emu.guest.linux import posix_queues, proc_ipc, proc_process
 from emu.guest.linux.calls.system import RELEASE
-from emu.guest.linux.inodes import Anonymous, Directory, Generated, Inode, Listing, MagicLink
+from emu.guest.linux.directories import Directory, Listing
+from emu.guest.linux.inodes import Anonymous, Generated, Inode, MagicLink
 from emu.guest.linux.paths import path_of
 from emu.guest.linux.process import Process, Thread
 from emu.words import decimal

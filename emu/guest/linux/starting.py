@@ -13,8 +13,10 @@ from emu.guest.linux.process import AlternateStack, Process, Signals, Surroundin
 
 if TYPE_CHECKING:
     from emu.guest.linux.descriptors import Descriptors
-    from emu.guest.linux.inodes import Directory, Inode, RegularFile
+    from emu.guest.linux.directories import Directory
+    from emu.guest.linux.inodes import Inode
     from emu.guest.linux.kernel import Kernel
+    from emu.guest.linux.regular_files import RegularFile
 
 _NAME_MAX = 15
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.guest.linux.inodes import Directory, Generated
+from emu.guest.linux.directories import Directory
+from emu.guest.linux.inodes import Generated
 
 _FILES: Final = {
     "devices/system/cpu/possible": "0",

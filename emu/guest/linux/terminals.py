@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from emu.guest.linux.directories import Listing
 from emu.guest.linux.errno import EIO, ENXIO, LinuxError
-from emu.guest.linux.inodes import Device, Inode, Listing
+from emu.guest.linux.inodes import Device, Inode
 from emu.guest.linux.process import Process
 from emu.guest.linux.sending import Sending
 from emu.guest.linux.tasks import Tasks

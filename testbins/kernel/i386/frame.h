@@ -1,7 +1,7 @@
 /*
  * The trap frame. exception.S saves every register in it; the fields and their order are FreeBSD's
  * (sys/x86/include/frame.h): pushal in the middle, what the processor pushes at the end. A trap from kernel mode has
- * no tf_esp and tf_ss: the interrupted stack goes on there.
+ * no tf_esp and tf_ss: the interrupted stack continues there.
  */
 #ifndef FRAME_H
 #define FRAME_H

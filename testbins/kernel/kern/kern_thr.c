@@ -77,7 +77,7 @@ thread_exit(void)
 	dtrace_fasttrap_thread_exit(td);
 	thread_unlink(td);
 	wakeup(&td->td_proc->p_numthreads);
-	/* Nobody takes it, or its stack, before the switch. */
+	/* No thread takes it, or its stack, before the switch. */
 	td->td_state = TDS_INACTIVE;
 	thread_free(td);
 	mi_switch(SW_VOL);

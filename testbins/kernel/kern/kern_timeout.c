@@ -51,7 +51,7 @@ callout_stop(struct callout *c)
 	return (1);
 }
 
-/* Calls what is due. */
+/* Calls the functions whose time has come. */
 void
 callout_process(uint64_t now)
 {

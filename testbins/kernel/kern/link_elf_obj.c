@@ -70,7 +70,7 @@ link_elf_check(struct elf_file *ef)
 	return (0);
 }
 
-/* Text first, on pages of its own; then everything else. */
+/* Text first, on separate pages; then everything else. */
 static int
 link_elf_place(struct elf_file *ef)
 {

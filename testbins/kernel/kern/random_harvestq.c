@@ -10,7 +10,7 @@ static struct harvest_ring {
 } harvest_ring;
 static uint8_t hc_destination[ENTROPYSOURCE]; /* the pools take turns, source by source */
 
-/* From anywhere, an interrupt too: no more than a copy. */
+/* Called from anywhere, even an interrupt: it only copies. */
 void
 random_harvest_queue(const void *entropy, size_t size, enum random_entropy_source origin)
 {

@@ -37,7 +37,7 @@ randomdev_read(struct cdev *dev __unused, struct uio *uio, int ioflag __unused)
 	return (read_random_uio(uio));
 }
 
-/* What is written is an event like another. */
+/* Written bytes are an event like any other. */
 static int
 randomdev_write(struct cdev *dev __unused, struct uio *uio, int ioflag __unused)
 {

@@ -53,7 +53,7 @@ sched_runnable(void)
 	return (!TAILQ_EMPTY(&runq));
 }
 
-/* The next thread to run, off the queue; the idle thread when there is none. */
+/* Takes the next thread to run from the queue; the idle thread if the queue is empty. */
 struct thread *
 sched_choose(void)
 {

@@ -38,7 +38,7 @@ devstat_end_transaction_bio(struct devstat *ds, struct bio *bp)
 	SDT_PROBE3(io, , , done, bp, ds, bp->bio_caller1);
 }
 
-/* Somebody waits for a transfer: which one is not told. */
+/* A thread waits for a transfer; the caller does not say for which. */
 void
 devstat_wait_start(struct devstat *ds)
 {

@@ -8,7 +8,7 @@
 paddr_t proc_rwmem_page(struct vmspace *vm, vaddr_t va);
 paddr_t fasttrap_scraddr(struct vmspace *vm, vaddr_t va);
 
-/* Where the page of va is in memory, once it is this address space's alone; 0: there is none. */
+/* Returns where the page of va is in memory, after a private copy was made of it; 0 if it is not mapped. */
 __noinline paddr_t
 proc_rwmem_page(struct vmspace *vm, vaddr_t va)
 {
@@ -17,7 +17,7 @@ proc_rwmem_page(struct vmspace *vm, vaddr_t va)
 	return (pmap_extract(&vm->vm_pmap, rounddown2(va, PAGE_SIZE), NULL));
 }
 
-/* A new page at va where displaced instructions run; 0: there is no memory, or something is there. */
+/* Maps a new page at va, where displaced instructions run; returns 0 without memory, or if va is mapped. */
 __noinline paddr_t
 fasttrap_scraddr(struct vmspace *vm, vaddr_t va)
 {

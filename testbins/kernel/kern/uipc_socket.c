@@ -167,7 +167,7 @@ socantrcvmore(struct socket *so)
 	sorwakeup(so);
 }
 
-/* The protocol has let go. One that waited to be accepted and never connected leaves the room it took. */
+/* The protocol has released it. A socket that never connected gives its place in the queue back. */
 void
 soisdisconnected(struct socket *so)
 {

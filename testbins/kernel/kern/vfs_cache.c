@@ -137,7 +137,7 @@ cache_purge(struct vnode *vp)
 	mtx_unlock(&ncache_lock);
 }
 
-/* A name was added to the directory: what was known not to be there may be. */
+/* A name was added to the directory: forget the names that were known to be missing. */
 void
 cache_purge_negative(struct vnode *dvp)
 {

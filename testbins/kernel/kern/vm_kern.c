@@ -4,7 +4,7 @@
 
 struct pmap kernel_pmap;
 
-/* NULL if there is no stretch of free pages that long. */
+/* Returns NULL if no run of free pages is that long. */
 void *
 kmem_malloc(size_t size)
 {

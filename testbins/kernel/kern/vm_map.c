@@ -122,7 +122,7 @@ vm_map_insert(struct vmspace *vm, vaddr_t start, vaddr_t end, int prot, int efla
 	return (0);
 }
 
-/* The first gap of that length from start on; 0 if there is none. */
+/* Returns the first gap of that length at or after start; 0 if there is none. */
 vaddr_t
 vm_map_findspace(struct vmspace *vm, vaddr_t start, size_t length)
 {
@@ -190,7 +190,7 @@ vm_map_delete(struct vmspace *vm, vaddr_t start, vaddr_t end)
 	return (0);
 }
 
-/* New rights. Pages present lose what is taken away at once; what is given comes with the next fault. */
+/* Sets new rights. Present pages lose the removed rights at once, and get the added ones at the next fault. */
 int
 vm_map_protect(struct vmspace *vm, vaddr_t start, vaddr_t end, int prot)
 {
@@ -237,7 +237,7 @@ vm_map_growstack(struct vmspace *vm, vaddr_t va)
 	return (EFAULT);
 }
 
-/* Both sides keep the pages; neither may write to one without a copy of its own. */
+/* Both sides keep the pages; each must copy a page before it writes to it. */
 static int
 vm_map_copy_entry(struct vmspace *from, struct vmspace *to, struct vm_map_entry *entry)
 {

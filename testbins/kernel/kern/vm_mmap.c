@@ -44,7 +44,7 @@ kern_mmap(struct thread *td, struct mmap_args *uap)
 		if (uap->flags & MAP_SHARED)
 			eflags |= MAP_ENTRY_SHARED;
 	} else if (uap->flags & MAP_SHARED)
-		return (EOPNOTSUPP); /* there is no object the processes could share */
+		return (EOPNOTSUPP); /* the processes would need an object to share */
 	if (uap->flags & MAP_FIXED) {
 		if (addr & PAGE_MASK || addr < USER_BASE || addr > USRSTACK || addr + length > USRSTACK)
 			return (EINVAL);

@@ -1,15 +1,15 @@
 /*
  * The machine-dependent interface: what every ISA folder gives, and what it may call.
  *
- * Changes against the first README (all of them; the README says the same now):
- *  - pmap_bootstrap(ram_size): no free_from. vm_page_alloc() works before it is called: locore's
- *    map must reach the first GiB of RAM at KERNBASE (RAM is at most 1 GiB).
- *  - pmap_guard(va): unmaps a page of the linear map forever (below each kernel stack). So
- *    map RAM outside the kernel text with 4 KiB pages, or split when asked.
- *  - cpu_sigreturn(frame, saved): sigreturn's check of a user-supplied frame.
- *  - sigcode, esigcode (sigcode.S): the signal trampoline, user text copied to SHAREDPAGE.
- *  - kstack0 (here, kern/init_main.c): PAGE_SIZE of guard, then KSTACK_SIZE of stack. _start uses it.
- *  - gate_icache_sync(address, size), one more gate: memory there (a kernel address) was written and will be executed.
+ * What a caller relies on:
+ *  - pmap_bootstrap(ram_size): vm_page_alloc() works before it is called, so locore's map must reach the first GiB
+ *    of RAM at KERNBASE (RAM is at most 1 GiB).
+ *  - pmap_guard(va) unmaps a page of the linear map forever: the page below each kernel stack. So RAM outside the
+ *    kernel text is mapped with 4 KiB pages, or split when asked.
+ *  - cpu_sigreturn(frame, saved) checks a user-supplied frame for sigreturn.
+ *  - sigcode, esigcode (sigcode.S): the signal trampoline, user text that is copied to SHAREDPAGE.
+ *  - kstack0 (kern/init_main.c): PAGE_SIZE of guard, then KSTACK_SIZE of stack. _start uses it.
+ *  - gate_icache_sync(address, size): a gate; memory at that kernel address was written and will be executed.
  *  - fork_return: cpu_fork is "copy the frame, result 0, cpu_thread_start(child, fork_return, child)".
  *
  * Files an ISA folder has (the Makefile takes every .c and .S):

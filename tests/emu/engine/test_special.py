@@ -164,7 +164,7 @@ def test_a_linux_program_gets_sigill_for_it(isa, accelerated, tmp_path):
 
 @engines
 @pytest.mark.parametrize("isa", ISAS)
-def test_code_that_ends_with_its_page_is_looked_at_no_further(isa, accelerated):
+def test_code_that_ends_with_its_page_is_not_read_behind_it(isa, accelerated):
     """The last bytes of a page may look like the beginning of a special instruction; the next page is not there."""
     tail = {"x86_64": "f3c3", "i386": "f3c3", "aarch64": "c0035fd6", "riscv64": "8280"}[isa]
     tail = bytes.fromhex(tail)

@@ -104,7 +104,7 @@ def test_an_unwanted_function_is_left_out_but_still_ends_the_walk():
     assert [(each.name, result.refusal.rule.name) for each, _function, result in found] == [("wanted", "walk ended")]
 
 
-def test_a_symbol_without_code_is_refused_and_the_walk_goes_on():
+def test_a_symbol_without_code_is_refused_and_the_walk_continues():
     def read(address, size):
         if address == ADDRESS:
             raise BadAddressError(address)

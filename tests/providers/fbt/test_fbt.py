@@ -96,7 +96,7 @@ def test_ko_is_not_part_of_the_module_in_a_probes_name():
     assert kernel(name="foo.ko").probes()[0] == "fbt:foo:sys_read:entry"
 
 
-def test_a_module_is_looked_at_once():
+def test_a_module_is_scanned_once():
     target = kernel()
     entries = target.module.fbt_entries
     assert entries == 4

@@ -95,7 +95,7 @@ def test_an_upper_half_is_seen_after_its_lower_half():
     """) == [("entry", 0), ("return", 4)]
 
 
-def test_after_a_compressed_return_the_walk_goes_on_four_bytes_further():
+def test_after_a_compressed_return_the_walk_continues_four_bytes_further():
     # The return at +4 is found; the one right behind it, at +6, is inside those four bytes.
     listing = """
         06ec      c.sdsp ra, 0x18(sp)
@@ -151,7 +151,7 @@ def test_half_of_a_long_instruction_that_looks_like_a_save_is_taken_for_the_entr
     assert RISCV.remarks(listing) == [(2, "half an instruction")]
 
 
-def test_a_save_of_ra_that_the_walk_passes_by_refuses_the_function_with_a_rule_of_its_own():
+def test_a_save_of_ra_that_the_walk_skips_refuses_the_function_with_its_own_rule():
     listing = """
         0100      c.nop
         233c1100  sd ra, 0x18(sp)

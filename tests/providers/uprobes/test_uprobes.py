@@ -257,7 +257,7 @@ def test_the_flag_that_steps_a_copy_is_not_visible(code):
         ("i386", "669a00003300"),
     ],
 )
-def test_what_a_step_would_put_right_wrongly_is_refused(isa, code):
+def test_an_instruction_that_a_step_would_correct_wrongly_is_refused(isa, code):
     """With an operand-size prefix the pc has 16 bits, and so has a return address: of a copy elsewhere, another."""
     found = PORTS[isa].treat(Code(bytes.fromhex(code).ljust(16, b"\x90"), ADDRESS), Fidelity.EXACT)
     assert isinstance(found, Refused)

@@ -47,7 +47,7 @@ def test_a_library_that_is_nowhere_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["#pragma D depends_on library a.d\n", "#pragma D depends_on library gone.d\n"])
-def test_libraries_are_looked_at_without_a_program(tmp_path, text):
+def test_libraries_are_read_without_a_program(tmp_path, text):
     libraries(tmp_path, a=text)
     run = run_trapline(["dtrace", "-L", str(tmp_path), "-e"])
     assert run.returncode == 1

@@ -270,7 +270,7 @@ def test_a_wrong_option_is_exit_2(path):
 
 
 @pytest.mark.parametrize("program", ["/bin/bash", *(f"/usr/{isa}-linux-gnu/lib/libc.so.6" for isa in PORTS)])
-def test_any_program_of_the_host_can_be_looked_at(program):
+def test_any_program_of_the_host_can_be_listed(program):
     if not Path(program).is_file():
         pytest.skip(f"no {program} on this machine")
     try:

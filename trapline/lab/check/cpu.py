@@ -19,9 +19,9 @@ from emu.engine.pages import PAGE
 from emu.guest.linux.descriptors import Descriptors
 from emu.guest.linux.files import FileTable
 from emu.guest.linux.frames import Frames
-from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.kernel import Kernel
 from emu.guest.linux.process import Process, Signals, Surroundings, Thread
+from emu.guest.linux.regular_files import RegularFile
 from emu.guest.linux.space import Area
 from emu.isa.base import Isa
 from emu.isa.linux_signals import SignalInfo

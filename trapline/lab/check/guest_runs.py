@@ -15,9 +15,9 @@ from emu.guest.base import GuestError, Location, RunState
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.guest.linux.guest import LinuxGuest
-from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.launching import Program
 from emu.guest.linux.process import LinuxObserver, Process
+from emu.guest.linux.regular_files import RegularFile
 from emu.guest.linux.stdio import Standard
 from emu.guest.modules import Module
 from emu.isa.base import Isa

@@ -12,9 +12,11 @@ from emu.guest.linux.calls.changing import touch
 from emu.guest.linux.calls.looking import inode_at
 from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Long, Path, Unsigned, call
 from emu.guest.linux.credentials import WRITE, Capability
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import EINVAL, EISDIR, EOPNOTSUPP, EPERM, LinuxError
-from emu.guest.linux.inodes import Directory, Inode, RegularFile, Symlink
+from emu.guest.linux.inodes import Inode, Symlink
 from emu.guest.linux.inotify import IN_ATTRIB, IN_MODIFY
+from emu.guest.linux.regular_files import RegularFile
 
 _UTIME_NOW, _UTIME_OMIT = 0x3FFFFFFF, 0x3FFFFFFE
 _SET_UID, _SET_GID = 0o4000, 0o2000

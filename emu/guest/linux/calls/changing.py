@@ -8,6 +8,7 @@ from typing import Final
 from emu.guest.linux import devices
 from emu.guest.linux.calls.table import AT_FDCWD, Caller, Int, Path, Unsigned, call
 from emu.guest.linux.credentials import SEARCH, WRITE
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import (
     EBUSY,
     EEXIST,
@@ -18,9 +19,10 @@ from emu.guest.linux.errno import (
     EPERM,
     LinuxError,
 )
-from emu.guest.linux.inodes import Device, Directory, Fifo, Inode, RegularFile, Socket, Symlink
+from emu.guest.linux.inodes import Device, Fifo, Inode, Socket, Symlink
 from emu.guest.linux.inotify import IN_CREATE, IN_MOVE_SELF, IN_MOVED_FROM, IN_MOVED_TO
 from emu.guest.linux.paths import Place
+from emu.guest.linux.regular_files import RegularFile
 
 _AT_REMOVEDIR: Final = 0x200
 _AT_SYMLINK_FOLLOW: Final = 0x400

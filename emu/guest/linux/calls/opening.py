@@ -25,6 +25,7 @@ from emu.guest.linux.calls.table import (
     call,
 )
 from emu.guest.linux.credentials import READ, SEARCH, WRITE
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import (
     E2BIG,
     EAGAIN,
@@ -51,11 +52,12 @@ from emu.guest.linux.files import (
     SETTABLE,
     OpenFile,
 )
-from emu.guest.linux.inodes import Device, Directory, Fifo, Generated, RegularFile, Symlink
+from emu.guest.linux.inodes import Device, Fifo, Generated, Symlink
 from emu.guest.linux.inotify import IN_CLOSE_NOWRITE, IN_CLOSE_WRITE, IN_CREATE, IN_MODIFY, IN_OPEN
 from emu.guest.linux.paths import BENEATH, IN_ROOT, Place, path_of
 from emu.guest.linux.pipes import PipeEnd, open_fifo
 from emu.guest.linux.posix_queues import QueueInode, QueueOpen
+from emu.guest.linux.regular_files import RegularFile
 
 _O_TMPFILE: Final = 0o20000000
 # All flags of open (VALID_OPEN_FLAGS): the same bits on all ISAs, though some are named otherwise.

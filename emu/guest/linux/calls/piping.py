@@ -11,10 +11,10 @@ from typing import Final
 from emu.bad_address import BadAddressError
 from emu.guest.linux.calls.reading import gather, read_in, readable, scatter, vector_of, writable, write_out
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Size, Unsigned, call
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import EAGAIN, EBADF, EINVAL, EISDIR, EPIPE, ESPIPE, LinuxError
 from emu.guest.linux.file_kinds import RegularOpen
 from emu.guest.linux.files import O_APPEND, O_CLOEXEC, O_NONBLOCK, OpenFile
-from emu.guest.linux.inodes import Directory
 from emu.guest.linux.pipes import PipeEnd, make_pipe
 from emu.guest.linux.process import Wait
 from emu.isa.linux_signals import SI_USER, Signal, SignalInfo

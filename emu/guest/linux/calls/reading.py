@@ -11,6 +11,7 @@ from typing import Final
 from emu.bad_address import BadAddressError
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Size, Unsigned, answer, call
 from emu.guest.linux.content import LARGEST
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import (
     EAGAIN,
     EBADF,
@@ -27,7 +28,6 @@ from emu.guest.linux.errno import (
 )
 from emu.guest.linux.file_kinds import RegularOpen
 from emu.guest.linux.files import O_APPEND, O_NONBLOCK, OpenFile
-from emu.guest.linux.inodes import Directory
 from emu.guest.linux.inotify import IN_ACCESS, IN_MODIFY
 from emu.guest.linux.limits import FSIZE, INFINITE
 from emu.guest.linux.pipes import PipeEnd

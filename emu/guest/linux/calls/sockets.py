@@ -11,6 +11,7 @@ from typing import Final
 
 from emu.guest.linux.calls.table import AT_FDCWD, Address, Blocking, Caller, Int, Unsigned, call
 from emu.guest.linux.credentials import SEARCH, WRITE
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import (
     EADDRINUSE,
     EAFNOSUPPORT,
@@ -26,7 +27,6 @@ from emu.guest.linux.errno import (
     LinuxError,
 )
 from emu.guest.linux.files import O_CLOEXEC, O_NONBLOCK, O_RDWR
-from emu.guest.linux.inodes import Directory
 from emu.guest.linux.inodes import Socket as SocketInode
 from emu.guest.linux.netlink import AF_NETLINK, NETLINK_ROUTE, NetlinkSocket
 from emu.guest.linux.process import Wait

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from emu.guest.linux.calls.table import AT_FDCWD, Caller, Int, Path, Unsigned, call
 from emu.guest.linux.credentials import SEARCH, Capability
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import ENOTDIR, EPERM, LinuxError
-from emu.guest.linux.inodes import Directory, Inode
+from emu.guest.linux.inodes import Inode
 from emu.guest.linux.paths import walk
 
 

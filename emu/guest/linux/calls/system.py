@@ -9,7 +9,7 @@ from emu.engine.pages import PAGE
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, answer, call
 from emu.guest.linux.file_kinds import RegularOpen
 from emu.guest.linux.files import O_CLOEXEC, O_RDWR
-from emu.guest.linux.inodes import RegularFile
+from emu.guest.linux.regular_files import RegularFile
 
 RELEASE: Final = "6.12.0"
 NODE: Final = "trapline"

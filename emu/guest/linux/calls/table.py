@@ -18,9 +18,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from emu.bad_address import BadAddressError
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import E2BIG, EACCES, EBADF, EFAULT, ENAMETOOLONG, ENOTDIR, LinuxError
 from emu.guest.linux.files import OpenFile
-from emu.guest.linux.inodes import Directory, Inode
+from emu.guest.linux.inodes import Inode
 from emu.guest.linux.loader import ARGUMENTS_MAX
 from emu.guest.linux.paths import Place, walk
 from emu.guest.linux.process import Process, SystemCall, Thread

@@ -9,9 +9,10 @@ from typing import Final
 
 from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Unsigned, call
 from emu.guest.linux.credentials import READ
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import EEXIST, EINVAL, ENOTDIR, LinuxError
 from emu.guest.linux.files import O_CLOEXEC, O_NONBLOCK, O_RDONLY
-from emu.guest.linux.inodes import Anonymous, Directory
+from emu.guest.linux.inodes import Anonymous
 from emu.guest.linux.inotify import IN_ALL, IN_ONESHOT, Inotify
 
 _ONLYDIR, _DONT_FOLLOW, _EXCL_UNLINK, _MASK_CREATE, _MASK_ADD = 1 << 24, 1 << 25, 1 << 26, 1 << 28, 1 << 29

@@ -68,7 +68,7 @@ def test_the_shell_pipes_redirects_and_chains(isa):
 
 
 @isas
-def test_a_program_that_faults_is_killed_and_the_system_goes_on(isa):
+def test_a_program_that_faults_is_killed_and_the_system_continues(isa):
     _guest, screen = run(isa, "crash\necho still here\n")
     assert "still here\n" in screen
 

@@ -1,6 +1,6 @@
 """Directories from the host have the number of links that follows from their subdirectories."""
 
-from emu.guest.linux.inodes import Directory
+from emu.guest.linux.directories import Directory
 
 
 def test_a_directory_of_the_host_counts_its_subdirectories_and_those_that_go(tmp_path):

@@ -2,9 +2,11 @@
 
 import pytest
 
+from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import LinuxError
-from emu.guest.linux.inodes import Directory, RegularFile, Symlink
+from emu.guest.linux.inodes import Symlink
 from emu.guest.linux.paths import path_of, walk
+from emu.guest.linux.regular_files import RegularFile
 
 
 @pytest.fixture

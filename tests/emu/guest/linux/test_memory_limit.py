@@ -17,7 +17,7 @@ def guest(ram):
 
 
 def test_files_count_against_the_memory_of_the_guest():
-    from emu.guest.linux.inodes import RegularFile
+    from emu.guest.linux.regular_files import RegularFile
 
     kernel = guest(16 << 20).kernel
     file = RegularFile(0o644)

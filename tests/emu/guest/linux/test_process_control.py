@@ -7,8 +7,8 @@ from emu.guest.linux.calls import HANDLERS
 from emu.guest.linux.credentials import Ids
 from emu.guest.linux.errno import EINVAL, EPERM, LinuxError
 from emu.guest.linux.guest import LinuxGuest
-from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.launching import Program
+from emu.guest.linux.regular_files import RegularFile
 from emu.isa import ISAS
 from emu.isa.linux_signals import Signal
 

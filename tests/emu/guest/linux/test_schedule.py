@@ -36,7 +36,7 @@ def test_what_is_due_comes_by_time_and_then_in_order():
     assert due.first() is None
 
 
-def test_what_was_put_again_and_again_takes_no_more_room():
+def test_an_entry_that_is_put_repeatedly_takes_no_more_room():
     due = DueQueue()
     for when in range(10_000):
         due.put("timer", 10**9 - when)

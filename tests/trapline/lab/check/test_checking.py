@@ -106,7 +106,7 @@ def test_a_unit_that_breaks_its_worker_is_halved_to_one_site() -> None:
 # -- results
 
 
-def test_a_check_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_a_check_continues_where_it_stopped(tmp_path: Path) -> None:
     spec = Spec(tuple(subject(isa) for isa in ISAS), states=4)
     path = tmp_path / "kept.sqlite"
     first = Inline()
