@@ -11,7 +11,9 @@ from emu.engine.code_hooks import CodeHooks
 from emu.engine.engine import Engine
 from emu.engine.errors import EngineError
 from emu.engine.pages import PAGE, Access, PageMap
+from emu.engine.state import HANDLED
 from emu.isa import ISAS
+from emu.isa.x86.unicorn import HFLAGS
 
 isas = pytest.mark.parametrize("isa", ISAS)
 ways = pytest.mark.parametrize(
@@ -19,6 +21,7 @@ ways = pytest.mark.parametrize(
     [pytest.param(True, marks=pytest.mark.skipif(not native.available(), reason="llvmlite is not installed")), False],
 )
 CODE = 0x10000
+LOCK = b"\xf0"
 # Instructions that do nothing, of two sizes where the ISA has them.
 NOTHING = {
     "x86_64": ("90", "6690"),
@@ -133,3 +136,29 @@ def test_another_layout_of_hooks_is_refused():
     handle = (ctypes.c_uint64 * 8)()
     with pytest.raises(EngineError, match="keeps its hooks elsewhere"):
         CodeHooks().attach(lambda _begin, _end: ctypes.addressof(handle))
+
+
+@ways
+@pytest.mark.parametrize("level", [0, 3])
+def test_a_breakpoint_that_is_a_lock_is_hooked_and_no_exit_at_either_level(accelerated, level):
+    space = PageMap()
+    space.map(CODE, 4 * PAGE, Access.READ | Access.WRITE | Access.EXECUTE)
+    engine = Engine(ISAS["i386"], 8 * PAGE, pages=space, accelerated=accelerated)
+    flags = ctypes.c_uint32.from_address(engine.cpu.env + HFLAGS)
+    flags.value = flags.value & ~3 | level
+    met = []
+
+    def take(address):
+        met.append((address, engine.instructions))
+        engine.pc += 3  # the displaced instruction and the next one
+        if len(met) == 2:
+            engine.stop()
+        return HANDLED
+
+    engine.handlers.on_breakpoint = take
+    engine.write_code(CODE, bytes.fromhex("90 55 89e5 90 cc"))  # nop; push ebp; mov ebp, esp; nop; int3
+    engine.write_code(CODE + 1, LOCK)
+    engine.pc = CODE
+    assert not engine.run()
+    # Each counts as one instruction, and ends what was counted of its block.
+    assert met == [(CODE + 1, 2), (CODE + 5, 4)]
