@@ -112,8 +112,8 @@ class ProgramLab:
         consumer = uprobes.Consumer(ret_handler=hit) if returns else uprobes.Consumer(handler=hit)
         file = machine.guest.objects.of(process)[0].file
         assert isinstance(file, RegularFile)
-        counted = self.image.offset_of(semaphore) or 0 if semaphore else 0
-        uprobes.Uprobes(machine.guest.kernel).register(file, self._offset(address), consumer, counted)
+        guard = self.image.offset_of(semaphore) or 0 if semaphore else 0
+        uprobes.Uprobes(machine.guest.kernel).register(file, self._offset(address), consumer, guard)
         counted, program = _run(machine)
         return _Hits(counted, hits, program)
 
