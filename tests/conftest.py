@@ -1,6 +1,18 @@
 """Every run of the tests is the same: hypothesis draws its examples from a fixed seed."""
 
+import gc
+
 from hypothesis import settings
 
 settings.register_profile("same-every-time", derandomize=True, deadline=None)
 settings.load_profile("same-every-time")
+
+
+def pytest_collection_finish() -> None:
+    """Take the modules and the tests' items out of the search for garbage, as the command does.
+
+    Searching eleven thousand items again and again took a fifth of the time of a run.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
