@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 ENGINES := python reference
 ENGINE_TESTS := $(addprefix tests/trapline/framework/test_, firing.py buffers.py accounting.py)
 
-.PHONY: demo test engines lint testbins debian programs bench sweep encodings check fuzz docs clean kernels release test-pythons
+.PHONY: demo test engines lint testbins debian programs bench sweep encodings check course fuzz docs clean kernels release test-pythons
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -76,6 +76,10 @@ programs: $(STAMP) debian
 # Every instruction of every test program probed: some minutes.
 sweep: $(STAMP)
 	$(BIN)/python -m benchmarks.sweep
+
+# Every lab sheet on every ISA, with wrong answers, and every command of the sheets: some minutes.
+course: $(STAMP)
+	TRAPLINE_COURSE=all $(BIN)/python -m pytest tests/trapline/lab/course/test_sheets.py
 
 # Every encoding of every ISA against capstone: an hour or so; stopped, it goes on where it was.
 encodings: $(STAMP)

@@ -35,7 +35,8 @@ CODE: Final = 0x10000
 STACK: Final = 0x7000_0000
 STACK_SIZE: Final = 64 << 10
 _HEAP: Final = 0x6000_0000
-_LANDING: Final = 0x5000_0000
+# The return address of the function.
+LANDING: Final = 0x5000_0000
 DEFAULT_LIMIT: Final = 100_000_000
 _MODULE: Final = "function"
 _THREAD: Final = Thread(address=0, tid=1, pid=1, ppid=0, execname="function")
@@ -74,7 +75,7 @@ class FunctionGuest:
         parts = self._parts(code, address)
         for start, data, size, access in parts:
             self._pages.map(start, max(size, len(data)), access)
-        self._pages.map(_LANDING, PAGE, Access.READ | Access.EXECUTE)
+        self._pages.map(LANDING, PAGE, Access.READ | Access.EXECUTE)
         self._pages.map(STACK - STACK_SIZE, STACK_SIZE, Access.READ | Access.WRITE)
         self._pages.check(ram)
         self._ram = ram
@@ -91,7 +92,7 @@ class FunctionGuest:
         self.engine.handlers.on_trap = self._on_trap
         for start, data, _, _ in parts:
             self.engine.memory.write(start, data)
-        self.engine.memory.write(_LANDING, isa.traps.wait)
+        self.engine.memory.write(LANDING, isa.traps.wait)
 
     @staticmethod
     def _parts(code: bytes | Image, address: int) -> list[tuple[int, bytes, int, Access]]:
@@ -135,28 +136,42 @@ class FunctionGuest:
         """Return where in RAM an address is, None if nothing is mapped there."""
         return self._pages.reach(address, Access.READ)
 
-    def call(self, *arguments: int, function: str | None = None, limit: int = DEFAULT_LIMIT) -> int:
+    def prepare(self, *arguments: int, function: str | int | None = None) -> None:
+        """Let the CPU stand at the function's first instruction, about to be called.
+
+        `function` is a name or an address.  It returns to `LANDING`.  Raises `emu.elf.ElfError` for
+        an unknown name.
+        """
+        engine = self.engine
+        engine.pc = self._entry_of(function)
+        sp = STACK - 256
+        if self.isa.registers.link is None:
+            sp -= self.isa.word
+            engine.store(sp, self.isa.word, LANDING)
+        else:
+            engine.write_register(self.isa.registers.link, LANDING)
+        engine.write_register(self.isa.registers.sp, sp)
+        engine.write_register(self.isa.registers.fp, 0)
+        pass_arguments(engine, arguments)
+
+    def _entry_of(self, function: str | int | None) -> int:
+        if isinstance(function, int):
+            return function
+        return self._image.symbol(function).value if self._image and function else self._entry
+
+    def call(self, *arguments: int, function: str | int | None = None, limit: int = DEFAULT_LIMIT) -> int:
         """Call the function and return its result, an unsigned machine word.
 
         Raises `FunctionFaultError` if it faults or has not returned after `limit` instructions, and
         `emu.elf.ElfError` for an unknown name.
         """
+        self.prepare(*arguments, function=function)
         engine = self.engine
-        engine.pc = self._image.symbol(function).value if self._image and function else self._entry
-        sp = STACK - 256
-        if self.isa.registers.link is None:
-            sp -= self.isa.word
-            engine.store(sp, self.isa.word, _LANDING)
-        else:
-            engine.write_register(self.isa.registers.link, _LANDING)
-        engine.write_register(self.isa.registers.sp, sp)
-        engine.write_register(self.isa.registers.fp, 0)
-        pass_arguments(engine, arguments)
         try:
             returned = engine.run(hard=engine.instructions + limit)
         except GuestCrashError as error:
             raise FunctionFaultError(f"the function faulted: {error}", error.pc) from None
-        if not returned or engine.pc - len(self.isa.traps.wait) != _LANDING:
+        if not returned or engine.pc - len(self.isa.traps.wait) != LANDING:
             raise FunctionFaultError(f"the function had not returned after {limit:,} instructions", engine.pc)
         return engine.read_register(self.isa.calling.results[0])
 

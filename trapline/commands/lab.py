@@ -12,6 +12,7 @@ import click
 from emu.isa import DEFAULT_ISA, ISAS
 from trapline.lab.course.grading import as_csv, grade
 from trapline.lab.course.sheets import sheet, sheets
+from trapline.lab.course.supervised import SECONDS
 from trapline.lab.course.work import CourseError
 
 _folder: Final[Callable[[Any], Any]] = click.option(
@@ -21,6 +22,15 @@ _folder: Final[Callable[[Any], Any]] = click.option(
     envvar="TRAPLINE_LABS",
     help="A folder with sheets of your own (or $TRAPLINE_LABS).",
 )
+_limit: Final[Callable[[Any], Any]] = click.option(
+    "--limit",
+    "seconds",
+    type=click.FloatRange(0.1, 3600),
+    default=SECONDS,
+    show_default=True,
+    help="The seconds after which a part of the task is stopped.",
+)
+_PRINTED: Final = 20
 
 
 @click.group("lab")
@@ -55,17 +65,20 @@ def start_command(number: int, folder: Path | None, isa: str, more: Path | None)
 
 @lab_command.command("check")
 @click.argument("what", metavar="NUMBER|FOLDER")
+@_limit
 @_folder
-def check_command(what: str, more: Path | None) -> None:
+def check_command(what: str, seconds: float, more: Path | None) -> None:
     """Check the work in lab-NUMBER or in FOLDER; exit status 1 if points are missing."""
     place = Path(f"lab-{what}") if what.isdecimal() else Path(what)
-    found = _try(lambda: grade(place, more))
+    found = _try(lambda: grade(place, more, seconds))
     for one in found.results:
         click.echo(
             f"{one.points:3} of {one.of}  {one.name}" + (f": {one.why}" if one.why and one.points < one.of else "")
         )
         if one.points < one.of and one.hint:
             click.echo(f"          hint: {one.hint}")
+    for line in found.printed.splitlines()[-_PRINTED:]:
+        click.echo(f"  printed: {line}")
     click.echo(f"{found.points:3} of {found.of}  {found.sheet.title}, on {found.work.isa}")
     sys.exit(found.points < found.of)
 
@@ -73,10 +86,11 @@ def check_command(what: str, more: Path | None) -> None:
 @lab_command.command("grade")
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the CSV to this file.")
+@_limit
 @_folder
-def grade_command(folder: Path, output: Path | None, more: Path | None) -> None:
+def grade_command(folder: Path, output: Path | None, seconds: float, more: Path | None) -> None:
     """Grade a class as CSV: FOLDER has a folder for each student, with their labs in it."""
-    text = _try(lambda: as_csv(folder, more))
+    text = _try(lambda: as_csv(folder, more, seconds))
     if output is None:
         click.echo(text, nl=False)
         return

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import trapline
-from trapline.lab.course.work import Result, Work, graded
+from trapline.lab.course.work import Part, Work
 
 
-def check(work: Work) -> Iterator[Result]:
+def check(work: Work) -> Iterator[Part]:
     """Compare each answer with the site that FBT has."""
     (function,) = trapline.sites("testbins:kernel", function="sys_kldfind", isa=work.isa)
     entry, *returns = function.sites
@@ -20,7 +20,7 @@ def check(work: Work) -> Iterator[Result]:
         "displaced": (2, str(entry.treatment.plan), "the last column: what is loaded, stored and set"),
     }
     for name, (points, right, hint) in facts.items():
-        yield graded(name, points, lambda name=name, right=right: _wrong(work.answer(name), right), hint)
+        yield Part(name, points, lambda name=name, right=right: _wrong(work.answer(name), right), hint)
 
 
 def _wrong(answer: object, right: str) -> str:

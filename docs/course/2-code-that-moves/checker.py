@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import trapline
-from trapline.lab.course.work import Result, Work, graded
+from trapline.lab.course.work import Part, Work
 from trapline.lab.displace import DisplacedInstruction
 
 _PLACES = (0x2_0000, 0x2_1000)
 
 
-def check(work: Work) -> Iterator[Result]:
+def check(work: Work) -> Iterator[Part]:
     """Check the three files."""
-    yield graded(
+    yield Part(
         "relative.s", 4, lambda: _one(work, "relative.s", _relative),
         "a branch to a number, or an address that is made from the pc; its condition must hold for registers of 0",
     )  # fmt: skip
-    yield graded("same.s", 3, lambda: _one(work, "same.s", _same), "an addition, say")
-    yield graded(
+    yield Part("same.s", 3, lambda: _one(work, "same.s", _same), "an addition, say")
+    yield Part(
         "refused.s", 3, lambda: _one(work, "refused.s", _refused),
         "breakpoints are refused everywhere; the rule's name is in the dim line",
     )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import trapline
-from trapline.lab.course.work import Result, Work, graded
+from trapline.lab.course.work import Part, Work
 
 _COMMAND = "cat /etc/motd; ls /bin"
 _RIGHT = {
@@ -19,10 +19,10 @@ _HINTS = {
 }
 
 
-def check(work: Work) -> Iterator[Result]:
+def check(work: Work) -> Iterator[Part]:
     """Check both programs."""
     for file in _RIGHT:
-        yield graded(file, 5, lambda file=file: _wrong(work, file), _HINTS[file])
+        yield Part(file, 5, lambda file=file: _wrong(work, file), _HINTS[file])
 
 
 @cache

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trapline.lab.course.sheets import Sheet, sheet
+from trapline.lab.course.supervised import SECONDS
 from trapline.lab.course.work import ANSWERS, CourseError, Result, Work, work_in
 
 
@@ -19,6 +20,8 @@ class Grade:
     sheet: Sheet
     work: Work
     results: tuple[Result, ...]
+    printed: str = ""
+    """What the student's files have printed."""
 
     @property
     def points(self) -> int:
@@ -31,11 +34,12 @@ class Grade:
         return sum(one.of for one in self.results)
 
 
-def grade(folder: Path, more: Path | None = None) -> Grade:
-    """Check the work in a folder.  Raises `CourseError`."""
+def grade(folder: Path, more: Path | None = None, seconds: float = SECONDS) -> Grade:
+    """Check the work in a folder; a part may take `seconds`.  Raises `CourseError`."""
     work = work_in(folder)
     found = sheet(work.number, more)
-    return Grade(found, work, tuple(found.check(work)))
+    checked = found.check(work, seconds)
+    return Grade(found, work, checked.results, checked.printed)
 
 
 def folders(top: Path) -> Iterator[tuple[str, Path]]:
@@ -50,7 +54,7 @@ def folders(top: Path) -> Iterator[tuple[str, Path]]:
             yield student.name, answers.parent
 
 
-def as_csv(top: Path, more: Path | None = None) -> str:
+def as_csv(top: Path, more: Path | None = None, seconds: float = SECONDS) -> str:
     """Return the grades of a class: a row for each work, also for one that cannot be checked.
 
     Raises `CourseError`.
@@ -60,7 +64,7 @@ def as_csv(top: Path, more: Path | None = None) -> str:
     rows.writerow(("student", "lab", "title", "isa", "points", "of", "failed"))
     for student, folder in folders(top):
         try:
-            found = grade(folder, more)
+            found = grade(folder, more, seconds)
         except CourseError as error:
             rows.writerow((student, "", folder.name, "", 0, "", str(error)))
             continue

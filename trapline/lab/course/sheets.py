@@ -2,8 +2,8 @@
 
     3-count-with-d/
         sheet.md      the reading and the task; the first line is the title; {isa} is the student's
-        starter/      files that a student begins with
-        checker.py    `check(work)`, which yields a `Result` for each part of the task
+        starter/      files that a student begins with; those of starter/ISA/ on that ISA alone
+        checker.py    `check(work)`, which yields a `Part` for each part of the task
 
 A teacher's own folder of sheets counts like this package's; a sheet there takes the place of one
 with the same number.
@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,8 @@ from typing import Any, Final
 
 from emu.isa import ISAS
 from emu.spelling import nearest
-from trapline.lab.course.work import ANSWERS, CourseError, Result, Work
+from trapline.lab.course.supervised import SECONDS, Check, Checked, supervised
+from trapline.lab.course.work import ANSWERS, CourseError, Work
 
 _HERE: Final = Path(__file__).parent
 # In an installed wheel the sheets are beside this module; in a checkout they are a part of the documentation.
@@ -66,8 +68,7 @@ class Sheet:
             raise CourseError(f"{folder}: {error.strerror}") from None
         (folder / SHEET).write_text(self.text(isa), "utf-8")
         (folder / ANSWERS).write_text(f"lab = {self.number}\nisa = '{isa}'\n", "utf-8")
-        starter = self.folder / "starter"
-        for file in sorted(starter.iterdir()) if starter.is_dir() else ():
+        for file in self._starter(isa):
             target = folder / file.name
             if file.name == ANSWERS:
                 with target.open("a", encoding="utf-8") as answers:
@@ -75,30 +76,34 @@ class Sheet:
             else:
                 shutil.copyfile(file, target)
 
-    def check(self, work: Work) -> list[Result]:
-        """Check a student's work.  Raises `CourseError` if the sheet itself is wrong."""
+    def _starter(self, isa: str) -> Iterator[Path]:
+        """Yield the files that a student of an ISA begins with."""
+        starter = self.folder / "starter"
+        for folder in (starter, starter / isa):
+            yield from sorted(file for file in folder.iterdir() if file.is_file()) if folder.is_dir() else ()
+
+    def check(self, work: Work, seconds: float = SECONDS) -> Checked:
+        """Check a student's work, in a process of its own; a part may take `seconds`.
+
+        Raises `CourseError` if the sheet itself is wrong.
+        """
         path = self.folder / "checker.py"
         if not path.is_file():
             raise CourseError(f"{path}: the sheet has no checker")
-        check = _checker(path, path.stat().st_mtime)
-        try:
-            return list(check(work))
-        except CourseError:
-            raise
-        except Exception as error:  # noqa: BLE001  a teacher's checker may fail in any way
-            raise CourseError(f"{path}: {type(error).__name__}: {error}") from None
+        return supervised(_checker(path, path.stat().st_mtime), work, path, seconds)
 
 
 @cache
-def _checker(path: Path, _changed: float) -> Callable[[Work], Iterator[Result]]:
+def _checker(path: Path, _changed: float) -> Check:
     """Return a sheet's checker, which is read again when it has changed.  Raises `CourseError`."""
     spec = importlib.util.spec_from_file_location(f"trapline_lab_{path.parent.name}", path)
     assert spec is not None
     assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look there
     try:
         spec.loader.exec_module(module)
-        found: Callable[[Work], Iterator[Result]] = module.check
+        found: Check = module.check
     except Exception as error:  # noqa: BLE001  a teacher's checker may fail in any way
         raise CourseError(f"{path}: {type(error).__name__}: {error}") from None
     return found

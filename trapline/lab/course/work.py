@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from emu.isa import ISAS
@@ -13,6 +15,8 @@ from emu.isa import ISAS
 # The file with the answers, in TOML.
 ANSWERS: Final = "answers.toml"
 _MOST: Final = 1 << 16
+# What the names of a student's modules begin with.
+_MODULE: Final = "work_of_a_student_"
 
 
 class CourseError(Exception):
@@ -46,6 +50,29 @@ class Work:
         found = self.answers.get(name)
         return None if found == "" else found
 
+    def python(self, name: str, function: str) -> Callable[..., Any]:
+        """Run a Python file of the folder, and return one of its functions or classes.
+
+        Call it in the test of a `Part`, which runs in a process of its own.  Raises `CourseError`,
+        and anything that the file raises.
+        """
+        path = self.folder / name
+        if not path.is_file():
+            raise CourseError(f"{name}: there is no such file")
+        module = ModuleType(f"{_MODULE}{path.stem}")
+        module.__file__ = str(path)
+        sys.modules[module.__name__] = module  # dataclasses look there
+        exec(compile(self.text(name), path, "exec"), vars(module))  # noqa: S102  the student's own code
+        found: Callable[..., Any] | None = getattr(module, function, None)
+        if not callable(found):
+            raise CourseError(f"{name}: it does not define '{function}'")
+        return found
+
+    @staticmethod
+    def ran_python() -> bool:
+        """Return whether this process has run a student's Python."""
+        return any(name.startswith(_MODULE) for name in sys.modules)
+
     def text(self, name: str) -> str:
         """Return the content of a file of the folder; "" if it is not there.  Raises `CourseError`."""
         path = self.folder / name
@@ -76,7 +103,14 @@ def work_in(folder: Path) -> Work:
     return Work(folder, number, isa, answers)
 
 
-def graded(name: str, points: int, test: Callable[[], str], hint: str = "") -> Result:
-    """Return all points of a part if `test` returns "", else none; it returns what is wrong."""
-    why = test()
-    return Result(name, 0, points, why, hint) if why else Result(name, points, points)
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a task: its points are given if `test` returns "".
+
+    Else `test` returns what is wrong, on one line.  It may raise what a student's code raises.
+    """
+
+    name: str
+    points: int
+    test: Callable[[], str]
+    hint: str = ""

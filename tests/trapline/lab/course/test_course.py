@@ -1,64 +1,15 @@
 """The course: its sheets are right on every ISA, and what a student and a teacher see."""
 
 import csv
+import re
 
 import pytest
 
-import trapline
-from emu.isa import ISAS
-from tests.support.command import run_trapline
+from tests.support.command import ROOT, run_trapline
+from tests.trapline.lab.course.solutions.solving import solve
 from trapline.lab.course.grading import as_csv, grade
 from trapline.lab.course.sheets import sheet, sheets
 from trapline.lab.course.work import ANSWERS, CourseError, work_in
-
-every_isa = pytest.mark.parametrize("isa", ISAS)
-NUMBERS = (1, 2, 3)
-RELATIVE = {
-    "x86_64": "lea rax, [rip+8]",
-    "i386": "jecxz 0x20010",
-    "aarch64": "adrp x0, #4096",
-    "riscv64": "auipc a0, 1",
-}
-SAME = {"x86_64": "add eax, ecx", "i386": "add eax, ecx", "aarch64": "add x0, x0, #1", "riscv64": "addi a0, a0, 1"}
-REFUSED = {"x86_64": "int3", "i386": "int3", "aarch64": "ldxr x1, [x0]", "riscv64": "lr.d a0, (a1)"}
-
-
-def solve(number, folder, isa):
-    """Put a right solution into a folder that was started."""
-    if number == 1:
-        (function,) = trapline.sites("testbins:kernel", function="sys_kldfind", isa=isa)
-        entry, *returns = function.sites
-        answers = {
-            "entry_offset": entry.instruction.offset, "entry_bytes": entry.instruction.code.hex(),
-            "entry_patch": entry.patch.hex(), "returns": len(returns), "displaced": str(entry.treatment.plan),
-        }  # fmt: skip
-    elif number == 2:
-        for name, text in (("relative", RELATIVE), ("same", SAME), ("refused", REFUSED)):
-            (folder / f"{name}.s").write_text(f"// mine\n{text[isa]}\n")
-        answers = {"why": trapline.displace(isa, REFUSED[isa])[0].fate("pid").rule}
-    else:
-        (folder / "calls.d").write_text("fbt::malloc:entry\n{\n\t@calls[execname] = count();\n}\n")
-        (folder / "bytes.d").write_text(
-            'syscall::read:return /execname == "cat" && (int)arg0 > 0/ { @bytes = sum(arg0); }'
-        )
-        answers = {}
-    head = "".join((folder / ANSWERS).read_text().splitlines(keepends=True)[:2])
-    (folder / ANSWERS).write_text(head + "".join(f'{name} = "{value}"\n' for name, value in answers.items()))
-
-
-@every_isa
-@pytest.mark.parametrize("number", NUMBERS)
-def test_a_new_folder_has_no_points_and_a_solution_has_all(number, isa, tmp_path):
-    folder = tmp_path / "lab"
-    sheet(number).start(folder, isa)
-    before = grade(folder)
-    assert (before.points, before.of) == (0, 10)
-    assert all(one.why and one.hint for one in before.results)
-    assert isa in (folder / "sheet.md").read_text()
-    assert "{isa}" not in (folder / "sheet.md").read_text()
-    solve(number, folder, isa)
-    after = grade(folder)
-    assert after.points == 10, after.results
 
 
 @pytest.mark.parametrize(
@@ -120,6 +71,20 @@ def test_a_class_is_graded_as_csv_and_a_spoilt_folder_is_a_row(tmp_path):
     assert (tmp_path / "grades.csv").read_text().startswith("student,lab,title,isa,points,of,failed\n")
 
 
+def test_the_sheet_of_the_page_for_teachers_works(tmp_path):
+    page = (ROOT / "docs/course/teaching.md").read_text()
+    own = tmp_path / "sheets/40-count-the-traps"
+    (own / "starter").mkdir(parents=True)
+    for file in ("sheet.md", "starter/answers.toml", "starter/traps.py", "checker.py"):
+        (own / file).write_text(re.search(rf"^`{file}`:.*?^```\w+\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1])
+    folder = tmp_path / "lab"
+    sheet(40, tmp_path / "sheets").start(folder, "i386")
+    assert grade(folder, tmp_path / "sheets").points == 0
+    (folder / "traps.py").write_text("def traps(probed, called):\n    return sum(one in probed for one in called)\n")
+    (folder / ANSWERS).write_text((folder / ANSWERS).read_text().replace('nop = ""', "nop = 1"))
+    assert grade(folder, tmp_path / "sheets").points == 4
+
+
 def test_a_teachers_folder_adds_sheets(tmp_path, monkeypatch):
     own = tmp_path / "own/40-mine"
     own.mkdir(parents=True)
@@ -139,10 +104,77 @@ def test_a_teachers_folder_adds_sheets(tmp_path, monkeypatch):
     assert "checker.py: ModuleNotFoundError" in result.stderr
 
 
+@pytest.fixture
+def python_sheet(tmp_path):
+    """A teacher's sheet that calls f() of the student's own.py, and a folder with work on it."""
+    own = tmp_path / "own/1-python"
+    (own / "starter").mkdir(parents=True)
+    (own / "sheet.md").write_text("# Python\n")
+    (own / "checker.py").write_text(
+        "from trapline.lab.course.work import Part\n"
+        "def check(work):\n"
+        "    yield Part('first', 1, lambda: work.python('own.py', 'f')(1), 'a hint')\n"
+        "    yield Part('second', 1, lambda: '', 'a hint')\n"
+    )
+    sheet(1, tmp_path / "own").start(tmp_path / "work", "i386")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("def f(x):\n    while True: pass\n", "it has not ended after 1 seconds"),
+        ("import sys\ndef f(x):\n    sys.exit(0)\n", "it calls exit"),
+        ("import os\nos._exit(7)\n", "it ends the process (exit status 7)"),
+        ("import os\ndef f(x):\n    os.kill(os.getpid(), 11)\n", "it crashes the process (signal SIGSEGV)"),
+        ("def f(x):\n    return x + {}\n", "own.py, line 2: TypeError: unsupported operand"),
+        ("def f(x:\n", "own.py, line 1: SyntaxError: '(' was never closed"),
+        ("def f():\n    pass\n", "f() takes 0 positional arguments but 1 was given"),
+        ("g = 1\n", "own.py: it does not define 'f'"),
+        ("def f(x):\n    return f(x)\n", "own.py, line 2: RecursionError: maximum recursion depth exceeded"),
+        ("raise KeyboardInterrupt\n", "own.py, line 1: KeyboardInterrupt"),
+    ],
+)  # fmt: skip
+def test_a_students_file_that_misbehaves_costs_its_part_and_no_other(text, why, python_sheet):
+    (python_sheet / "work/own.py").write_text(text)
+    first, second = grade(python_sheet / "work", python_sheet / "own", 1).results
+    assert (first.points, second.points) == (0, 1)
+    assert why in first.why
+    assert "\n" not in first.why
+
+
+def test_what_a_students_file_prints_is_shown_apart(python_sheet):
+    (python_sheet / "work/own.py").write_text(
+        "import os\ndef f(x):\n    print('x is', x)\n    os.system('echo out')\n    return ''\n"
+    )
+    result = run_trapline(["lab", "check", str(python_sheet / "work"), "--sheets", str(python_sheet / "own")])
+    assert result.returncode == 0, result
+    lines = ["  1 of 1  first", "  1 of 1  second", "  printed: x is 1", "  printed: out", "  2 of 2  Python, on i386"]
+    assert result.stdout.splitlines() == lines
+    assert not list((python_sheet / "work").glob("__pycache__"))
+
+
+def test_a_class_with_files_that_misbehave_is_graded_to_the_end(python_sheet):
+    texts = {"ada": "def f(x): return ''", "bob": "import os; os._exit(1)", "eve": "while True: print('no')"}
+    for student, text in texts.items():
+        sheet(1, python_sheet / "own").start(python_sheet / "class" / student / "lab", "i386")
+        (python_sheet / "class" / student / "lab/own.py").write_text(text)
+    rows = list(csv.DictReader(as_csv(python_sheet / "class", python_sheet / "own", 1).splitlines()))
+    assert [(row["student"], row["points"]) for row in rows] == [("ada", "2"), ("bob", "1"), ("eve", "1")]
+    assert rows[1]["failed"] == "first: it ends the process (exit status 1)"
+    assert rows[2]["failed"].startswith("first: ")
+
+
+def test_a_checker_that_does_not_end_is_the_checkers_fault(python_sheet):
+    (python_sheet / "own/1-python/checker.py").write_text("def check(work):\n    while True: pass\n")
+    with pytest.raises(CourseError, match=r"checker\.py: it has not ended after 0\.2 seconds"):
+        grade(python_sheet / "work", python_sheet / "own", 0.2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["start", "99"], "there is no lab 99: there are 1, 2, 3"),
+        (["start", "99"], "there is no lab 99: there are 1, 2, 3, 4"),
         (["start", "1", "."], ".: it is there already"),
         (["check", "77"], "lab-77/answers.toml: no such file; `trapline lab start NUMBER` makes"),
         (["grade", "nowhere"], "nowhere: there is no such folder"),

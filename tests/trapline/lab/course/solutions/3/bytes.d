@@ -1,0 +1,5 @@
+syscall::read:return
+/execname == "cat" && (int)arg0 > 0/
+{
+	@bytes = sum(arg0);
+}

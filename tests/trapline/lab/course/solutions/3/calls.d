@@ -1,0 +1,4 @@
+fbt::malloc:entry
+{
+	@calls[execname] = count();
+}

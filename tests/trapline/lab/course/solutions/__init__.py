@@ -1,0 +1,1 @@
+"""Model solutions of the sheets, and typical wrong answers; the wheel has neither."""
