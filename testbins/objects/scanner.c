@@ -257,3 +257,49 @@ fbt_invop(word address, struct trapframe *frame, word value)
 	}
 	return 0;
 }
+
+#if defined(__aarch64__) || defined(__riscv)
+/* What dtrace_subr.c does at a breakpoint of the kernel where it emulates in C: 0, or -1 for an instruction it does not know. */
+int
+dtrace_invop_start(struct trapframe *frame)
+{
+#ifdef BUGGY
+	const int wrong = 8;
+#else
+	const int wrong = 0;
+#endif
+#if defined(__aarch64__)
+	uint32_t code = fbt_invop(frame->tf_elr, frame, frame->tf_x[0]);
+	if ((code & 0xffc003e0) == 0xa98003e0) {
+		word registers[32], *sp;
+		for (int i = 0; i < 30; i++)
+			registers[i] = frame->tf_x[i];
+		registers[30] = frame->tf_lr;
+		registers[31] = 0;
+		frame->tf_sp += (long)((int32_t)(code << 10) >> 25) * 8 + wrong;
+		sp = (word *)frame->tf_sp;
+		sp[0] = registers[code & 31];
+		sp[1] = registers[code >> 10 & 31];
+	} else if ((code & 0xffc003ff) == 0xd10003ff)
+		frame->tf_sp -= code >> 10 & 0xfff;
+	else if (code == 0xd65f03c0 || code >> 24 == 0x14) {
+		frame->tf_elr = code >> 24 == 0x14 ? frame->tf_elr + (code & 0xffffff) * 4 : frame->tf_lr + wrong;
+		return 0;
+	} else
+		return -1;
+	frame->tf_elr += 4;
+	return 0;
+#else
+	uint32_t code = fbt_invop(frame->tf_sepc, frame, 0);
+	if ((code & 0xffff) == 0x8082 || code == 0x8067) {
+		frame->tf_sepc = frame->tf_ra + wrong;
+		return 0;
+	}
+	int is_short = (code & 3) != 3;
+	word offset = is_short ? (code >> 7 & 0x38) | (code >> 1 & 0x1c0) : (code >> 7 & 0x1f) | (code >> 20 & 0xfe0);
+	*(word *)(frame->tf_sp + offset + wrong) = frame->tf_ra;
+	frame->tf_sepc += is_short ? 2 : 4;
+	return 0;
+#endif
+}
+#endif

@@ -15,6 +15,7 @@ from emu.guest.function import FunctionFaultError
 from emu.guest.modules import Module, dependencies
 from providers.fbt import PORTS, walk
 from providers.fbt.port import ENTRY, Function, Port, ScanResult, Site
+from trapline.lab.objects.displaced import HANDLER, DisplacedCheck
 from trapline.lab.objects.fbt import FbtKernel, ObjectSite
 from trapline.lab.objects.findings import Difference, Failure, ObjectReport
 from trapline.lab.objects.glue import GluePanicError
@@ -44,6 +45,8 @@ class FbtCheck:
             if segment.flags & SegmentFlag.EXECUTE:
                 code.place(segment.vaddr, bytes(segment.data) + bytes(_LONGEST))
 
+        self._displaced = DisplacedCheck(code, image, request.states) if code.defines(HANDLER) else None
+
     def run(self) -> None:
         """Scan each function by both, and compare."""
         module = Module(self._image.path.name, self._image.symbols, self._image.read, dependencies(self._image.symbols))
@@ -65,7 +68,13 @@ class FbtCheck:
                     self._records.update(site.address for site in theirs)
                     ended = bool(ends)
             self._compare(symbol, function, result, theirs)
-        for name, left in (("fbt_patch_tracepoint", "patched"), ("fbt_invop", "fired")):
+        if self._displaced is not None:
+            counts["displaced instructions"] = self._displaced.tried
+        for name, left in (
+            ("fbt_patch_tracepoint", "patched"),
+            ("fbt_invop", "fired"),
+            (HANDLER, "executed displaced"),
+        ):
             if not self._code.defines(name):
                 self._report.omitted.append(f"{self._code.name} does not define {name}: nothing was {left}")
 
@@ -134,6 +143,13 @@ class FbtCheck:
             self._patch(symbol, mine, yours)
         if self._code.defines("fbt_invop"):
             self._fire(symbol, mine)
+            if self._displaced is not None:
+                self._execute(symbol, key, yours, self._displaced)
+
+    def _execute(self, symbol: Symbol, key: tuple[str, int], site: ObjectSite, displaced: DisplacedCheck) -> None:
+        """Compare the handler's emulation with the instruction on a CPU."""
+        for what in self._attempt(symbol, lambda: list(displaced.differences(site))) or ():
+            self._differ("displaced", symbol, key, what)
 
     def _patch(self, symbol: Symbol, mine: Site, yours: ObjectSite) -> None:
         start, size = symbol.value, symbol.size + _LONGEST

@@ -44,6 +44,17 @@ def test_the_mistakes_of_a_wrong_scanner_are_found(isa):
     assert all(re.match(r"scanner\.c:\d+ ", one.where) for one in report.accesses)
 
 
+@pytest.mark.parametrize("isa", [one for one in ISAS.values() if one.registers.link], ids=lambda isa: isa.name)
+def test_displaced_instructions_are_executed_by_the_users_handler(isa):
+    # On x86 FreeBSD's handler is assembly that returns from the trap, so there is none to call.
+    right, wrong = (_check(isa, name, "sys_[ac]*") for name in ("scanner.o", "scanner-buggy.o"))
+    assert right.counts["displaced instructions"] >= 4
+    assert not any(one.kind == "displaced" for one in right.differences)
+    found = [one for one in wrong.differences if one.kind == "displaced"]
+    assert "state 0: pc is 0x" in found[0].what
+    assert "on the CPU 0x" in found[0].what
+
+
 def test_reports_in_all_forms_have_the_same_content():
     report = _check(ISAS["x86_64"], "scanner-buggy.o", "sys_acc*")
     place = report.differences[0].place
