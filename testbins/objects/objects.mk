@@ -1,6 +1,10 @@
 # Objects for `trapline check --object`: not linked, with debugging information, each also with mistakes (-DBUGGY).
 
-OBJECTS := $(foreach kind,scanner scanner-buggy links links-pic links_other,$(OUT)/objects/$(kind).o)
+# Linux has such code for these ISAs; that of x86 is another (insn.c).
+DECODERS.aarch64 := decoder decoder-buggy
+DECODERS.riscv64 := $(DECODERS.aarch64)
+
+OBJECTS := $(foreach kind,scanner scanner-buggy links links-pic links_other $(DECODERS.$(ISA)),$(OUT)/objects/$(kind).o)
 
 .PHONY: objects
 objects: $(OBJECTS)

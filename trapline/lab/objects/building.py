@@ -22,7 +22,7 @@ _SECONDS: Final = 120
 # What every object needs: types for the glue, no library, addresses that need no loader.
 _OPTIONS: Final = (
     "-c", "-g", "-O1", "-std=gnu11", "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-fno-strict-aliasing",
-    "-w",
+    "-w", "-Werror=implicit-function-declaration",
 )  # fmt: skip
 
 
@@ -42,7 +42,8 @@ class Recipe:
     """How many of them must be there."""
     options: Sequence[str] = ()
     includes: Sequence[str] = ()
-    """Folders of the source tree whose headers are used, too, after the pack's."""
+    """Folders of the source tree whose headers are used, too, after the pack's; "{folder}" stands
+    for each name of the ISA in source trees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,11 @@ def build(recipe: Recipe, isa: Isa, sources: Path, out: Path, command: Sequence[
         raise BuildError(f"{sources}: no {', '.join(missing)} for {isa.name}")
     out.mkdir(parents=True, exist_ok=True)
     with header_folder(recipe.pack) as headers:
+        folders = [name.format(folder=one) for name in recipe.includes for one in isa.elf.toolchain.folders]
+        options = [*words, *_OPTIONS, *recipe.options, *isa.elf.toolchain.options]
         for path in found:
             if path is not None:
-                yield _compile(path, [*words, *_OPTIONS, *recipe.options, *isa.elf.toolchain.options], headers, recipe,
-                               sources, out)  # fmt: skip
+                yield _compile(path, options, headers, folders, sources, out)
 
 
 @contextmanager
@@ -108,9 +110,11 @@ def _find(sources: Path, name: str, isa: Isa) -> Path | None:
     return None
 
 
-def _compile(path: Path, words: Sequence[str], headers: Path, recipe: Recipe, sources: Path, out: Path) -> Built:
+def _compile(
+    path: Path, words: Sequence[str], headers: Path, folders: Sequence[str], sources: Path, out: Path
+) -> Built:
     target = out / f"{path.stem}.o"
-    includes = [f"-I{headers}", *(f"-idirafter{sources / folder}" for folder in recipe.includes)]
+    includes = [f"-I{headers}", *(f"-idirafter{sources / folder}" for folder in folders)]
     command = [*words, *includes, str(path), "-o", str(target)]
     try:
         result = subprocess.run(  # noqa: S603  the user's compiler

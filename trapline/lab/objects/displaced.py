@@ -8,24 +8,20 @@ states as are asked for.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple, Protocol
 
-from emu.elf import Image, SegmentFlag
 from emu.engine.access import Access
 from emu.engine.errors import GuestCrashError, PageFaultError
 from emu.engine.pages import PAGE
 from emu.guest.function import FunctionGuest
-from trapline.lab.objects.fbt import FbtKernel, ObjectSite, frame_key
 from trapline.lab.objects.structures import View
 from trapline.lab.objects.user_code import UserCode
 
-# FreeBSD's function for a breakpoint of the kernel, in dtrace_subr.c of the ISAs whose emulation is in C.
-HANDLER: Final = "dtrace_invop_start"
 _SCRATCH: Final = 0x6800_0000
 _SIZE: Final = 0x4000
 _SEED: Final = 20
-_REFUSED: Final = 0xFFFF_FFFF
 _ROOM: Final = 16 << 20
 
 
@@ -36,51 +32,67 @@ class State(NamedTuple):
     memory: bytes
 
 
-class DisplacedCheck:
-    """Executes displaced instructions by the user's handler, and by a CPU."""
+class Handler(Protocol):
+    """The user's code that executes displaced instructions on a frame of registers."""
 
-    def __init__(self, code: UserCode, image: Image, states: int) -> None:
-        glue = code.glue
-        assert isinstance(glue, FbtKernel)
-        self._code, self._glue, self._states = code, glue, states
-        self._isa = isa = code.isa
-        texts = [one for one in image.segments if one.flags & SegmentFlag.EXECUTE]
-        self._plain = FunctionGuest(
-            isa, bytes(16), ram=_ROOM + sum((len(one.data) // PAGE + 2) * PAGE for one in texts)
-        )
-        for segment in texts:
-            self._plain.place(segment.vaddr, bytes(segment.data), Access.READ | Access.WRITE | Access.EXECUTE)
-        self._plain.place(_SCRATCH, bytes(_SIZE), Access.READ | Access.WRITE)
-        code.place(_SCRATCH, bytes(_SIZE))
-        self._random = random.Random(_SEED)  # noqa: S311  states, not secrets
-        frame = code.view("trapframe")
-        self._keys: dict[str, Any] = {}
-        for register in isa.registers.registers:
-            key = frame_key(frame, register.name)
-            if register.slot is not None and key is not None and register.name != isa.registers.zero:
-                self._keys[register.name] = key
-        self._known: set[bytes] = set()
+    frame: str
+    """The structure's name."""
 
-    def differences(self, site: ObjectSite) -> Iterator[str]:
-        """Yield a sentence for the first state in which they differ; nothing if they do not.
+    def key(self, frame: View, register: str) -> Any:
+        """Return the member that holds a register, None if the frame has none for it."""
+        ...
+
+    def execute(self, frame: int, address: int, instruction: bytes) -> str:
+        """Execute; return why it was not possible, "" if it was.
 
         Raises `FunctionFaultError` and `GluePanicError`.
         """
-        size = self._isa.instruction_length(self._plain.engine.read(site.address, 16)) or 4
-        instruction = self._plain.engine.read(site.address, size)
+        ...
+
+
+class DisplacedCheck:
+    """Executes displaced instructions by the user's handler, and by a CPU.
+
+    `texts` are the places where instructions are, with their sizes in bytes.
+    """
+
+    def __init__(self, code: UserCode, handler: Handler, texts: Iterable[tuple[int, int]], states: int) -> None:
+        self._code, self._handler, self._states = code, handler, states
+        self._isa = isa = code.isa
+        texts = tuple(texts)
+        self._plain = FunctionGuest(isa, bytes(16), ram=_ROOM + sum((size // PAGE + 2) * PAGE for _, size in texts))
+        for address, size in texts:
+            self._plain.place(address, bytes(size), Access.READ | Access.WRITE | Access.EXECUTE)
+        self._plain.place(_SCRATCH, bytes(_SIZE), Access.READ | Access.WRITE)
+        code.place(_SCRATCH, bytes(_SIZE))
+        self._random = random.Random(_SEED)  # noqa: S311  states, not secrets
+        self._frame = code.view(handler.frame)
+        self._keys: dict[str, Any] = {}
+        for register in isa.registers.registers:
+            kept = register.slot is not None or register.name == isa.traps.flags
+            key = handler.key(self._frame, register.name) if kept and register.name != isa.registers.zero else None
+            if key is not None:
+                self._keys[register.name] = key
+        self._known: set[bytes] = set()
+
+    def differences(self, address: int, code: bytes) -> Iterator[str]:
+        """Yield a sentence for the first state in which they differ; nothing if they do not.
+
+        `code` are the bytes of the instruction and some after it.  Raises `FunctionFaultError` and
+        `GluePanicError`.
+        """
+        instruction = code[: self._isa.instruction_length(code) or self._isa.instruction_alignment]
         if instruction in self._known:
             return
         self._known.add(instruction)
+        self._plain.engine.write_code(address, instruction)
         for number in range(self._states):
-            before = self._state(site.address)
-            wanted = self._execute(site.address, before)
-            found, status = self._handle(before)
-            if status:
-                yield f"their handler does not emulate it: {HANDLER} returns {status - (1 << 32)}"
-                return
-            text = "; ".join(_unlike(found, wanted))
+            before = self._state(address)
+            wanted = self._execute(address, before)
+            found, refusal = self._handle(address, instruction, before)
+            text = refusal or "; ".join(_unlike(found, wanted))
             if text:
-                yield f"state {number}: {text}"
+                yield refusal or f"state {number}: {text}"
                 return
 
     @property
@@ -92,6 +104,8 @@ class DisplacedCheck:
         values = {name: self._random.getrandbits(8 * self._isa.word) for name in self._keys}
         values[self._isa.registers.sp] = _SCRATCH + _SIZE // 2
         values[self._isa.registers.pc] = address
+        if self._isa.traps.flags in values:
+            values[self._isa.traps.flags] &= self._isa.traps.settable
         if self._isa.registers.link is not None:  # a return goes to an address of code
             values[self._isa.registers.link] &= ~3
         return State(values, self._random.randbytes(_SIZE))
@@ -103,22 +117,22 @@ class DisplacedCheck:
         for name, value in before.registers.items():
             engine.write_register(name, value)
         engine.pc = address
-        try:
+        # What may fail is the fetch from where a return goes: the instruction itself was executed.
+        with suppress(GuestCrashError, PageFaultError):
             engine.step()
-        except (GuestCrashError, PageFaultError):
-            pass  # the fetch from where a return goes; the instruction itself was executed
         return State({name: engine.read_register(name) for name in before.registers}, engine.read(_SCRATCH, _SIZE))
 
-    def _handle(self, before: State) -> tuple[State, int]:
-        """Return what the handler makes of a trap frame, and its result."""
-        code = self._code
+    def _handle(self, address: int, instruction: bytes, before: State) -> tuple[State, str]:
+        """Return what the handler makes of a frame, and why it refuses it."""
+        code, frame = self._code, self._frame
         code.guest.engine.memory.write(_SCRATCH, before.memory)
-        frame: View = self._glue.frame(before.registers)
+        for name, value in before.registers.items():
+            frame[self._keys[name]] = value
         with code.showing(_SCRATCH, _SIZE, writable=True):
-            status = code.call(HANDLER, frame.address) & _REFUSED
+            refusal = self._handler.execute(frame.address, address, instruction)
         mask = self._isa.address_mask
         registers = {name: frame[self._keys[name]] & mask for name in before.registers}
-        return State(registers, code.guest.engine.read(_SCRATCH, _SIZE)), status
+        return State(registers, code.guest.engine.read(_SCRATCH, _SIZE)), refusal
 
 
 def _unlike(found: State, wanted: State) -> Sequence[str]:

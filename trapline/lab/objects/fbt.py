@@ -16,12 +16,16 @@ from providers.fbt.exclusions import EXCLUSIONS, UNWINDER, excluded
 from trapline.lab.objects.building import Recipe
 from trapline.lab.objects.glue import Glue, extern
 from trapline.lab.objects.structures import View
+from trapline.lab.objects.user_code import UserCode
 
 _TABLE_SIZE: Final = 0x8000
 _PROBE: Final = "fbt_probe_t"
 # The largest number of records that one probe may have before its list is taken for a circle.
 _MANY: Final = 100_000
 _LONGEST_INSTRUCTION: Final = 16
+_INT: Final = 0xFFFF_FFFF
+# FreeBSD's function for a breakpoint of the kernel, in dtrace_subr.c of the ISAs whose emulation is in C.
+HANDLER: Final = "dtrace_invop_start"
 # A register -> the members of a trap frame that may hold it; others are tf_NAME, or tf_LETTERS[NUMBER].
 _MEMBERS: Final = {
     "pc": ("tf_elr", "tf_sepc"),
@@ -264,3 +268,21 @@ def frame_key(frame: View, register: str) -> Any:
     if letters != register and frame.has(f"tf_{letters}"):
         return f"tf_{letters}", int(register[len(letters) :])
     return None
+
+
+class FbtHandler:
+    """The function of dtrace_subr.c for a breakpoint of the kernel."""
+
+    frame = "trapframe"
+
+    def __init__(self, code: UserCode) -> None:
+        self._code = code
+
+    def key(self, frame: View, register: str) -> Any:
+        """Return the member that holds a register, None if there is none."""
+        return frame_key(frame, register)
+
+    def execute(self, frame: int, _address: int, _instruction: bytes) -> str:
+        """Execute the instruction that the records have for the frame's pc."""
+        status = self._code.call(HANDLER, frame) & _INT
+        return f"their handler does not emulate it: {HANDLER} returns {status - _INT - 1}" if status else ""

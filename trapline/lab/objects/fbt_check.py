@@ -15,8 +15,8 @@ from emu.guest.function import FunctionFaultError
 from emu.guest.modules import Module, dependencies
 from providers.fbt import PORTS, walk
 from providers.fbt.port import ENTRY, Function, Port, ScanResult, Site
-from trapline.lab.objects.displaced import HANDLER, DisplacedCheck
-from trapline.lab.objects.fbt import FbtKernel, ObjectSite
+from trapline.lab.objects.displaced import DisplacedCheck
+from trapline.lab.objects.fbt import HANDLER, FbtHandler, FbtKernel, ObjectSite
 from trapline.lab.objects.findings import Difference, Failure, ObjectReport
 from trapline.lab.objects.glue import GluePanicError
 from trapline.lab.objects.request import Request, RequestError
@@ -25,6 +25,8 @@ from trapline.lab.objects.user_code import UserCode
 _T = TypeVar("_T")
 
 _LONGEST: Final = 16
+# Functions that may be missing, and what is not done then.
+_OPTIONAL: Final = {"fbt_patch_tracepoint": "patched", "fbt_invop": "fired", HANDLER: "executed displaced"}
 # Values that registers have at a probe: each is different.
 _MARK: Final = 0x0101_0101
 
@@ -45,7 +47,10 @@ class FbtCheck:
             if segment.flags & SegmentFlag.EXECUTE:
                 code.place(segment.vaddr, bytes(segment.data) + bytes(_LONGEST))
 
-        self._displaced = DisplacedCheck(code, image, request.states) if code.defines(HANDLER) else None
+        texts = [(one.vaddr, len(one.data) + _LONGEST) for one in image.segments if one.flags & SegmentFlag.EXECUTE]
+        self._displaced = (
+            DisplacedCheck(code, FbtHandler(code), texts, request.states) if code.defines(HANDLER) else None
+        )
 
     def run(self) -> None:
         """Scan each function by both, and compare."""
@@ -144,11 +149,12 @@ class FbtCheck:
         if self._code.defines("fbt_invop"):
             self._fire(symbol, mine)
             if self._displaced is not None:
-                self._execute(symbol, key, yours, self._displaced)
+                self._execute(symbol, key, self._displaced)
 
-    def _execute(self, symbol: Symbol, key: tuple[str, int], site: ObjectSite, displaced: DisplacedCheck) -> None:
+    def _execute(self, symbol: Symbol, key: tuple[str, int], displaced: DisplacedCheck) -> None:
         """Compare the handler's emulation with the instruction on a CPU."""
-        for what in self._attempt(symbol, lambda: list(displaced.differences(site))) or ():
+        code = self._image.read(key[1], _LONGEST)
+        for what in self._attempt(symbol, lambda: list(displaced.differences(key[1], code))) or ():
             self._differ("displaced", symbol, key, what)
 
     def _patch(self, symbol: Symbol, mine: Site, yours: ObjectSite) -> None:

@@ -10,9 +10,10 @@ from typing import Final
 from emu.spelling import nearest
 from trapline.lab.objects.fbt_check import FbtGlue
 from trapline.lab.objects.glue import Glue
+from trapline.lab.objects.linux_uprobes import LinuxUprobesGlue
 from trapline.lab.objects.prototypes import PrototypeError
 
-GLUES: Final[Mapping[str, type[Glue]]] = {"fbt": FbtGlue}
+GLUES: Final[Mapping[str, type[Glue]]] = {"fbt": FbtGlue, "linux-uprobes": LinuxUprobesGlue}
 
 
 class GlueError(Exception):

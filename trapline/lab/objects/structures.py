@@ -38,6 +38,10 @@ class View:
         """Return whether there is a member of this name."""
         return self._layout.member(name) is not None
 
+    def place(self, name: str) -> int:
+        """Return the address of a member.  Raises `LayoutError`."""
+        return self._place(name)[0]
+
     def __getitem__(self, key: str | tuple[str, int]) -> int:
         place, size, signed = self._place(key)
         return int.from_bytes(self._code.load(place, size), "little", signed=signed)
