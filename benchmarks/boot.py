@@ -43,7 +43,7 @@ class Boot:
 
     @property
     def lines(self) -> list[bytes]:
-        """What was printed, without the values of the clock."""
+        """The output, without the values of the clock."""
         return _CLOCK.sub(b"", self.console).splitlines()
 
 

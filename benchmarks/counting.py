@@ -38,7 +38,7 @@ class Hits:
         self._words = _Words()
         self._pair = (ctypes.c_uint64 * 2)()
         self.runs = 0
-        """What machine code runs at a hit (`Framework.native_runs`); 0: nothing."""
+        """The machine code of a hit (`Framework.native_runs`); 0: none."""
         if native and available():
             self._pair[:] = [_counting().address("count"), self._words.address]
             self._words.functions, self._words.pairs = 1, ctypes.addressof(self._pair)

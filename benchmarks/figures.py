@@ -35,7 +35,7 @@ class Figures:
     note: str
     text_columns: frozenset[str] = frozenset({"ISA", "what"})
     left_out: Sequence[str] = ()
-    """What could not be measured here, and why, a line each."""
+    """The measurements that were not possible here, and why, a line each."""
 
 
 def seconds(action: Callable[[], object]) -> float:

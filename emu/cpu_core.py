@@ -66,7 +66,7 @@ class CpuCore:
         self.words = words(_WORDS)
         """`CoreWord`: flags and the like, in plain memory."""
         self.address = address_of(self.words)
-        """Where the words are."""
+        """The address of the words."""
         self.trapframe: Frame | None = None
         """The interrupted context behind regs[]; None outside a trap."""
         self.find_caller: Callable[[Frame], int] | None = None

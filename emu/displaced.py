@@ -64,7 +64,7 @@ class Rule:
     errno: int = field(default=0, kw_only=True)
     """The error number that a refusal gives to programs; 0 where the system gives none."""
     quirk: str = field(default="", kw_only=True)
-    """Where the real system's emulation differs from the CPU; "" where it does not."""
+    """The difference of the real system's emulation from the CPU; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class OutOfLine:
     """Offset in the copy of a 32-bit distance to be filled in once its address is known; -1: there
     is none."""
     target: int = 0
-    """What that distance leads to, counted from the original."""
+    """The target of that distance, counted from the original."""
     leaves: int | None = None
     """The condition under which the copy leaves before its end: the number of a condition,
     `ALWAYS`, or None for never."""
@@ -192,7 +192,7 @@ class DisplacedTable:
     """`dtrace_invop()` returns an invop code (x86); otherwise it returns the saved instruction
     word."""
     _known: dict[bytes, DisplacedRow | Treatment] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What was decided, by the bytes: a treatment, or the row whose plan depends on the address."""
+    """The decisions, by the bytes: a treatment, or the row whose plan depends on the address."""
 
     def decide(self, code: bytes, address: int) -> Treatment:
         """Return the treatment of the instruction at `address` by the first row that matches."""

@@ -188,7 +188,7 @@ class Image:
 
     @cached_property
     def frame_entries(self) -> FrameEntries:
-        """What the file says of its code's frames: .eh_frame, then .debug_frame."""
+        """The file's description of its code's frames: .eh_frame, then .debug_frame."""
         return FrameEntries(tuple(self._frame_sections()), self.isa.word)
 
     @cached_property

@@ -35,7 +35,7 @@ class Hit:
 
     steps: tuple[HitStep, ...]
     answer: int = 0
-    """What the handler answers, if it leaves the displaced instruction to its caller; 0: the steps
+    """The handler's answer, if it leaves the displaced instruction to its caller; 0: the steps
     execute it."""
     plan: Plan | None = None
     """The plan that is carried out after the steps instead of the displaced instruction."""

@@ -46,7 +46,7 @@ class Table:
     """The rule for bytes that are not an instruction."""
     rows: tuple[Row, ...]
     _known: dict[bytes, Treatment] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What was decided, by the bytes of the instruction."""
+    """The decisions, by the bytes of the instruction."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ class Statement(NamedTuple):
     """One instruction or directive."""
 
     number: int
-    """Which one it is, from 1."""
+    """Its number, from 1."""
     line: int
     """Its line, from 1."""
     text: str
@@ -36,7 +36,7 @@ class Statement(NamedTuple):
 
     @property
     def operands(self) -> str:
-        """What follows the name."""
+        """The text after the name."""
         return self.text.split(None, 1)[1].strip() if " " in self.text else ""
 
     def error(self, message: str, lines: int = 1) -> AssemblyError:

@@ -30,7 +30,7 @@ class TableHeader(Block):
 
 
 class Addressed(Block):
-    """What is found by an address."""
+    """An entry of the table."""
 
     at: int
     """The address."""
@@ -46,7 +46,7 @@ class AddressTable(Generic[_Key, _Found]):
     def __init__(self, header: TableHeader, size: int) -> None:
         """Make an empty table of `size` places, a power of two, and describe it in `header`."""
         self.blocks: dict[_Key, _Found] = {}
-        """What is in the table."""
+        """The content of the table."""
         self.places: Any = None
         """The memory of the places."""
         self._header = header

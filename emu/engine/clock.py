@@ -37,7 +37,7 @@ class VirtualClock:
         """Nanoseconds of an instruction, 0 if they are not whole."""
         memory = bytearray(8 * len(ClockWord))
         self.address = address_of(memory)
-        """Where the words are."""
+        """The address of the words."""
         self._words = memoryview(memory).cast("q")
 
     def now(self) -> int:

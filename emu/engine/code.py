@@ -30,7 +30,7 @@ class Code:
         self.running = False
         """Whether the CPU runs: then the sizes of blocks are in use."""
         self.refusals: Refusals | None = None
-        """Where the CPU refuses what Unicorn would execute; None: it never does."""
+        """The instructions that the CPU refuses and Unicorn would execute; None: there are none."""
         self._cpu = cpu
         self._memory = memory
         self._counter = counter

@@ -38,7 +38,7 @@ class _Shared:
         self.table = table.from_buffer(memory, ctypes.sizeof(words))
         end = ctypes.addressof(self.words) + size
         self.written = (end, end + ENTRIES * ENTRY_SIZE) if low is not None else (0, 0)
-        """Where entries of written blocks begin and end."""
+        """The start and the end of the entries of written blocks."""
         self.entries = memoryview(memory)[ctypes.sizeof(words) :].cast("Q")
 
 
@@ -58,7 +58,7 @@ class Counter:
         self.state: memoryview[int] = memoryview(self.state_array).cast("B").cast("Q")
         """The words of `emu.engine.state.Word`."""
         self.address = ctypes.addressof(self.state_array)
-        """Where they are."""
+        """Their address."""
         self.late = Late(self.state)
         self._written = shared.written
         self._cpu = cpu

@@ -41,7 +41,7 @@ class Places:
     ram: Value
     """RAM in this process."""
     ram_end: Value
-    """Where it ends."""
+    """Its end."""
     windows: Value
     """The table of windows."""
     """The answers to Unicorn's TLB; used only if `hosted`."""

@@ -42,7 +42,7 @@ class Word(IntEnum):
     STOPPED = 8
     """1 when a deadline stopped the run."""
     GENERATION = 9
-    """Which address space, and which version of it, in the bits above a page number
+    """The address space, and its version, in the bits above a page number
     (`emu.engine.tlb`)."""
     FILLED = 10
     """Number of fills of Unicorn's TLB since it was last emptied."""
@@ -54,7 +54,7 @@ class Word(IntEnum):
     """Address of the next entry for a block whose count is written into it (`emu.engine.inlined`);
     0: counts are not written."""
     FREE_END = 14
-    """Where the entries end."""
+    """The end of the entries."""
     OVERDUE = 15
     """Address that changed blocks jump to when a deadline may be due; 0: not placed yet."""
     THREAD = 16

@@ -68,7 +68,7 @@ class Fills:
         self._tlb = tlb
         self._table = words(2 * FILLS)
         self.address = address_of(self._table)
-        """Where the table is."""
+        """The address of the table."""
         self.generation = _GENERATION
 
     def keep(self, page: int, physical: int, granted: int) -> None:
@@ -120,9 +120,9 @@ class SoftTlb:
     def __init__(self, cpu: Cpu, memory: HostMemory, nowhere: int, state: memoryview[int]) -> None:
         cpu.uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
         self.missed: tuple[int, Access] | None = None
-        """What the latest refusal was about."""
+        """The access that was refused last."""
         self.failure: BaseException | None = None
-        """What went wrong in the hook itself: nothing may get out of there."""
+        """The exception of the hook itself, since none may leave it."""
         self._cpu = ctypes.c_void_p(cpu.address)
         self._flush_page = cpu.function("tlb_flush_page")
         self._flush = cpu.function("tlb_flush")

@@ -112,7 +112,7 @@ class Firing(Block):
     place3: int
     place4: int
     offset0: int
-    """What is added to the base."""
+    """The distance from the base."""
     offset1: int
     offset2: int
     offset3: int
@@ -262,7 +262,7 @@ class Tracepoints:
         self.header = Header(space=space, thread=thread)
         self._space, self._thread = ctypes.c_uint64.from_address(space), ctypes.c_uint64.from_address(thread)
         self.known: dict[tuple[int, int, int], Callable[[int], int] | None] = {}
-        """What is decided about hits, by address, space and thread: what does the rest of one that
+        """The decisions about hits, by address, space and thread: what does the rest of one that
         machine code could not; None: Python serves the hits."""
         self._contexts: dict[int, _Context] = {}
         """By address of a `Firing`."""
@@ -283,7 +283,7 @@ class Tracepoints:
         self._entries: AddressTable[tuple[int, int, int], Entry] = AddressTable(self.header, _SIZE)
         self._kept: list[Any] = []
         self._left: list[Any] = []
-        """What was dropped while a hit was served: machine code is in the midst of it."""
+        """Objects that were dropped while a hit was served: machine code still uses them."""
 
     def __len__(self) -> int:
         return len(self._entries.blocks)

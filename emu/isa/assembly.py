@@ -86,7 +86,7 @@ class Assembly:
     prefixes: Mapping[str, bytes] = field(default_factory=dict)
     """Prefixes that keystone lacks."""
     registers: re.Pattern[str] = re.compile(r"(?!)")
-    """What register names look like: those that are written must be in the disassembly."""
+    """The pattern of register names: those that are written must be in the disassembly."""
     same: Mapping[str, str] = field(default_factory=dict)
     """Other names of registers -> those of the disassembler."""
     dropped: Callable[[str, str], bool] = lambda _register, _statement: False

@@ -131,7 +131,7 @@ class Traps:
     exception: str
     """The exception of FBT's breakpoint, and where its pc points: a sentence for `trapline step`."""
     flush: str
-    """What makes CPUs execute code that was written: sentences for `trapline step`."""
+    """The means to make CPUs execute code that was written: sentences for `trapline step`."""
     coherent: bool = False
     """Whether a CPU keeps its instruction cache in step with stores, its own and those of others."""
     states: tuple[int, ...] = (0,)
@@ -250,7 +250,7 @@ class Isa:
     calling: CallingConvention
     traps: Traps
     stub: DisplacedTable
-    """What FBT's stub does with each displaced instruction."""
+    """The displaced instructions of FBT, and the actions of its stub."""
     unicorn: UnicornModel
     """Unicorn's model of the CPU."""
     elf: ElfFormat

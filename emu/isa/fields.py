@@ -23,12 +23,12 @@ class Field:
 
     @cached_property
     def bits(self) -> int:
-        """How many bits the number has, with those that are always 0."""
+        """The number of bits, including those that are always 0."""
         return max(place + high - low + 1 for high, low, place in self.parts)
 
     @cached_property
     def step(self) -> int:
-        """What the number is a multiple of."""
+        """The number is a multiple of this."""
         return 1 << min(place for _, _, place in self.parts)
 
     @cached_property

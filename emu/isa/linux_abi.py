@@ -132,7 +132,7 @@ class LinuxAbi:
     highest: int
     """End of user addresses: the stack is below it."""
     executable_base: int
-    """Where a position-independent program is loaded (ELF_ET_DYN_BASE, without randomisation)."""
+    """The address of a position-independent program (ELF_ET_DYN_BASE, without randomisation)."""
     call_number: str
     """Register of the system call's number."""
     call_result: str

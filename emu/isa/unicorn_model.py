@@ -119,7 +119,7 @@ class UnicornModel:
     check_register: int
     """Unicorn's id of the register that `emu.engine.layout` looks for at the start."""
     check_offset: int
-    """Where that register is in the CPU state."""
+    """The offset of that register in the CPU state."""
     interrupt: Callable[[ModelledCpu], None]
     """Delivers the clock interrupt to the guest's own vector."""
     special: SpecialInstructions
@@ -151,7 +151,7 @@ class UnicornModel:
     """Offset of the word of the CPU state whose bit 8 makes the CPU trap after an instruction;
     None: it has no such bit."""
     names: Mapping[str, int] = field(default_factory=dict)
-    """What `unicorn.ll` may name after a dollar sign."""
+    """The names that `unicorn.ll` may use after a dollar sign."""
     ir: tuple[str, ...] = ()
     """Packages whose `unicorn.ll` hold the callbacks in machine code."""
     on_invalid: Callable[[InterruptedCpu], int] | None = None

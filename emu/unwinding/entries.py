@@ -31,7 +31,7 @@ class FrameSection(NamedTuple):
 
 
 class CommonEntry(NamedTuple):
-    """What entries share (CIE)."""
+    """The common part of entries (CIE)."""
 
     section: FrameSection
     code_alignment: int
@@ -45,7 +45,7 @@ class CommonEntry(NamedTuple):
     augmented: bool
     """Whether entries have data of their own before their program."""
     program: tuple[int, int]
-    """Where the program starts and ends in the section."""
+    """The start and the end of the program in the section."""
 
 
 class FrameEntry(NamedTuple):
@@ -55,7 +55,7 @@ class FrameEntry(NamedTuple):
     size: int
     common: CommonEntry
     program: tuple[int, int]
-    """Where the program starts and ends in the section."""
+    """The start and the end of the program in the section."""
 
 
 class FrameEntries:

@@ -27,7 +27,7 @@ class How(Enum):
 
 
 class RegisterRule(NamedTuple):
-    """Where the caller's value of a register is; also where the frame is (CFA)."""
+    """The place of the caller's value of a register; also the place of the frame (CFA)."""
 
     how: How
     value: int = 0

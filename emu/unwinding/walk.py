@@ -36,7 +36,7 @@ class Context(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """What an unwinder has to know of a machine and a process."""
+    """A machine and a process, for an unwinder."""
 
     load: Callable[[int, int], int]
     """(address, size) -> the number there; raises `BadAddressError`."""

@@ -33,7 +33,7 @@ Arguments = tuple[int, ...]
 
 
 class At(Enum):
-    """Where a probe fires."""
+    """The place of a probe."""
 
     TRACEPOINT = "tracepoint"
     ENTRY = "entry of a function"

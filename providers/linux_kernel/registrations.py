@@ -73,7 +73,7 @@ class Registrations:
         self._symbols = guest.facts.symbols
         self._on: dict[str, _Registration] = {}
         self._place = 0
-        """Where the breakpoint is."""
+        """The address of the breakpoint."""
         self._hook = Hook(self._hit, self._fires)
 
     def has(self, name: str) -> bool:

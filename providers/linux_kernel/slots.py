@@ -28,7 +28,7 @@ class Slots:
         self._guest = guest
         self._page_size = guest.facts.btf.struct_size("page")
         self._first_page: int | None = None
-        """Where the struct page of physical address 0 is, or would be; None: not known yet."""
+        """The address of the struct page of physical address 0, if it had one; None: not known."""
         symbol = guest.facts.symbols.get(_FUNCTION)
         site = entry_site(text.isa, text.code(symbol.value, 3 * LONGEST), symbol.value) if symbol is not None else None
         if site is not None:

@@ -39,7 +39,7 @@ class Steps(LinuxObserver):
         self._tasks = tasks
         self._put = put
         self._copies: dict[int, Installed] = {}
-        """What has a copy in a slot, by the address of its words."""
+        """The steps that have a copy in a slot, by the address of their words."""
         kernel.exceptions.append(self._exception)
         kernel.watch(self)
 

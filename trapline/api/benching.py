@@ -25,7 +25,7 @@ from trapline.own_files import TargetError, own_program
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What one hit of each mechanism costs."""
+    """The cost of one hit of each mechanism."""
 
     rows: tuple[Row, ...]
     models: tuple[CostModel, ...]
@@ -50,7 +50,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class ProgramCost:
-    """What probes would cost a program."""
+    """The cost of probes for a program."""
 
     isa: str
     instructions: int

@@ -42,7 +42,7 @@ class Checked:
     same: bool
     """Whether nothing diverged; also False if nothing could be compared."""
     outcomes: dict[str, int]
-    """How many sites agreed, diverged, were refused ..."""
+    """The numbers of sites that agreed, diverged, were refused ..."""
     refusals: dict[str, int]
     """Rule -> sites that it refuses."""
     trouble: tuple[SiteResult, ...]
@@ -52,7 +52,7 @@ class Checked:
     states: int
     """CPU states in which sites were compared."""
     report: str
-    """What `trapline check` prints."""
+    """The output of `trapline check`."""
 
     def __str__(self) -> str:
         return self.report

@@ -26,7 +26,7 @@ _MOST_ROWS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What one firing of a probe has recorded."""
+    """The record of one firing of a probe."""
 
     probe: str
     """provider:module:function:name."""
@@ -49,9 +49,9 @@ class Trace:
     `value`, which is a number, or for a distribution a dict from the lowest value of a bucket to
     its count."""
     output: str
-    """What the guest has printed."""
+    """The output of the guest."""
     messages: tuple[str, ...]
-    """What dtrace has said: how many probes matched, errors in clauses, drops."""
+    """The messages of dtrace: the number of probes matched, errors in clauses, drops."""
     status: int
     """The argument of exit(), or 0."""
 

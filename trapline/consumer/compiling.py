@@ -108,7 +108,7 @@ class Compiler:
         known = tuple(map(int, version.split("."))) if version else NEWEST
         words = vocabulary(request.model or foreign.model.model, known)
         self.names = Globals(words, foreign=foreign)
-        """What the programs declare."""
+        """The declarations of the programs."""
         self._numbers = _Numbers(target)
         self._has_target = bool(request.machine.commands or request.machine.pids)
         if request.allow_zero:

@@ -34,7 +34,7 @@ class BufferRecord(NamedTuple):
 
 
 class Turn(IntEnum):
-    """When a record may be shown, whatever its time: BEGIN comes first and END last."""
+    """The order of records apart from their time: BEGIN comes first and END last."""
 
     BEGIN = 0
     OTHER = 1

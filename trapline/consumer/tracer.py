@@ -46,7 +46,7 @@ class Event:
     epid: int
     """Number of the enabling: the clause and probe, in order of enabling."""
     values: tuple[Any, ...]
-    """What each statement recorded: int, str, bytes, a tuple of `Frame`, the text of a printf()."""
+    """The record of each statement: int, str, bytes, a tuple of `Frame`, the text of a printf()."""
 
 
 class Tracer:

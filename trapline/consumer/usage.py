@@ -199,7 +199,7 @@ class MachineOptions:
     debug_root: str | None = None
     """Folder of debug files; None: usr/lib/debug in the root."""
     program_output: str | None = None
-    """Where the program's standard output goes: "stderr" or a file; None: to standard output."""
+    """The destination of the program's output: "stderr" or a file; None: standard output."""
     trap: str = "host"
     fidelity: str = "exact"
     sdt: str = "2024"

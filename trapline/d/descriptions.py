@@ -45,7 +45,7 @@ class Form(Enum):
 
     @property
     def fields(self) -> int:
-        """How many fields there can be."""
+        """The highest possible number of fields."""
         return self.value[1]
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Phase(Enum):
-    """What an event says about the function it is in."""
+    """The function to which an event belongs."""
 
     ENTRY = "entry"
     RETURN = "return"
@@ -43,7 +43,7 @@ class Event:
     function: str
     name: str
     values: Mapping[str, Value]
-    """What was recorded, by name."""
+    """The recorded values, by name."""
 
     @property
     def title(self) -> str:
@@ -90,7 +90,7 @@ class Slice(NamedTuple):
     entry: Event
     end: int
     values: Mapping[str, Value]
-    """What the return recorded."""
+    """The values that the return recorded."""
     depth: int
     path: tuple[str, ...]
     """The functions around it, the outermost first, and itself."""

@@ -48,7 +48,7 @@ class LinearBuffer:
     def _write_to(self, half: Region) -> None:
         """Continue in a half, from its start."""
         self.data = half.data
-        """Where the record is written; `reserve` says at which offset."""
+        """The memory in which the record is written; `reserve` gives the offset."""
         self.words[BufferWord.DATA] = half.host
         self.offset = 0
 
@@ -85,7 +85,7 @@ class PrincipalBuffer(LinearBuffer, ABC):
     def _scratch_in(self, half: Region) -> None:
         """Take scratch space from a half."""
         self.scratch = half
-        """Where scratch space is."""
+        """The address of scratch space."""
         self.words[BufferWord.SCRATCH] = half.base
 
     def activate(self) -> None:

@@ -36,7 +36,7 @@ class MachineCode(Protocol):
 
     @property
     def address(self) -> int:
-        """Where the function is."""
+        """The address of the function."""
         ...
 
     def words(self, ecb: Ecb) -> int:

@@ -34,7 +34,7 @@ class Enabling:
         self._valid: set[Difo] = set()
         """The DIF objects that were checked, and whose variables are declared."""
         self._forms: dict[tuple[Difo | None, tuple[ActionDescription, ...]], Form] = {}
-        """What clauses compile to, by predicate and actions."""
+        """The compiled forms of clauses, by predicate and actions."""
         self._native: NativeConsumer | None = None
         self._newest = 0
 

@@ -75,9 +75,9 @@ class Speculations:
         """The `SpeculationWord` of all of them, one after the other."""
         self.all: list[Speculation] = []
         self.busy = 0
-        """How many times speculation() failed because buffers were still busy."""
+        """The number of times that speculation() failed because buffers were still busy."""
         self.unavailable = 0
-        """How many times it failed because all were in use."""
+        """The number of times that it failed because all were in use."""
 
     def start(self, count: int, size: int, principal: Sequence[PrincipalBuffer]) -> None:
         """Make the buffers; commits go to `principal`, a buffer per CPU."""

@@ -37,7 +37,7 @@ class ConsumerState:
 
     def __init__(self, registry: Registry, dof: ProgramFormat, engine: ProgramEngine, worth_compiling: int) -> None:
         self.runtime = Runtime(registry, engine, worth_compiling)
-        """What its clauses run on."""
+        """The runtime of its clauses."""
         self.enabling = Enabling(registry, self.runtime)
         self.search = Search(registry)
         self._registry = registry

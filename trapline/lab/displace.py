@@ -38,7 +38,7 @@ class DisplacedInstruction:
     """Its bytes, in hexadecimal."""
     text: str
     written: str
-    """What was typed; the disassembly for bytes."""
+    """The text that was typed; the disassembly for bytes."""
     fates: tuple[Fate, ...]
 
     @property

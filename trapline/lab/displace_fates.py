@@ -33,12 +33,12 @@ class Copy:
     """Its bytes, in hexadecimal, as they are before addresses are filled in."""
     text: str
     relocation: str
-    """What is rewritten in it, in words; "" where it is the instruction as it was."""
+    """The changes in it, in words; "" where it is the instruction as it was."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What one provider does with an instruction."""
+    """The treatment of an instruction by one provider."""
 
     provider: str
     """fbt, pid, uprobe, kinst."""
@@ -51,7 +51,7 @@ class Fate:
     why: str
     source: str
     patch: str
-    """What is written over the instruction, in hexadecimal; "" where nothing is."""
+    """The bytes that are written over the instruction, in hexadecimal; "" for none."""
     plan: tuple[str, ...] = ()
     """The operations of the plan."""
     copy: Copy | None = None
@@ -60,9 +60,9 @@ class Fate:
     probe: str = ""
     """FBT's probe there: entry or return."""
     quirk: str = ""
-    """Where the real system differs from the CPU, in words."""
+    """The difference of the real system from the CPU, in words."""
     differs: tuple[str, ...] = ()
-    """What the real systems do otherwise, a sentence each."""
+    """The differences of the real systems, a sentence each."""
 
 
 class Piece(NamedTuple):

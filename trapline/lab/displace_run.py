@@ -76,7 +76,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What was different where the instruction was patched."""
+    """The differences of a run in which the instruction was patched."""
 
     provider: str
     how: str
@@ -84,7 +84,7 @@ class Probed:
     probed: bool
     """Whether it was patched: else this provider's CPU has executed the original."""
     differences: tuple[str, ...]
-    """What was not as on the original's CPU."""
+    """The differences from the original's CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Executed:
     """One instruction that was executed."""
 
     address: int
-    """Where the code was assembled for."""
+    """The address for which the code was assembled."""
     code: str
     text: str
     registers: Mapping[str, int]
@@ -115,7 +115,7 @@ class Run:
 
     isa: str
     bias: int
-    """How much higher the code was than where it was assembled for."""
+    """The distance of the code from the address for which it was assembled."""
     executed: tuple[Executed, ...]
     stopped: str
     """Why it ended."""

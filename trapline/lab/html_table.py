@@ -15,7 +15,7 @@ class Cell(NamedTuple):
     bold: bool = False
     """Whether the first line stands out."""
     title: str = ""
-    """What is shown when the mouse is over it."""
+    """The text that is shown when the mouse is over it."""
 
 
 def code(text: str) -> Cell:

@@ -52,9 +52,9 @@ class Verdicts:
     kind: str
     """kprobe or uprobe."""
     ours: str
-    """What Trapline says: `allowed`, or the reason of its refusal."""
+    """The answer of Trapline: `allowed`, or the reason of its refusal."""
     kernel: str
-    """What the kernel says: `allowed`, or the name of an error number."""
+    """The answer of the kernel: `allowed`, or the name of an error number."""
     count: int
     example: str
 

@@ -34,7 +34,7 @@ _GRAB: Final = "D_PROC_GRAB"
 
 
 class _Event(Enum):
-    """What the target does, in the context of its process."""
+    """The events of the target, in the context of its process."""
 
     EXECUTED = auto()
     FORKS = auto()

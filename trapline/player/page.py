@@ -21,7 +21,7 @@ class Played:
     label: str
     recording: Recording
     note: str = ""
-    """What is to be said of it above its steps."""
+    """The text above its steps."""
     good: bool | None = None
     """Whether it is the right one of two; None: there is nothing to compare."""
 

@@ -36,7 +36,7 @@ class Dialect(NamedTuple):
     header: str
     """Fields after magic, version and flags, as `struct` has them."""
     sections: tuple[int, int, int, int]
-    """Which of those fields are the offsets of objects, functions, types and strings."""
+    """The indices of those fields with the offsets of objects, functions, types and strings."""
     stype: str
     """name, info, size or type."""
     kind_shift: int

@@ -88,7 +88,7 @@ class Gates:
         isa = guest.isa
         self._results = [isa.registers.slots[name] for name in isa.calling.results]
         self._passed = [isa.registers.slots[name] for name in isa.calling.arguments[: 1 + _PROBE_ARGUMENTS]]
-        """Where `dtrace_probe` finds its arguments, if not on the stack."""
+        """The place of the arguments of `dtrace_probe`, if not the stack."""
         gates: dict[str, Gate] = {
             "gate_ready": self._ready,
             "gate_console_write": self._console_write,

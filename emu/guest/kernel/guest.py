@@ -75,7 +75,7 @@ class KernelGuest(Served):
         self.trap_path = trap_path
         self.console = console
         self.exit_status: int | None = None
-        """What the kernel powered off with; None: it has not."""
+        """The status with which the kernel powered off; None: it has not."""
         self.ready = False
         """Whether the kernel is up: process 1 has been about to enter user mode."""
         self.on_module_loaded: Callable[[Module], object] = lambda _module: None
@@ -83,7 +83,7 @@ class KernelGuest(Served):
         self.on_module_unload: Callable[[Module], bool] = lambda _module: True
         """Called when a file is about to go; False: it must not."""
         self.consumers: Consumers | None = None
-        """What serves /dev/dtrace/dtrace; None: nothing does."""
+        """The server of /dev/dtrace/dtrace; None: there is none."""
         self.waits_for_timers = False
         """Whether the power stays on while a timer runs: process 1 sleeps then, and nothing but
         the timers happens."""
@@ -105,7 +105,7 @@ class KernelGuest(Served):
         self.gates = Gates(self, self, self.kernel_traps.invop, console_input)
         self.userland = Userland(self, self._outside, self.kernel_traps, self.gates)
         self.text_end = boot_loader.load(engine, self.image, initrd.archive(self._files))
-        """Where the kernel's text, and what the boot loader has put behind it, ends."""
+        """The end of the kernel's text and of what the boot loader has put behind it."""
 
     def boot(self) -> None:
         """Run until the kernel has booted and process 1 is about to enter user mode.

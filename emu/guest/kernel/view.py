@@ -63,7 +63,7 @@ class KernelView(KernelMemory):
         self.traps = traps
         self.patcher = patcher
         self.probe_calls = krtld.probe_calls(image)
-        """Where the kernel has nops instead of calls, for illumos's SDT."""
+        """The places where the kernel has nops instead of calls, for illumos's SDT."""
         self.modules = Modules(engine, image, patcher.original)
         self.introspection = Introspection(engine, image)
         self.live = LiveFrame(engine)

@@ -51,7 +51,7 @@ _WITH_CODES: Final = frozenset(
 
 @dataclass(slots=True)
 class _Asked:
-    """What is known of a file whose owner is to be told."""
+    """A file whose owner gets signals."""
 
     fd: int
     seen: Notices

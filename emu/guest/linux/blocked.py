@@ -22,7 +22,7 @@ class Blocked:
         """The threads whose wait names nothing."""
         self._by_key: dict[int, dict[Thread, None]] = {}
         self._keys: dict[Thread, object] = {}
-        """What is named: it lives as long as it is waited for, so its id() is its own."""
+        """The named object, which lives as long as a thread waits for it, so its id() is unique."""
         self._hosts: dict[Thread, None] = {}
         self._due: DueQueue[Thread] = DueQueue()
         self._to_look: dict[Thread, None] = {}

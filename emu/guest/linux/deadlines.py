@@ -21,7 +21,7 @@ _SHARE: Final = 95
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What a thread has asked for, in nanoseconds."""
+    """The request of a thread, in nanoseconds."""
 
     runtime: int
     deadline: int
@@ -39,7 +39,7 @@ class Reservation:
 
 
 class Budget:
-    """What a thread with a reservation has left."""
+    """The rest of a thread's reservation."""
 
     def __init__(self, reservation: Reservation, now: int) -> None:
         self.reservation = reservation
@@ -47,7 +47,7 @@ class Budget:
         """The virtual time, in nanoseconds, until which it has to have run."""
         self.left = reservation.runtime
         self.throttled_until: int | None = None
-        """When its next period begins, if it has no time left in this one."""
+        """The start of its next period, if it has no time left in this one."""
 
     def woken(self, now: int) -> None:
         """Begin a new period where the old one would promise more than was asked for."""

@@ -61,7 +61,7 @@ class Discipline:
         self._edited = bytearray()
         self._lines: list[bytes] = []
         self.offered = 0
-        """How often there was something new to read."""
+        """The number of times that new input arrived."""
         """Whole lines, the last byte of each ends it; b"" is an end of file."""
         self._raw = bytearray()
         self._literal = False

@@ -117,7 +117,7 @@ class DirectoryOpen(OpenFile):
     def __init__(self, inode: Directory, flags: int, path: str) -> None:
         super().__init__(inode, flags, path)
         self.listing: list[tuple[str, Inode]] | None = None
-        """What was in it when reading began."""
+        """The content when reading began."""
 
     def read(self, size: int, offset: int | None = None) -> bytes:
         """Refuse."""

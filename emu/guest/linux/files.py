@@ -37,12 +37,12 @@ class OpenFile:
         self.inode = inode
         self.flags = flags
         self.path = path
-        """What /proc/PID/fd says."""
+        """The name in /proc/PID/fd."""
         self.position = 0
         self.users = 0
-        """How many descriptors refer to it."""
+        """The number of descriptors that refer to it."""
         self.owner = (0, 0)
-        """Who is told of its events (F_SETOWN_EX): the kind, and the number; 0: no one."""
+        """The owner, which gets signals about events (F_SETOWN_EX): kind and number; 0: none."""
         self.owner_set_by = (0, 0)
         """The real and the effective user who has set the owner."""
         self.signal = 0
@@ -50,7 +50,7 @@ class OpenFile:
         self.closing: Callable[[], object] | None = None
         """Called when the last descriptor is gone; None: nothing is called."""
         self._table: FileTable | None = None
-        """Where it is counted, while it is open."""
+        """The counter that has it, while it is open."""
 
     @property
     def can_read(self) -> bool:
@@ -67,7 +67,7 @@ class OpenFile:
     smallest_read = 0
     """The smallest size that read takes: files that give records of one size refuse less."""
     arrivals = departures = 0
-    """How often the threads that wait to read, and to write, were woken."""
+    """The number of times that the threads that wait to read, and to write, were woken."""
 
     @property
     def key(self) -> object | None:

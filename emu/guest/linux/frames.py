@@ -115,5 +115,5 @@ class Frames:
 
     @property
     def used(self) -> int:
-        """How many frames are in use."""
+        """The number of frames in use."""
         return len(self._uses)

@@ -25,7 +25,7 @@ class Inode:
         self.links = 1
         self.accessed = self.modified = self.changed = time
         self.device = 0
-        """What a device file stands for: major << 8 | minor."""
+        """The device of a device file: major << 8 | minor."""
         self._locks: Locks | None = None
 
     @property
@@ -88,7 +88,7 @@ class MagicLink(Symlink):
 
     @property
     def target(self) -> str:
-        """What readlink says."""
+        """The text for readlink."""
         return self._text()
 
     @target.setter

@@ -33,14 +33,14 @@ class IpcObject:
     maker: tuple[int, int]
     """The user and the group that made it."""
     changed: int
-    """When it was made or its owner changed, in seconds since 1970."""
+    """The time at which it was made or its owner changed, in seconds since 1970."""
     number: int = -1
     """Its own, which a table gives it."""
     removed: bool = False
 
     @property
     def sequence(self) -> int:
-        """How often its index had come round before."""
+        """The number of times that its index was used before."""
         return self.number >> _INDEX_BITS
 
     def check(self, credentials: Credentials, wanted: int) -> None:

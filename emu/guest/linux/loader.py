@@ -93,7 +93,7 @@ class Loaded:
 
     space: Space
     entry: int
-    """Where the CPU starts: in the interpreter, if there is one."""
+    """The address at which the CPU starts: in the interpreter, if there is one."""
     stack: int
     file: RegularFile
     path: str

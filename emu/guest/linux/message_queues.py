@@ -77,7 +77,7 @@ class MessageQueue(IpcObject):
     last_sender: int = 0
     last_receiver: int = 0
     sent: int = 0
-    """When a message was sent last, in seconds since 1970."""
+    """The time of the last message sent, in seconds since 1970."""
     received: int = 0
 
     @property

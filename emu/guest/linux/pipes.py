@@ -55,7 +55,7 @@ class Pipe:
         """How often each side was opened: an open that waits for the other side counts opens,
         because the other may be gone again."""
         self.arrivals = self.departures = 0
-        """How often readers, and writers, were woken."""
+        """The number of times that readers, and writers, were woken."""
         self.written = self.taken = 0
         """How often the owners of the side to read from, and of the side to write to, were to be
         told."""

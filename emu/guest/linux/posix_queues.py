@@ -68,7 +68,7 @@ class Notice:
     signal: int
     value: int
     socket: NetlinkSocket | None = None
-    """Where a message goes, of those kinds that send one."""
+    """The destination of a message, for the kinds that send one."""
     cookie: bytes = b""
 
     def tell(self, what: int) -> None:

@@ -34,7 +34,7 @@ class Wait:
     restarted: bool = False
     """Whether the system call is made again after a handler, whatever SA_RESTART says."""
     key: object | None = None
-    """What has to change before the condition can come true (`Blocked.changed`); None: anything."""
+    """The object whose change can make the condition true (`Blocked.changed`); None: any."""
 
 
 # The key of waits that only a signal or the time ends.
@@ -131,12 +131,12 @@ class Process:
     group: int
     session: int
     name: str = ""
-    """What execname says: 15 bytes at most."""
+    """The value of execname: 15 bytes at most."""
     executable: RegularFile | None = None
     path: str = ""
     """Path of the executable."""
     entry: int = 0
-    """Where the executable itself begins (AT_ENTRY)."""
+    """The entry of the executable itself (AT_ENTRY)."""
     arguments: tuple[bytes, ...] = ()
     environment: tuple[bytes, ...] = ()
     threads: list[Thread] = field(default_factory=list)

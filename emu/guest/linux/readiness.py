@@ -37,7 +37,7 @@ SELECT_EXCEPT: Final = POLLPRI
 
 
 class Notices(NamedTuple):
-    """How often the owner of a file was to be told."""
+    """The numbers of events about which the owner of a file gets signals."""
 
     input: int = 0
     room: int = 0

@@ -28,7 +28,7 @@ class RegularFile(Inode):
     def __init__(self, permissions: int, time: int = 0, *, host: Path | None = None, content: bytes = b"") -> None:
         super().__init__(permissions, time)
         self.host = host
-        """Where the content is on the host, None once it is the guest's own."""
+        """The file of the host that has the content; None once the content is the guest's own."""
         self._content = None if host else Content(content)
         self._size_on_host = host.stat(follow_symlinks=False).st_size if host else 0
         self._memory: FileMemory | None = None
@@ -36,9 +36,9 @@ class RegularFile(Inode):
         self._frames: Frames | None = None
         self.mapped_for_writing = False
         self.writers = 0
-        """How often it is open for writing."""
+        """The number of open files that may write to it."""
         self.executions = 0
-        """How many processes run it."""
+        """The number of processes that run it."""
 
     def need_no_execution(self) -> None:
         """Return if it may be written now.  Raises `LinuxError` ETXTBSY: a process runs it."""

@@ -29,7 +29,7 @@ class Operation(NamedTuple):
     """An operation on one semaphore of a set (struct sembuf)."""
 
     place: int
-    """Which semaphore of the set."""
+    """The semaphore's index in the set."""
     change: int
     """Added to the value; 0: wait until the value is 0."""
     flags: int
@@ -58,13 +58,13 @@ class SemaphoreSet(IpcObject):
 
     values: list[int]
     last_pids: list[int] = field(default_factory=list)
-    """Who changed each last."""
+    """The process that changed each last."""
     operated: int = 0
-    """When semop succeeded last, in seconds since 1970."""
+    """The time of the last successful semop, in seconds since 1970."""
     sleepers: list[Sleeper] = field(default_factory=list)
     """The threads that wait, the first in front."""
     undo: dict[Process, dict[int, int]] = field(default_factory=dict)
-    """What is added when a process ends, by process and index."""
+    """The numbers to be added when a process ends, by process and index."""
 
 
 class SemaphoreSets:

@@ -30,7 +30,7 @@ class Segment(IpcObject):
     maker_pid: int
     memory: SharedMemory
     attached: int = 0
-    """When it was last attached, in seconds since 1970."""
+    """The time when it was last attached, in seconds since 1970."""
     detached: int = 0
     last_pid: int = 0
     destroyed: bool = False

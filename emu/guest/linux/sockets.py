@@ -95,14 +95,14 @@ class Socket(OpenFile):
         self.peer: Socket | None = None
         self.connected = False
         self.backlog: int | None = None
-        """How many connections may wait to be accepted; None: it does not listen."""
+        """The number of connections that may wait to be accepted; None: it does not listen."""
         self.waiting: deque[Socket] = deque()
         """Connections to accept: the sockets at this end of them."""
         self.inbox = Inbox(memory)
         self.shut = 0
         """_RECEIVE and _SEND, as far as they were shut down."""
         self.error = 0
-        """What the next call fails with (SO_ERROR)."""
+        """The error of the next call (SO_ERROR)."""
         self.dead = False
         self.send_buffer = _SEND_BUFFER
         self.under_way = 0

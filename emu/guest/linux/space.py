@@ -49,7 +49,7 @@ class Area:
     backing: Backing | None = None
     """None: zeros."""
     offset: int = 0
-    """Where in the backing the area begins, in bytes."""
+    """The area's offset in the backing, in bytes."""
     name: str = ""
     """Path of the file, or what /proc/PID/maps calls it: "[heap]", "[stack]"."""
     may_write: bool = True
@@ -79,7 +79,7 @@ class SharedMemory:
 
     @property
     def resident(self) -> int:
-        """How many pages are in memory."""
+        """The number of pages in memory."""
         return len(self._pages)
 
     def page(self, index: int) -> int:
@@ -107,11 +107,11 @@ class Space:
         self.readable: dict[int, int] = {}
         self.writable: dict[int, int] = {}
         self.faults = 0
-        """How many pages were made or looked up."""
+        """The number of pages that were made or looked up."""
         self.most_resident = 0
         """The most pages that were in memory at one time."""
         self.users = 1
-        """How many threads run in it."""
+        """The number of threads that run in it."""
         self.restorer = 0
         """Address of the code that returns from a signal."""
         self.flush_page: Callable[[int], None] = lambda _address: None

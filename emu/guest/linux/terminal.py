@@ -63,7 +63,7 @@ class Terminal:
         self.has_master = True
         """Whether the side of the keyboard and the screen is open."""
         self.slaves = 0
-        """How many open files are the side of the programs."""
+        """The number of open files that are the side of the programs."""
         self.was_opened = False
         """Whether the side of the programs was ever open."""
         self.session: int | None = None
@@ -71,7 +71,7 @@ class Terminal:
         self.inode = Device("pts", _SLAVES | number, 0o620, now)
         self.arrivals = self.departures = 0
         self.shown = 0
-        """How often something came onto the screen."""
+        """The number of times that the screen got output."""
 
     def wake(self) -> None:
         """Wake the threads that wait at either end."""

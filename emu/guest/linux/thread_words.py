@@ -61,7 +61,7 @@ class ThreadWords:
         self._words = words(ThreadWord.NAME + _NAME_SIZE // _WORD)
         self._bytes = self._words.cast("B")
         self.address = address_of(self._words)
-        """Where the words are."""
+        """The address of the words."""
 
     def running(self) -> None:
         """Say that a program begins to run."""

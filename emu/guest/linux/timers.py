@@ -39,13 +39,13 @@ class PosixTimer:
         self._process = process
         self.countdown = Countdown(alarms, runner, self._expired)
         self.epoch = realtime
-        """What the clock says at virtual time 0."""
+        """The clock's value at virtual time 0."""
         self.info: SignalInfo | None = None
         """The signal to send; None: none is sent."""
         self.thread: Thread | None = None
-        """Who gets it; None: the process."""
+        """The thread that gets it; None: any of the process."""
         self.overrun = 0
-        """How often it has expired between the signal that was last taken and its taking."""
+        """The number of times that it expired while the last signal waited to be taken."""
         self._sent: SignalInfo | None = None
 
     def _expired(self) -> None:

@@ -123,7 +123,7 @@ class Btf:
         made = disk_cache.cached("btf", _CACHE_VERSION + identity.encode(), self._scan) if identity else self._scan()
         half = len(made) // 2
         self._places = array("I", made[:half])
-        """Where each type begins; that of type 1 first."""
+        """The start of each type; that of type 1 first."""
         self._name_offsets = array("I", made[half:])
 
     def _scan(self) -> bytes:

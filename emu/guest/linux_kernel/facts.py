@@ -36,7 +36,7 @@ class KernelFacts:
         except KeyError as error:
             raise KernelFileError(f"Linux {image.release}: kallsyms lacks {error}") from None
         self.init = self.between("__init_begin", "__init_end")
-        """What is dropped after booting."""
+        """The parts that are dropped after booting."""
 
     def between(self, first: str, last: str) -> range:
         """Return the addresses from one symbol to another; empty if one of them is missing."""
@@ -75,7 +75,7 @@ class KernelFacts:
 
     @cached_property
     def exception_table(self) -> range:
-        """Where the kernel keeps the addresses of instructions that may fault."""
+        """The kernel's table with the addresses of instructions that may fault."""
         return self.between("__start___ex_table", "__stop___ex_table")
 
     def functions(self) -> Iterator[Symbol]:

@@ -14,7 +14,7 @@ class KernelImage:
 
     isa: str
     release: str
-    """What `uname -r` prints."""
+    """The text that `uname -r` prints."""
     read: Callable[[], bytes] = field(repr=False)
     """Returns the bytes for memory, in one piece."""
     base: int = 0

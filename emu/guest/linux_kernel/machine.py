@@ -82,7 +82,7 @@ class LinuxKernelMachine:
         self.idle = False
         """Whether the CPU waits for an interrupt."""
         self._typed = b""
-        """What is typed as soon as /init is ready."""
+        """The text that is typed as soon as /init is ready."""
         self._limit: int | None = None
         """Virtual time within which /init must be ready; None: `run` has no such limit."""
         self._interrupted = False

@@ -38,7 +38,7 @@ _MOST_TASKS: Final = 4096
 
 
 class Kernel(Protocol):
-    """What `Programs` needs of the guest."""
+    """The interface of the guest for `Programs`."""
 
     isa: Isa
     engine: Engine

@@ -40,7 +40,7 @@ class Tasks:
         self._regs_size = btf.struct_size("pt_regs")
         self._error = words(1)
         self.error_address = address_of(self._error)
-        """Where machine code finds `errno`."""
+        """The address of `errno`, for machine code."""
         self.variable = self._per_cpu(facts)
         """Address of the variable that holds the current task; 0: a register does."""
         init = facts.symbols.get("init_task")

@@ -18,7 +18,7 @@ from emu.guest.base import RunState
 from emu.guest.kernel.panic import KernelPanicError
 from emu.isa import ISAS
 from tests.fuzz.case import Fuzzer
-from tests.fuzz.inputs.instructions import DATA, executable
+from tests.fuzz.inputs.rooted import DATA, executable
 from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, kernel_guest
 
 _CALLS: Final = 16

@@ -9,17 +9,13 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from emu.guest.base import GuestError
-from emu.guest.kernel import images
 from emu.guest.linux.guest import LinuxGuest
-from emu.guest.linux.launching import Program
-from emu.guest.linux.stdio import Standard
 from emu.guest.processes import ProcessObserver
 from emu.isa import ISAS, Isa
-from tests.fuzz.case import Fuzzer
-from tests.fuzz.inputs.elf import keep_parsers
-from tests.fuzz.inputs.instructions import DATA, MILLISECOND, NATIVE, executable, names_in
+from tests.fuzz.inputs.rooted import DATA, MILLISECOND, NATIVE, RootedFuzzer
 
+# The content of the file in the root.
+_TEXT: Final = "a file\n" * 100
 _CALLS: Final = 24
 _ARGUMENTS: Final = 6
 # Virtual milliseconds that a case may take: longer than most waits that it asks for.
@@ -64,30 +60,16 @@ class _Script(ProcessObserver):
             self.load()
 
 
-class SystemCalls(Fuzzer):
+class SystemCalls(RootedFuzzer):
     """Random system calls."""
 
     name = "system-calls"
-    expected = (GuestError,)
-    quick = 200
-    seconds = 10.0
-
-    def __init__(self) -> None:
-        self._root = Path()
-
-    def warm(self) -> None:
-        """Run a program on each ISA."""
-        super().warm()
-        keep_parsers()
-        for isa in ISAS.values():
-            LinuxGuest(isa, Program(str(images.linux(isa, "tiny"))), standard=Standard()).run(MILLISECOND)
 
     def prepare(self, folder: Path) -> None:
-        """Make a root for the guest, and beside it a file that no case may reach."""
-        self._root = folder / "root"
-        (self._root / "tmp").mkdir(parents=True)
-        (self._root / "tmp/a").write_text("a file\n" * 100)
-        (self._root.parent / "outside").write_text("untouched")
+        """Make a root for the guest with a file in it."""
+        super().prepare(folder)
+        (self.root / "tmp").mkdir()
+        (self.root / "tmp/a").write_text(_TEXT)
 
     def make(self, random: Random) -> bytes:
         """Make an ISA's number, whether the engine is native, the program's data, and calls."""
@@ -138,12 +120,7 @@ class SystemCalls(Fuzzer):
         """Make the calls, and look whether the guest kept to its root."""
         isa = list(ISAS.values())[case[0]]
         data, calls = case[2 : 2 + _MEMORY], case[2 + _MEMORY :]
-        path = self._root / "program"
-        path.write_bytes(executable(isa, isa.linux.system_call * 4 * _CALLS))
-        path.chmod(0o755)
-        guest = LinuxGuest(
-            isa, Program("/program"), root=self._root, standard=Standard(), ram=128 << 20, accelerated=bool(case[1])
-        )
+        guest = self.guest(isa, isa.linux.system_call * 4 * _CALLS, ram=128 << 20, accelerated=bool(case[1]))
         guest.user_store(DATA, data)
         script = _Script(guest, list(_CALL.iter_unpack(calls[: len(calls) // _CALL.size * _CALL.size])))
         guest.kernel.observers.append(script)
@@ -151,9 +128,8 @@ class SystemCalls(Fuzzer):
         try:
             guest.run(_TIME * MILLISECOND)
         finally:
-            assert names_in(self._root) == ["program", "tmp"], "the guest changed its root"
-            assert names_in(self._root.parent) == ["outside", "root"], "the guest left its root"
-            assert (self._root / "tmp/a").read_text() == "a file\n" * 100, "the guest changed a file of the host"
+            self.check_root("tmp")
+            assert (self.root / "tmp/a").read_text() == _TEXT, "the guest changed a file of the host"
         return f"{guest.ending() or 'runs on'}: {guest.engine.instructions} instructions, at {guest.now()} ns"
 
 

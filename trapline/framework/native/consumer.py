@@ -38,7 +38,7 @@ class NativeClause:
         self, linked: Linked, staging: memoryview[int], upcalls: Upcalls, intern: Callable[[str], int]
     ) -> None:
         self.address = linked.address("run")
-        """Where the function is."""
+        """The address of the function."""
         self._held = linked, staging
         self._upcalls = upcalls
         self._intern = intern

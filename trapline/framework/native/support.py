@@ -103,7 +103,7 @@ class Support:
 
     @property
     def symbols(self) -> dict[str, int]:
-        """What the functions name of the guest's, and their own memory."""
+        """The names of the guest's that the functions use, and their own memory."""
         self._names = (ctypes.c_uint8 * (_NAMES * _ENTRY))()
         self._starts = (ctypes.c_uint8 * (stacks.START_SIZE << stacks.STARTS_BITS))()
         own = {"names": ctypes.addressof(self._names), "starts": ctypes.addressof(self._starts)}

@@ -41,7 +41,7 @@ class EventRuns:
         self._words = RunsWords(0, ctypes.addressof(self._pair))
         self._held: tuple[Any, ...] = ()
         self.address = self._words.address
-        """What a consumer names as `runs`."""
+        """The value for a consumer's `runs`."""
         self.hits = 0
         """Hits that Python has served."""
 

@@ -99,7 +99,7 @@ class TrialCpu:
         self.kernel.processes[_PID] = self.kernel.tasks.first = self.process
         self.kernel.threads[_PID] = self.thread
         self.files: list[tuple[int, int, RegularFile]] = []
-        """Where each stretch of code is mapped, [start, end), and the file it is mapped from."""
+        """The ranges of mapped code, [start, end), and the file of each."""
         for stretch in code:
             self._map(stretch)
         self.kernel.on_cpu.switch(self.thread)

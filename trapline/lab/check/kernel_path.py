@@ -77,7 +77,7 @@ class KernelPathChecker:
         self._sp = self._stack_pointer()
         self._somewhere = self._plain.image.symbol("panic").value
         self._stack = self._somewhere.to_bytes(self._isa.word, "little") * (2 * _WINDOW // self._isa.word)
-        """What is on the stack: addresses that can be returned to."""
+        """The content of the stack: addresses that can be returned to."""
 
     def _returned(self) -> None:
         """Stop after the return from the trap, which is the next instruction."""

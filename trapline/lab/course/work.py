@@ -25,14 +25,14 @@ class CourseError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a checker says of one part of a task."""
+    """The verdict of a checker on one part of a task."""
 
     name: str
     points: int
     of: int
     """Points that the part is worth."""
     why: str = ""
-    """What failed."""
+    """The parts that failed."""
     hint: str = ""
 
 

@@ -29,7 +29,7 @@ class Draft:
     dif: DifStep | None = None
     patch: Patch | None = None
     cost: Cost = field(default_factory=Cost)
-    """What this step adds; the accesses are counted later."""
+    """The cost of this step; the accesses are counted later."""
     out_of_line: bool = False
     fault: bool = False
     """Whether a correct run does not have this step."""

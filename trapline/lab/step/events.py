@@ -91,6 +91,6 @@ class Hit:
     taken: bool = False
     """Whether it began with a breakpoint or a window; False: with the firing itself."""
     after: int = 0
-    """How many instructions behind the resume are recorded already."""
+    """The number of instructions behind the resume that are recorded already."""
     window: int | None = None
-    """Where it ends, if it is a stretch of the program's own code."""
+    """Its end, if it is a stretch of the program's own code."""

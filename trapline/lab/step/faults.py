@@ -34,11 +34,11 @@ class Fault:
 
     name: str
     what: str
-    """What is done wrong."""
+    """The mistake."""
     follows: str
     """Why that goes wrong, where it begins."""
     silent: str
-    """What it means if no difference is seen."""
+    """The explanation if no difference is seen."""
     reason: str = ""
     """Why it cannot occur on some ISAs."""
     possible: Callable[[Isa], bool] = lambda _isa: True
@@ -50,8 +50,8 @@ class Fault:
     handler: Callable[[Engine, Handler], Handler] | None = None
     """Puts the mistake around a handler."""
     stale: int = 0
-    """How often the old instruction is executed after the patch was written; 0: the patch is seen
-    at once, -1: it never is."""
+    """The number of executions of the old instruction after the patch was written; -1: the patch is
+    never seen."""
 
 
 def _without_pc(isa: Isa) -> DisplacedTable:

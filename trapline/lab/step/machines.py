@@ -29,7 +29,7 @@ _SDT: Final = 2024
 
 @dataclass(frozen=True, slots=True)
 class StepRequest:
-    """What is to be recorded."""
+    """A request for a recording."""
 
     clause: str
     """A clause of D; with `uprobe` a definition as `trapline uprobe` takes it."""
@@ -75,7 +75,7 @@ class SteppedMachine:
     foreign: Foreign = field(default_factory=NoNames)
     libraries: tuple[str, ...] = ()
     written: bytearray = field(default_factory=bytearray)
-    """What the guest has printed."""
+    """The output of the guest."""
 
 
 def open_machine(request: StepRequest) -> SteppedMachine:

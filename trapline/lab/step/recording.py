@@ -65,9 +65,9 @@ class Access:
     address: int
     size: int
     value: int
-    """What was read or written."""
+    """The value that was read or written."""
     before: int | None = None
-    """What a write replaced; None for a read."""
+    """The value that a write replaced; None for a read."""
     name: str = ""
     """The field of the trap frame, or the symbol, at the address."""
 
@@ -103,7 +103,7 @@ class DifStep:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a firing has cost so far."""
+    """The cost of a firing so far."""
 
     instructions: int = 0
     """Instructions of the guest, the displaced one not counted."""
@@ -135,19 +135,19 @@ class Step:
     text: str
     """The instruction in Intel syntax, or a title of the decision."""
     sentence: str
-    """What happens, and why."""
+    """The event, and its cause."""
     source: Source | None = None
     registers: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     memory: tuple[Access, ...] = ()
     facts: Mapping[str, int | str] = field(default_factory=dict)
-    """What is known here: addresses and values are numbers."""
+    """Facts: addresses and values are numbers."""
     dif: DifStep | None = None
     patch: Patch | None = None
     cost: Cost = field(default_factory=Cost)
     out_of_line: bool = False
     """Whether it is code that exists only because of the probe: a copy, or what leads back."""
     fault: str = ""
-    """What goes wrong here, in a run with a fault."""
+    """The mistake that shows here, in a run with a fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +168,13 @@ class Firing:
     pid: int
     arguments: tuple[int, ...]
     caller: str
-    """Where D's `caller` (of a program's probe `ucaller`) is; "" if unknown."""
+    """The place of D's `caller` (of a program's probe `ucaller`); "" if unknown."""
     registers: Mapping[str, int]
     """All registers before the first step."""
     stack: tuple[Word, ...]
     """The words at the stack pointer before the first step."""
     frame: int | None
-    """Where the kernel's vector saved the trap frame; None: it saved none."""
+    """The address of the trap frame that the kernel's vector saved; None: it saved none."""
     listing: Mapping[str, tuple[str, ...]]
     """The probed function around the site: `before`, `enabled` and `after`."""
     steps: tuple[Step, ...]
@@ -208,9 +208,9 @@ class Recording:
     """The patching, if it was asked for; the player shows it before each firing."""
     firings: tuple[Firing, ...]
     output: str
-    """What dtrace prints."""
+    """The output of dtrace."""
     notes: tuple[str, ...] = ()
-    """What is left out or approximated, a line each."""
+    """Parts that are left out or approximated, a line each."""
     fault: str = ""
     """The mistake that was made on purpose; "" for none."""
     ending: str = ""

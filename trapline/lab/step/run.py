@@ -98,7 +98,7 @@ class _Run:
 
     def __init__(self, request: StepRequest, syntax: Syntax, window: Window | None) -> None:
         self.window: Window | None = None
-        """What the next run has to look at; None: this one has seen all."""
+        """The code that the next run has to record; None: this run has recorded all."""
         self._request = request
         self._machine: SteppedMachine = open_machine(request)
         self._subject = self._machine.subject

@@ -155,7 +155,7 @@ class Subject:
 
     @property
     def linear(self) -> int | None:
-        """Where all of RAM is mapped in kernel addresses; None: nowhere."""
+        """The kernel address at which all of RAM is mapped; None: it is not."""
         return None
 
     def physical(self, address: int, size: int) -> int:
@@ -180,7 +180,7 @@ class KernelSubject(Subject):
 
     @property
     def linear(self) -> int | None:
-        """Where the kernel maps all of RAM."""
+        """The address at which the kernel maps all of RAM."""
         return self.isa.kernel_base
 
     def objects(self) -> Sequence[LoadedObject]:

@@ -22,7 +22,7 @@ class RequeuedWaiter(Waiter):
         self.target = target
         """Address of the lock."""
         self.waits: tuple[PiLock, PiWaiter] | None = None
-        """Where it waits since it was moved to the lock; None: it was not, or has the lock."""
+        """The lock to which it was moved, while it waits for that; None: it does not."""
 
     @property
     def done(self) -> bool:

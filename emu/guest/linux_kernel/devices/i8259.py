@@ -37,7 +37,7 @@ class I8259Pair(Device):
         self._bases = [0, 0]
         """Vector of each controller's first interrupt."""
         self._expected = [0, 0]
-        """How many initialisation words each still expects."""
+        """The number of initialisation words that each still expects."""
         self._reads_served = [0, 0]
 
     def source(self, number: int) -> Line:

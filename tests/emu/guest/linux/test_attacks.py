@@ -15,7 +15,7 @@ from emu.guest.linux.launching import Program
 from emu.guest.linux.stdio import Standard
 from emu.guest.observer import Observer
 from emu.isa import ISAS, X86_64
-from tests.fuzz.inputs.instructions import DATA, executable
+from tests.fuzz.inputs.rooted import DATA, executable
 
 ENOMEM, EFAULT, EINVAL, E2BIG, EAGAIN = 12, 14, 22, 7, 11
 MIB = 1 << 20

@@ -129,7 +129,7 @@ class Decoder:
         self._cs = disassembly.decoder(ISAS[isa].capstone, detail=True)
         self.handle: int = self._cs.csh.value
         self.instruction: int = _LIBRARY.cs_malloc(self._cs.csh)
-        """Where an instruction is decoded to: a cs_insn with its cs_detail."""
+        """The result of decoding an instruction: a cs_insn with its cs_detail."""
         self._insn = _INSN.from_address(self.instruction)
         prototype = ctypes.CFUNCTYPE(ctypes.c_bool, *(5 * [ctypes.c_void_p]))
         self.function: int = ctypes.cast(_LIBRARY.cs_disasm_iter, ctypes.c_void_p).value or 0
