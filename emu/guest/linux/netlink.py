@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from emu.guest.linux.content import FileMemory
 from emu.guest.linux.errno import EADDRINUSE, ECONNREFUSED, EINVAL, EOPNOTSUPP, LinuxError
+from emu.guest.linux.socket_ends import Kind, SocketEnd
 from emu.guest.linux.socket_messages import Credentials, Message, memory_of
-from emu.guest.linux.sockets import Kind, Socket
+from emu.guest.linux.sockets import Socket
 
 if TYPE_CHECKING:
     from emu.guest.linux.files import OpenFile
@@ -111,11 +112,11 @@ class NetlinkSocket(Socket):
     def _has_room(self) -> bool:
         return True
 
-    def can_send(self, target: Socket) -> bool:  # noqa: ARG002  the kernel answers at once
+    def can_send(self, target: SocketEnd) -> bool:  # noqa: ARG002  the kernel answers at once
         """Return whether sending would not wait: it never does."""
         return True
 
-    def send(self, data: bytes, credentials: Credentials, *, files: Sequence[OpenFile] = (), to: Socket | None = None
+    def send(self, data: bytes, credentials: Credentials, *, files: Sequence[OpenFile] = (), to: SocketEnd | None = None
              ) -> int:  # fmt: skip
         """Ask the kernel, which answers at once."""
         del credentials, files, to

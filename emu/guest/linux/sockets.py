@@ -6,13 +6,9 @@ Linux net/unix/af_unix.c, net/core/sock.c, net/core/scm.c.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from enum import IntEnum
+from collections.abc import Sequence
 from typing import Final
 
-from emu.guest.linux.content import FileMemory
 from emu.guest.linux.errno import (
     EAGAIN,
     ECONNREFUSED,
@@ -23,171 +19,28 @@ from emu.guest.linux.errno import (
     ENOTCONN,
     ENOTTY,
     EOPNOTSUPP,
+    EPERM,
     EPIPE,
     EPROTOTYPE,
     ESPIPE,
     LinuxError,
 )
 from emu.guest.linux.files import FIONREAD, OpenFile
-from emu.guest.linux.inodes import Inode
-from emu.guest.linux.readiness import POLLERR, POLLHUP, POLLRDHUP, POLLWRBAND, READABLE, WRITABLE, Notices
-from emu.guest.linux.socket_messages import (
-    LONGEST_PART,
-    Credentials,
-    Inbox,
-    Message,
-    Received,
-    memory_of,
-    release,
-    share,
-)
+from emu.guest.linux.socket_ends import RECEIVE, SEND, Kind, SocketEnd
+from emu.guest.linux.socket_messages import LONGEST_PART, Credentials, Message, Received, memory_of, release, share
 from emu.guest.linux.user_memory import UserMemory
 
-# Bytes that may be under way from a socket (net.core.wmem_default).
-_SEND_BUFFER: Final = 212_992
-# Datagrams that wait for a receiver who has not connected to the sender (net.unix.max_dgram_qlen).
-_LONGEST_QUEUE: Final = 10
 # The most connections that wait to be accepted (SOMAXCONN).
 _BACKLOG_MAX: Final = 4096
 _TIOCOUTQ: Final = 0x5411
-_RECEIVE, _SEND = 1, 2
 
 
-class Kind(IntEnum):
-    """SOCK_* of `socket`."""
-
-    STREAM = 1
-    DGRAM = 2
-    SEQPACKET = 5
-
-
-@dataclass(slots=True)
-class Options:
-    """The options that setsockopt has set."""
-
-    pass_credentials: bool = False
-    receive_timeout: int | None = None
-    """Nanoseconds; None: forever."""
-    send_timeout: int | None = None
-    others: dict[int, int] = field(default_factory=dict)
-    """Integers that are only remembered, by option."""
-
-
-class Socket(OpenFile):
-    """A socket of the family AF_UNIX."""
-
-    family = 1
-    """AF_* of `socket`."""
-
-    def __init__(
-        self, inode: Inode, flags: int, path: str, kind: Kind, credentials: Credentials, memory: FileMemory
-    ) -> None:
-        super().__init__(inode, flags, path)
-        self.kind = kind
-        self.type = int(kind)
-        """SOCK_* that was asked for."""
-        self.credentials = credentials
-        """The credentials of the process that made it, connected it or listens with it."""
-        self.peer_credentials: Credentials | None = None
-        self.name = b""
-        """Its address without the family: a path, or b"\\0" and an abstract name; b"" for none."""
-        self.unbind: Callable[[], object] = lambda: None
-        self.peer: Socket | None = None
-        self.connected = False
-        self.backlog: int | None = None
-        """The number of connections that may wait to be accepted; None: it does not listen."""
-        self.waiting: deque[Socket] = deque()
-        """Connections to accept: the sockets at this end of them."""
-        self.inbox = Inbox(memory)
-        self.shut = 0
-        """_RECEIVE and _SEND, as far as they were shut down."""
-        self.error = 0
-        """The error of the next call (SO_ERROR)."""
-        self.dead = False
-        self.send_buffer = _SEND_BUFFER
-        self.under_way = 0
-        """Bytes of memory of what this socket has sent and no socket has received."""
-        self._wants_room = False
-        """Whether a write found no room since its owner was told of some."""
-        self._told = Notices()
-        self.options = Options()
-
-    # -- state
-
-    @property
-    def is_stream(self) -> bool:
-        """Whether messages have no borders."""
-        return self.kind is Kind.STREAM
-
-    @property
-    def listening(self) -> bool:
-        """Whether it takes connections."""
-        return self.backlog is not None
-
-    def wake(self) -> None:
-        """Wake the threads that wait for the socket."""
-        self.arrivals += 1
-        self.departures += 1
-
-    def notices(self) -> Notices:
-        """Return how often its owner was to be told."""
-        return self._told
-
-    def note(self, *, input: bool = False, hang_up: bool = False) -> None:  # noqa: A002  as `Notices` calls it
-        """Let its owner be told."""
-        told = self._told
-        self._told = Notices(told.input + input, told.room, told.hang_up + hang_up)
-
-    def take_error(self) -> int:
-        """Return the error that waits to be told, and forget it."""
-        error, self.error = self.error, 0
-        return error
-
-    def events(self) -> int:
-        """Return what poll says."""
-        events = POLLERR if self.error else 0
-        if self.shut == _RECEIVE | _SEND:
-            events |= POLLHUP
-        if self.shut & _RECEIVE:
-            events |= POLLRDHUP | READABLE
-        if self.inbox or self.waiting:
-            events |= READABLE
-        if self.kind is not Kind.DGRAM and not self.connected and not self.listening:
-            events |= POLLHUP
-        if self._has_room() and not self.listening:
-            events |= WRITABLE | POLLWRBAND
-        return events
-
-    def _has_room(self) -> bool:
-        if self.under_way * 4 > self.send_buffer and self.under_way:
-            return False
-        peer = self.peer
-        return not (self.kind is Kind.DGRAM and peer is not None and peer.peer is not self and peer.queue_full)
-
-    @property
-    def queue_full(self) -> bool:
-        """Whether a datagram of another socket would have to wait."""
-        return len(self.inbox) > _LONGEST_QUEUE
-
-    def read_ready(self) -> bool:
-        """Return whether receiving would not wait."""
-        return bool(self.inbox or self.waiting or self.shut & _RECEIVE or self.error)
-
-    def write_ready(self) -> bool:
-        """Return whether the write that found no room would not wait now."""
-        return self.peer is None or self.can_send(self.peer)
-
-    def can_send(self, target: Socket) -> bool:
-        """Return whether sending would not wait, if only because it fails."""
-        if self.shut & _SEND or target.dead or target.shut & _RECEIVE:
-            return True
-        if self.under_way >= self.send_buffer:
-            return False
-        return self.kind is not Kind.DGRAM or target.peer is self or not target.queue_full
+class Socket(SocketEnd):
+    """A socket of the family AF_UNIX: connecting, sending, receiving."""
 
     # -- connections
 
-    def pair(self, other: Socket) -> None:
+    def pair(self, other: SocketEnd) -> None:
         """Connect two new sockets (socketpair)."""
         for one, peer in ((self, other), (other, self)):
             one.peer, one.connected, one.peer_credentials = peer, True, peer.credentials
@@ -204,20 +57,20 @@ class Socket(OpenFile):
 
     def accepts(self) -> bool:
         """Return whether a connection would not wait, if only because it fails."""
-        return self.dead or self.backlog is None or bool(self.shut & _RECEIVE) or len(self.waiting) <= self.backlog
+        return self.dead or self.backlog is None or bool(self.shut & RECEIVE) or len(self.waiting) <= self.backlog
 
-    def check_connect(self, other: Socket) -> None:
+    def check_connect(self, other: SocketEnd) -> None:
         """Return if a connection to `other` can be made or waited for.  Raises `LinuxError`."""
         if self.kind is not other.kind:
             raise LinuxError(EPROTOTYPE)
-        if other.dead or not other.listening or other.shut & _RECEIVE:
+        if other.dead or not other.listening or other.shut & RECEIVE:
             raise LinuxError(ECONNREFUSED)
         if self.connected:
             raise LinuxError(EISCONN)
         if self.listening:
             raise LinuxError(EINVAL)
 
-    def connect(self, other: Socket, served: Socket, credentials: Credentials) -> None:
+    def connect(self, other: SocketEnd, served: SocketEnd, credentials: Credentials) -> None:
         """Connect to a socket that listens; `served` is the new socket at its end."""
         self.credentials = credentials
         served.credentials = other.credentials
@@ -228,7 +81,7 @@ class Socket(OpenFile):
         other.note(input=True)
         self.wake()
 
-    def connect_datagrams(self, other: Socket | None) -> None:
+    def connect_datagrams(self, other: SocketEnd | None) -> None:
         """Send to `other` from now on, and receive only from it; None: from all.
 
         Raises `LinuxError`: ECONNREFUSED, EPROTOTYPE.
@@ -239,7 +92,7 @@ class Socket(OpenFile):
             if other.kind is not Kind.DGRAM:
                 raise LinuxError(EPROTOTYPE)
             if other.peer is not None and other.peer is not self:
-                raise LinuxError(1)  # EPERM: it takes datagrams of its own peer alone
+                raise LinuxError(EPERM)  # it takes datagrams of its own peer alone
         self.peer, self.connected = other, other is not None
         self.wake()
 
@@ -249,13 +102,13 @@ class Socket(OpenFile):
         self.wake()
         peer = self.peer
         if peer is not None and self.kind is not Kind.DGRAM:
-            peer.shut |= (_SEND if directions & _RECEIVE else 0) | (_RECEIVE if directions & _SEND else 0)
+            peer.shut |= (SEND if directions & RECEIVE else 0) | (RECEIVE if directions & SEND else 0)
             peer.wake()
-            peer.note(hang_up=directions == _RECEIVE | _SEND, input=directions == _SEND)
+            peer.note(hang_up=directions == RECEIVE | SEND, input=directions == SEND)
 
     # -- sending
 
-    def send(self, data: bytes, credentials: Credentials, *, files: Sequence[OpenFile] = (), to: Socket | None = None
+    def send(self, data: bytes, credentials: Credentials, *, files: Sequence[OpenFile] = (), to: SocketEnd | None = None
              ) -> int:  # fmt: skip
         """Send as many bytes as fit, and return their number; -1: a datagram has to wait.
 
@@ -263,20 +116,20 @@ class Socket(OpenFile):
         """
         if self.error:
             raise LinuxError(self.take_error())
-        if self.shut & _SEND:
+        if self.shut & SEND:
             raise LinuxError(EPIPE)
         target = to or self.peer
         if target is None or (self.kind is not Kind.DGRAM and not self.connected):
             raise LinuxError(ENOTCONN)
         if self.kind is Kind.DGRAM:
             return self._send_datagram(data, credentials, files, target)
-        if target.dead or target.shut & _RECEIVE:
+        if target.dead or target.shut & RECEIVE:
             raise LinuxError(EPIPE)
         if not self.is_stream:
             if len(data) > self.send_buffer - 32:
                 raise LinuxError(EMSGSIZE)
             if not self.can_send(target):
-                self._wants_room = True
+                self.wants_room = True
                 return -1
             self._put(target, data, credentials, files)
             return len(data)
@@ -286,10 +139,12 @@ class Socket(OpenFile):
             self._put(target, part, credentials, files)
             files = ()
             done += len(part)
-        self._wants_room = self._wants_room or done < len(data)
+        self.wants_room = self.wants_room or done < len(data)
         return done
 
-    def _send_datagram(self, data: bytes, credentials: Credentials, files: Sequence[OpenFile], target: Socket) -> int:
+    def _send_datagram(
+        self, data: bytes, credentials: Credentials, files: Sequence[OpenFile], target: SocketEnd
+    ) -> int:
         if len(data) > self.send_buffer - 32:
             raise LinuxError(EMSGSIZE)
         if target.dead:
@@ -299,18 +154,18 @@ class Socket(OpenFile):
         if target.kind is not Kind.DGRAM:
             raise LinuxError(EPROTOTYPE)
         if target.peer is not None and target.peer is not self:
-            raise LinuxError(1)  # EPERM: it takes datagrams of its own peer alone
-        if target.shut & _RECEIVE:
+            raise LinuxError(EPERM)  # it takes datagrams of its own peer alone
+        if target.shut & RECEIVE:
             raise LinuxError(EPIPE)
         if not self.can_send(target):
-            self._wants_room = True
+            self.wants_room = True
             return -1
         self._put(target, data, credentials, files)
         return len(data)
 
-    def _put(self, target: Socket, data: bytes, credentials: Credentials, files: Sequence[OpenFile]) -> None:
+    def _put(self, target: SocketEnd, data: bytes, credentials: Credentials, files: Sequence[OpenFile]) -> None:
         memory = memory_of(len(data), stream=self.is_stream)
-        target.inbox.put(Message(data, self.name, credentials, self._taken, memory, tuple(files)))
+        target.inbox.put(Message(data, self.name, credentials, self.taken, memory, tuple(files)))
         share(files)
         self.under_way += memory
         target.arrivals += 1
@@ -328,18 +183,10 @@ class Socket(OpenFile):
         if not self.inbox:
             if self.error:
                 raise LinuxError(self.take_error())
-            return Received() if self.shut & _RECEIVE else None
+            return Received() if self.shut & RECEIVE else None
         if not self.is_stream:
             return self.inbox.next_message(size, peek=peek)
         return self.inbox.joined(size, peek=peek, one_sender=self.options.pass_credentials)
-
-    def _taken(self, size: int) -> None:
-        """Hear that the other end has received something."""
-        self.under_way -= size
-        self.departures += 1
-        if self._wants_room and self._has_room():
-            self._wants_room = False
-            self._told = self._told._replace(room=self._told.room + 1)
 
     # -- as a file
 
@@ -384,7 +231,7 @@ class Socket(OpenFile):
         self.unbind()
         peer = self.peer
         if peer is not None and self.kind is not Kind.DGRAM:
-            peer.shut = _RECEIVE | _SEND
+            peer.shut = RECEIVE | SEND
             if self.inbox:
                 peer.error = ECONNRESET
             peer.wake()

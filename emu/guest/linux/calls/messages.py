@@ -35,8 +35,9 @@ from emu.guest.linux.errno import (
 from emu.guest.linux.files import O_NONBLOCK
 from emu.guest.linux.netlink import NetlinkSocket
 from emu.guest.linux.process import InterruptedBySignalError, Wait
+from emu.guest.linux.socket_ends import Kind
 from emu.guest.linux.socket_messages import Received, release
-from emu.guest.linux.sockets import Kind, Socket
+from emu.guest.linux.sockets import Socket
 from emu.isa.linux_signals import SI_USER, Signal, SignalInfo
 
 MSG_OOB, MSG_PEEK, MSG_CTRUNC, MSG_TRUNC = 0x1, 0x2, 0x8, 0x20

@@ -30,9 +30,10 @@ from emu.guest.linux.files import O_CLOEXEC, O_NONBLOCK, O_RDWR
 from emu.guest.linux.inodes import Socket as SocketInode
 from emu.guest.linux.netlink import AF_NETLINK, NETLINK_ROUTE, NetlinkSocket
 from emu.guest.linux.process import Wait
+from emu.guest.linux.socket_ends import Kind
 from emu.guest.linux.socket_messages import Credentials
 from emu.guest.linux.socket_names import bound
-from emu.guest.linux.sockets import Kind, Socket
+from emu.guest.linux.sockets import Socket
 
 _AF_UNSPEC, _AF_UNIX = 0, 1
 _RAW: Final = 3
