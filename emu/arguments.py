@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from emu.engine.tracepoints import ARGUMENTS, Argument, InMemory, Register
+from emu.engine.hit_steps import ARGUMENTS, Argument, InMemory, Register
 from emu.isa.base import Isa
 
 

@@ -41,7 +41,7 @@ class CoreWord(IntEnum):
     ENV = 2
     """The state of the CPU whose hit machine code serves (`emu.engine.cpu.Cpu.env`)."""
     FIRING = 3
-    """Address of machine code's current `emu.engine.tracepoints.Firing`; 0: none."""
+    """Address of machine code's current `emu.engine.tracepoint_blocks.Firing`; 0: none."""
     PREPARED = 4
     """Not 0: `CpuCore.prepare` was called for this firing."""
     FAILED = 5

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from functools import partial
 
 from emu.engine.engine import Engine
+from emu.engine.hit_steps import Run, of_exception
 from emu.engine.state import HANDLED
-from emu.engine.tracepoints import EVERY, Run, of_exception
+from emu.engine.tracepoint_blocks import EVERY
 from emu.frame import Frame
 from emu.plan_execution import compile_plan
 from emu.plans import Plan

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from emu.cpu_core import CpuCore
-from emu.engine.tracepoints import HitStep
+from emu.engine.hit_steps import HitStep
 from emu.frame import Frame
 from emu.plans import Plan
 

@@ -1,7 +1,7 @@
 """Machine code that serves a hit: it finds the tracepoint and does its steps.
 
-`emu.engine.tracepoints` documents the steps.  Python is called for enablings of a probe without a
-native form, and for memory out of reach.
+`emu.engine.tracepoint_blocks` documents the steps.  Python is called for enablings of a probe
+without a native form, and for memory out of reach.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Final
 
 from emu.cpu_core import CoreWord
 from emu.engine.address_table_code import return_found
+from emu.engine.hit_steps import ARGUMENTS
 from emu.engine.plan_code import READ, Places, PlanCode
 from emu.engine.state import DELIVER, HANDLED, Word
-from emu.engine.tracepoints import ARGUMENTS, EVERY, Entry, Firing, Header, Step, StepKind
+from emu.engine.tracepoint_blocks import EVERY, Entry, Firing, Header, Step, StepKind
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.values import Condition, Value

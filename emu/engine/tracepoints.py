@@ -4,244 +4,43 @@ A hit that is not in the table goes to Python, which serves it and then stores i
 next hit in the table (`emu.host_trap`). Every event that could change these actions empties the
 table, so that no entry is ever out of date; an entry is made again at the next hit.
 
-A tracepoint is a list of steps, done one after the other:
-
-    FIRE        a probe's enablings run, with arguments read from registers, numbers, and memory
-    RUN         an encoded plan is carried out (`emu.engine.plans`)
-    FIRE_AFTER  the same as FIRE, if the pc has left a function
-    CALL        a provider's own machine code runs
-    FIRE_WHEN   the same as FIRE, if a register has a value
-
-The table is one by address (`emu.engine.address_table`), of `Entry`s.
+The table is one by address (`emu.engine.address_table`). Handlers describe their hits with the
+steps of `emu.engine.hit_steps`; machine code reads them as `emu.engine.tracepoint_blocks` lays out.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from emu.cpu_core import CoreWord, CpuCore
-from emu.engine.address_table import Addressed, AddressTable, TableHeader
-from emu.engine.plans import Encoder, NativeOperation
+from emu.engine.address_table import AddressTable
+from emu.engine.hit_steps import (
+    ARGUMENTS,
+    Argument,
+    Call,
+    Fire,
+    FireAfter,
+    FireWhen,
+    HitStep,
+    InMemory,
+    Number,
+    Register,
+    Run,
+    Steps,
+)
+from emu.engine.plans import Encoder
+from emu.engine.tracepoint_blocks import Entry, Firing, Header, Step, StepKind
 from emu.frame import Frame
-from emu.native.block import Block
 from emu.words import WORD_MASK
 
-# Arguments that `dtrace_probe()` takes.
-ARGUMENTS: Final = 5
 # The initial size of the table.
 _SIZE: Final = 1 << 10
-# `Entry.space` and `Entry.thread` of a tracepoint in all address spaces, or for all threads.
-EVERY: Final = WORD_MASK
-
-
-def of_exception(number: int, pc: int) -> int:
-    """Return the number that represents a hit by an exception that is not a breakpoint.
-
-    It is used in place of an address, and is none: addresses of programs have an upper byte of 0.
-    """
-    return number << 56 ^ pc
-
-
-class StepKind(IntEnum):
-    """The kind of a step; 0 ends a tracepoint."""
-
-    RUN = 1
-    FIRE = 2
-    FIRE_AFTER = 3
-    CALL = 4
-    FIRE_WHEN = 5
-
-
-class Header(TableHeader):
-    """The table, and more data for machine code."""
-
-    space: int
-    """The address of the word with the number of the current address space."""
-    thread: int
-    """The address of the word with the number of the current thread."""
-    depth: int
-    """The number of hits that are being served: Python code of one hit may cause the next."""
-
-
-class Entry(Addressed):
-    """A tracepoint."""
-
-    space: int
-    """The number of its address space, or `EVERY`."""
-    thread: int
-    """The number of the thread that it applies to, or `EVERY`."""
-    steps: int
-    """Address of its steps: of `Step`s."""
-    core: int
-    """The words of DTrace's CPU (`emu.cpu_core`)."""
-
-
-class Step(Block):
-    """One step of a tracepoint."""
-
-    kind: int
-    what: int
-    """The address of a plan, or of a `Firing`; CALL: the argument."""
-    function: int
-    """FIRE_AFTER: the start of the function that must be left; FIRE_WHEN: the value; CALL: the
-    function."""
-    size: int
-    """FIRE_AFTER: its size.  FIRE_WHEN: 1."""
-    pc: int
-    """FIRE_AFTER: the address of the word with the target of the instruction. FIRE_WHEN: that of
-    the register."""
-
-
-class Firing(Block):
-    """A probe that fires: what runs, and where its arguments are."""
-
-    runs: int
-    """Address of two words: the number of enablings, 0 if Python must run them, and their address.
-    Each enabling is a pair of a function and its first argument."""
-    simple: int
-    """Whether all arguments are words of this process as they are."""
-    place0: int
-    """The address in this process of the first argument, or of the base of its address."""
-    place1: int
-    place2: int
-    place3: int
-    place4: int
-    offset0: int
-    """The distance from the base."""
-    offset1: int
-    offset2: int
-    offset3: int
-    offset4: int
-    size0: int
-    """The size in bytes of the first argument in the guest's memory; 0: it is not there."""
-    size1: int
-    size2: int
-    size3: int
-    size4: int
-    unused0: int
-    """The number of its upper bits that are ignored."""
-    unused1: int
-    unused2: int
-    unused3: int
-    unused4: int
-    signed0: int
-    """Whether its sign is extended over these bits."""
-    signed1: int
-    signed2: int
-    signed3: int
-    signed4: int
-    framed: int
-    """`CpuCore.framed`."""
-    pushed: int
-    """`CpuCore.pushed`."""
-    flags: int
-    """Bits of `CpuFlag` that are set while it fires."""
-    trap: int
-    """Whether it belongs to a hit: then `CpuCore.prepare` provides the context of the trap."""
-    frames: int
-    """For a probe that a kernel calls: the number of frames that its stack omits, plus one."""
-
-
 # Where the words about arguments begin: five for each property, in the order of `Tracepoints._located`.
 _ARGUMENT_WORDS: Final = Firing.offset("place0")
 _ArgumentWords: Final = ctypes.c_uint64 * (5 * ARGUMENTS)
-
-
-@dataclass(frozen=True, slots=True)
-class Register:
-    """An argument that is in a register, or in its lowest bytes."""
-
-    name: str
-    size: int = 8
-    signed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """An argument that is always the same."""
-
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class InMemory:
-    """An argument in the guest's memory, `offset` bytes from where a register points.
-
-    It is 0 if no memory is mapped there.
-    """
-
-    base: str
-    offset: int
-    size: int
-    signed: bool = False
-
-
-Argument = Register | Number | InMemory
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fire:
-    """A probe fires: the step FIRE."""
-
-    runs: int
-    """The result of `Framework.native_runs`."""
-    arguments: tuple[Argument, ...]
-    """Up to five; those that are missing are 0."""
-    find_caller: Callable[[Frame], int] | None = None
-    framed: bool = False
-    pushed: int = 0
-    flags: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class FireAfter:
-    """A probe fires if an instruction has left a function: the step FIRE_AFTER.
-
-    `pc` names the register or the temporary with the target of the instruction.
-    """
-
-    fire: Fire
-    function: int
-    size: int
-    pc: str
-
-
-@dataclass(frozen=True, slots=True)
-class FireWhen:
-    """A probe fires if a register has a value: the step FIRE_WHEN."""
-
-    fire: Fire
-    register: str
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Operations are carried out: the step RUN."""
-
-    operations: tuple[NativeOperation, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A provider's machine code runs: the step CALL.
-
-    It is `u64 function(argument, core)` and returns a constant of `emu.engine.firing_code`: GO_ON
-    for the next step, or the result of the hit. Only the first step may return ASK, before it has
-    had any effect.
-    """
-
-    function: int
-    argument: int
-
-
-HitStep = Fire | FireAfter | FireWhen | Run | Call
-Steps = Sequence[HitStep]
 
 
 class _Context(NamedTuple):

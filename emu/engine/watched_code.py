@@ -14,7 +14,7 @@ from emu.engine.counting import PREPAID
 from emu.engine.firing_code import FiringCode
 from emu.engine.plan_code import READ, Places, PlanCode
 from emu.engine.state import TableEntry, Word
-from emu.engine.tracepoints import Firing
+from emu.engine.tracepoint_blocks import Firing
 from emu.engine.watched import Calls, Hooked, Stretch, Watched, WatchKind
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module

@@ -14,9 +14,9 @@ from emu.arguments import function_arguments
 from emu.bad_address import BadAddressError
 from emu.cpu_core import CpuFlag
 from emu.displaced import Emulated, OutOfLine
+from emu.engine.hit_steps import Argument, Fire, FireAfter, InMemory, Number, Register, Run, of_exception
 from emu.engine.plans import NativeOperation
 from emu.engine.state import HANDLED
-from emu.engine.tracepoints import Argument, Fire, FireAfter, InMemory, Number, Register, Run, of_exception
 from emu.frame import Frame
 from emu.guest.processes import CARRIED_OUT, ProcessObserver
 from emu.plan_execution import Cpu

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from emu.displaced import Emulated, OutOfLine
-from emu.engine.tracepoints import Argument
+from emu.engine.hit_steps import Argument
 from emu.frame import Frame
 from emu.patcher import Patcher, Tracepoint
 from emu.plans import Operation

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.bad_address import BadAddressError
 from emu.displaced import OutOfLine
+from emu.engine.hit_steps import Run
 from emu.engine.plans import Deposit, NativeOperation
-from emu.engine.tracepoints import Run
 from emu.guest.processes import CARRIED_OUT, ProcessObserver
 from emu.plans import Set
 from providers.fasttrap.port import Port

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from emu.bad_address import BadAddressError
 from emu.elf_file import ElfError
-from emu.engine import tracepoints
-from emu.engine.tracepoints import ARGUMENTS, Argument, Number, Register
+from emu.engine import hit_steps
+from emu.engine.hit_steps import ARGUMENTS, Argument, Number, Register
 from emu.frame import Frame
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import ProcessObserver
@@ -276,7 +276,7 @@ class UsdtProbes(ProcessObserver):
                 case InMemory(base, displacement, scaled, scale, "") if {base, scaled} - {""} <= slots.keys():
                     address = f"%address {place}"
                     operations.append(Sum(address, base, scaled, scale.bit_length() - 1, displacement))
-                    found.append(tracepoints.InMemory(address, 0, one.size, one.signed))
+                    found.append(hit_steps.InMemory(address, 0, one.size, one.signed))
                 case _:
                     return None
         return Located(tuple(operations), tuple(found))

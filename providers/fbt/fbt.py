@@ -27,7 +27,7 @@ from emu.arguments import entry_arguments, results
 from emu.bad_address import BadAddressError
 from emu.displaced import Rule
 from emu.elf_symbols import Symbol
-from emu.engine.tracepoints import Fire, Number
+from emu.engine.hit_steps import Fire, Number
 from emu.guest.modules import Module
 from emu.isa.base import Isa
 from emu.patcher import Patcher

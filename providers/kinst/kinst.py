@@ -24,7 +24,7 @@ from typing import Final, Protocol
 from emu.displaced import Code, Emulated, OutOfLine, Treatment
 from emu.elf_symbols import Symbol
 from emu.engine.clock import VirtualClock
-from emu.engine.tracepoints import Fire, Run
+from emu.engine.hit_steps import Fire, Run
 from emu.frame import Frame
 from emu.guest.kernel.trampolines import TrampolinesFullError
 from emu.guest.modules import Module

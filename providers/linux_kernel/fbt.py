@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from emu.arguments import entry_arguments, results
 from emu.bad_address import BadAddressError
-from emu.engine.tracepoints import Argument, Fire, Number
+from emu.engine.hit_steps import Argument, Fire, Number
 from emu.frame import Frame
 from emu.guest.linux_kernel.kallsyms import Symbol
 from providers.base import ArgumentDescription, Framework, Provider

@@ -20,7 +20,7 @@ from typing import Final
 
 from emu.bad_address import BadAddressError
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Treatment
-from emu.engine.tracepoints import Fire
+from emu.engine.hit_steps import Fire
 from emu.frame import Frame
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.isa.base import Isa

@@ -14,7 +14,7 @@ from typing import Final
 
 from emu.arguments import entry_arguments, results
 from emu.bad_address import BadAddressError
-from emu.engine.tracepoints import Argument, Fire
+from emu.engine.hit_steps import Argument, Fire
 from emu.frame import Frame
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.guest.linux_kernel.kallsyms import Symbol

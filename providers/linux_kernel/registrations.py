@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from emu.engine.tracepoints import Argument, Fire, FireWhen, Register
+from emu.engine.hit_steps import Argument, Fire, FireWhen, Register
 from emu.frame import Frame
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.patcher import Tracepoint as Patch

@@ -21,7 +21,7 @@ from typing import Final, Protocol
 from emu.bad_address import BadAddressError
 from emu.displaced import Emulated, OutOfLine
 from emu.engine.clock import VirtualClock
-from emu.engine.tracepoints import HitStep, Run
+from emu.engine.hit_steps import HitStep, Run
 from emu.frame import Frame
 from emu.guest.linux_kernel.executable import NoRoomError
 from emu.isa.base import Isa

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Final, Protocol
 
 from emu.bad_address import BadAddressError
-from emu.engine.tracepoints import Argument, Fire
+from emu.engine.hit_steps import Argument, Fire
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.linux_kernel.registrations import PREFIX, Listener, Registrations

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from emu.displaced import Emulated
 from emu.engine.firing_code import GO_ON
+from emu.engine.hit_steps import Call, Fire, HitStep, Register, Run, of_exception
 from emu.engine.state import HANDLED
-from emu.engine.tracepoints import Call, Fire, HitStep, Register, Run, of_exception
 from emu.trap import Hit, Served
 from providers.uprobes.native import FUNCTION, Asked, NativeUprobes
 from providers.uprobes.records import Books, Installed, InstalledWords, Uprobe

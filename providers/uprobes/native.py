@@ -1,6 +1,6 @@
 """Uprobes in machine code: the same as `returns` and `steps`, on the same words.
 
-Each function is a step of a hit (`emu.engine.tracepoints.Call`).  Python handles the other cases,
+Each function is a step of a hit (`emu.engine.hit_steps.Call`).  Python handles the other cases,
 in which memory is out of reach or a probe was removed.
 
 | function | effect |
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 from emu.engine.access import Access
 from emu.engine.firing_code import ASK, GO_ON
 from emu.engine.state import HANDLED, Word
-from emu.engine.tracepoints import Firing
+from emu.engine.tracepoint_blocks import Firing
 from emu.native.builder import Function, Module
 from emu.native.linking import Linked
 from emu.native.values import Condition, Value

@@ -20,7 +20,7 @@ from emu.native.block import Block
 from emu.patcher import Patcher, Tracepoint
 
 if TYPE_CHECKING:
-    from emu.engine.tracepoints import Firing
+    from emu.engine.tracepoint_blocks import Firing
     from emu.guest.linux.code import ProcessCode, SlotPages
     from emu.guest.linux.process import Process
     from emu.guest.linux.space import Space
@@ -67,7 +67,7 @@ class ProbeWords(Block):
     known: int
     """Whether `returns` is valid; 0: Python runs the return handlers."""
     returns: int
-    """Address of a list of `emu.engine.tracepoints.Firing`s that fire at a return, ended by 0."""
+    """Address of a list of `emu.engine.tracepoint_blocks.Firing`s that fire at a return, ended by 0."""
 
 
 @dataclass(eq=False)

@@ -11,8 +11,9 @@ from benchmarks.code import ENTRY, LOOP
 from emu.cpu_core import CoreWord
 from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.engine.handlers import Handlers
+from emu.engine.hit_steps import FireWhen
 from emu.engine.state import DELIVER, Word
-from emu.engine.tracepoints import EVERY, FireWhen
+from emu.engine.tracepoint_blocks import EVERY
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import ISAS

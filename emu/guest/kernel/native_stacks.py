@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.cpu_core import CoreWord
-from emu.engine.tracepoints import Firing
+from emu.engine.tracepoint_blocks import Firing
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.stacks import KNOWN, NO_LINK, KernelStacks, KnownWord
 from emu.isa.base import Isa

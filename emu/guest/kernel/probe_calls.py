@@ -8,7 +8,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Final
 
-from emu.engine.tracepoints import ARGUMENTS, Argument, Firing, InMemory, Register
+from emu.engine.hit_steps import ARGUMENTS, Argument, InMemory, Register
+from emu.engine.tracepoint_blocks import Firing
 from emu.engine.watched import Calls, Watched, WatchKind
 from emu.guest.kernel.view import KernelView
 

@@ -15,9 +15,9 @@ from itertools import count
 from typing import Final, TypeAlias
 
 from emu.engine.access import Access
+from emu.engine.hit_steps import of_exception
 from emu.engine.pages import PAGE
 from emu.engine.state import DELIVER, HANDLED
-from emu.engine.tracepoints import of_exception
 from emu.frame import Frame
 from emu.guest import processes
 from emu.guest.kernel.gates import Gates

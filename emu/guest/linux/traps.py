@@ -7,8 +7,8 @@ from collections.abc import Callable
 from emu.engine.access import Access
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError, PageFaultError
+from emu.engine.hit_steps import of_exception
 from emu.engine.state import DELIVER, HANDLED
-from emu.engine.tracepoints import of_exception
 from emu.frame import Frame
 from emu.guest.base import GuestError
 from emu.guest.linux import faults

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.cpu_core import CoreWord
-from emu.engine.tracepoints import Firing
+from emu.engine.tracepoint_blocks import Firing
 from emu.guest.linux_kernel.stacks import (
     CALL,
     IRET_SP,

@@ -1,0 +1,116 @@
+"""The steps of a hit, as handlers describe them: which probes fire, with which arguments.
+
+They are done one after the other (`emu.engine.tracepoints`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from emu.engine.plans import NativeOperation
+from emu.frame import Frame
+
+# Arguments that `dtrace_probe()` takes.
+ARGUMENTS: Final = 5
+
+
+def of_exception(number: int, pc: int) -> int:
+    """Return the number that represents a hit by an exception that is not a breakpoint.
+
+    It is used in place of an address, and is none: addresses of programs have an upper byte of 0.
+    """
+    return number << 56 ^ pc
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """An argument that is in a register, or in its lowest bytes."""
+
+    name: str
+    size: int = 8
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An argument that is always the same."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """An argument in the guest's memory, `offset` bytes from where a register points.
+
+    It is 0 if no memory is mapped there.
+    """
+
+    base: str
+    offset: int
+    size: int
+    signed: bool = False
+
+
+Argument = Register | Number | InMemory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fire:
+    """A probe fires: the step FIRE."""
+
+    runs: int
+    """The result of `Framework.native_runs`."""
+    arguments: tuple[Argument, ...]
+    """Up to five; those that are missing are 0."""
+    find_caller: Callable[[Frame], int] | None = None
+    framed: bool = False
+    pushed: int = 0
+    flags: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FireAfter:
+    """A probe fires if an instruction has left a function: the step FIRE_AFTER.
+
+    `pc` names the register or the temporary with the target of the instruction.
+    """
+
+    fire: Fire
+    function: int
+    size: int
+    pc: str
+
+
+@dataclass(frozen=True, slots=True)
+class FireWhen:
+    """A probe fires if a register has a value: the step FIRE_WHEN."""
+
+    fire: Fire
+    register: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Operations are carried out: the step RUN."""
+
+    operations: tuple[NativeOperation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A provider's machine code runs: the step CALL.
+
+    It is `u64 function(argument, core)` and returns a constant of `emu.engine.firing_code`: GO_ON
+    for the next step, or the result of the hit. Only the first step may return ASK, before it has
+    had any effect.
+    """
+
+    function: int
+    argument: int
+
+
+HitStep = Fire | FireAfter | FireWhen | Run | Call
+Steps = Sequence[HitStep]
