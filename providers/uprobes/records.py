@@ -67,7 +67,7 @@ class ProbeWords(Block):
     known: int
     """Whether `returns` is valid; 0: Python runs the return handlers."""
     returns: int
-    """Address of a list of `emu.engine.tracepoint_blocks.Firing`s that fire at a return, ended by 0."""
+    """Address of a list, ended by 0, of the firings at a return (`tracepoint_blocks.Firing`)."""
 
 
 @dataclass(eq=False)
