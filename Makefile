@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 ENGINES := python reference
 ENGINE_TESTS := $(addprefix tests/trapline/framework/test_, firing.py buffers.py accounting.py)
 
-.PHONY: demo test engines lint testbins debian programs bench sweep encodings check course fuzz docs clean kernels release test-pythons
+.PHONY: demo test test-arm64 engines lint testbins debian programs bench sweep encodings check course fuzz docs clean kernels release test-pythons
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -27,6 +27,15 @@ lint: $(STAMP)
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# A part of the tests on an arm64 host, below qemu-aarch64: the calibrated layout, machine code for arm64, traces.
+ARM64 := .arm64
+ARM64_TESTS := tests/emu/wheel tests/emu/native tests/emu/engine tests/emu/test_engine.py \
+	tests/emu/test_native_firing.py tests/emu/test_trap.py tests/trapline/framework/test_firing.py
+test-arm64: $(STAMP)
+	testbins/arm64-root $(ARM64) $(BIN)/python
+	PYTHONPATH=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(ARM64)/python -m trapline doctor
+	PYTHONPATH=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(ARM64)/python -m pytest -p no:cacheprovider $(ARM64_TESTS)
 
 engines: $(STAMP)
 	for engine in $(ENGINES); do TRAPLINE_ENGINE=$$engine $(BIN)/python -m pytest -n 2 $(ENGINE_TESTS) || exit 1; done

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 import trapline
-from emu.native import available
+from emu.native import NOT_INSTALLED, missing
 from trapline.framework.engines import EngineError, ProgramEngine, chosen, described
 
 
@@ -99,10 +99,7 @@ def _advise() -> None:
 
 
 def _warn() -> None:
-    """Say that this host's Unicorn is not the known one, if a command has loaded it.
-
-    Once for each library that works, every time for one that makes everything slow.
-    """
+    """Say once that this host's Unicorn is not the known one, if a command has loaded it."""
     layout = sys.modules.get("emu.wheel.layout")
     if layout is None:
         return
@@ -113,9 +110,7 @@ def _warn() -> None:
         return b"said"
 
     warning = layout.warning()
-    if layout.is_portable() and warning:
-        say()
-    elif warning:
+    if warning:
         cached("advice", warning.encode(), say)
 
 
@@ -187,7 +182,7 @@ def main(ctx: click.Context, *, version: bool, verbose: bool) -> None:
         ctx.exit()
     if ctx.invoked_subcommand is None:
         ctx.fail("Missing command.")
-    if engine is ProgramEngine.PYTHON and not available():
+    if engine is ProgramEngine.PYTHON and missing() == NOT_INSTALLED:
         _advise()
     if ctx.invoked_subcommand != "doctor":
         _warn()

@@ -17,7 +17,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 from emu.engine.errors import EngineError
 from emu.isa.base import Isa
 from emu.wheel import common
-from emu.wheel.layout import VARIABLE, part
+from emu.wheel.layout import REMEDY, Mode, current, part
 
 KNOWN: Final[Mapping[str, int]] = {
     # struct uc_struct
@@ -48,7 +48,7 @@ CPU_HALTED: Final = _OFFSETS["CPU_HALTED"]
 CPU_INTERRUPTS: Final = _OFFSETS["CPU_INTERRUPTS"]
 
 # What an error of this module advises.
-ADVICE: Final = f"`trapline doctor` says more; {VARIABLE}=portable does without"
+ADVICE: Final = f"`trapline doctor` says more; {REMEDY}"
 # The value that `check` puts into a register to find it in memory.
 _MAGIC: Final = 0x5A5A_1234_5678_9ABC
 
@@ -63,6 +63,8 @@ def check(uc: unicorn.Uc, isa: Isa) -> tuple[int, int]:
 
     Raises `EngineError` if the library's layout is another one.
     """
+    if current().mode is Mode.UNKNOWN:
+        raise EngineError(f"the state of unicorn {unicorn.__version__} is not found: {current().reason}; {ADVICE}")
     model = isa.unicorn
     magic = _MAGIC & isa.address_mask
     saved = uc.reg_read(model.check_register)  # also makes Unicorn create the CPU, which it does late

@@ -16,10 +16,23 @@ Machine code is an accelerator: without llvmlite everything runs in Python, with
 from __future__ import annotations
 
 import importlib.util
+import sys
 from functools import cache
+from typing import Final
+
+NOT_INSTALLED: Final = "llvmlite is not installed"
+# LLVM makes object files of the host's format, and `linking` reads ELF.
+_OTHER_FORMATS: Final = frozenset({"darwin", "win32", "cygwin"})
 
 
 @cache
+def missing() -> str:
+    """Return why there is no machine code on this host; "": there is."""
+    if sys.platform in _OTHER_FORMATS:
+        return "machine code is made for hosts with ELF files"
+    return "" if importlib.util.find_spec("llvmlite") else NOT_INSTALLED
+
+
 def available() -> bool:
-    """Return whether llvmlite is installed."""
-    return importlib.util.find_spec("llvmlite") is not None
+    """Return whether machine code can be made."""
+    return not missing()

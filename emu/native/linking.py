@@ -1,9 +1,10 @@
 """Object code in memory: a linker for ELF relocatable files.
 
 LLVM's own linker would need LLVM, whose import takes longer than the rest of the start-up; this one
-supports only the output of `emu.native.compiling`: x86-64, symbols of 64 bits.
+supports only the output of `emu.native.compiling`, on the hosts of `emu.native.relocation`.
 
-Source: System V ABI, AMD64 Architecture Processor Supplement, 4.4 (relocation).
+Where code reads a symbol's address from a table, or branches to one that may be too far, a stub
+behind the code has the address, or a jump to it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from emu.native.libc import libc
+from emu.native.libc import forget_instructions, libc
+from emu.native.relocation import HOSTS, Host, Relocation, RelocationError
 
 _HEADER: Final = struct.Struct("<16xHHIQQQIHHHHHH")
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
@@ -23,8 +25,7 @@ _RELOCATION: Final = struct.Struct("<QIIq")
 _SHT_PROGBITS, _SHT_SYMTAB, _SHT_RELA, _SHT_NOBITS = 1, 2, 4, 8
 _SHF_WRITE, _SHF_ALLOC = 1, 2
 _SHN_UNDEF, _SHN_ABS = 0, 0xFFF1
-# Size in bytes of a relocation, and whether it is relative to its own place: R_X86_64_64, PC32, PLT32, PC64.
-_RELOCATIONS: Final = {1: (8, False), 2: (4, True), 4: (4, True), 24: (8, True)}
+_WORD: Final = 8
 _PROT_READ_EXECUTE: Final = mmap.PROT_READ | mmap.PROT_EXEC
 # The section for unwinding the stack is not used, because there are no exceptions.
 _UNWINDING: Final = b".eh_frame"
@@ -56,17 +57,23 @@ class Linked:
         self._code = code
         sections = self._sections = list(_sections(code))
         self._places: dict[int, int] = {}
+        self._host = _host(code)
+        stubs = self._stubs_needed()
         readable = [index for index, section in enumerate(sections) if _is_loaded(section)]
         # Writable sections come last, on pages of their own.
         readable.sort(key=lambda index: bool(sections[index].flags & _SHF_WRITE))
-        size = fixed = 0
+        size = fixed = stubs_at = 0
         for index in readable:
             section = sections[index]
             if section.flags & _SHF_WRITE and not fixed:
-                fixed = size = _up(size, mmap.PAGESIZE)
+                stubs_at = _up(size, _WORD)
+                fixed = size = _up(stubs_at + sum(stubs.values()), mmap.PAGESIZE)
             size = _up(size, section.alignment)
             self._places[index] = size
             size += section.size
+        if not fixed:
+            stubs_at = _up(size, _WORD)
+            fixed = size = _up(stubs_at + sum(stubs.values()), mmap.PAGESIZE) or mmap.PAGESIZE
         self._memory = mmap.mmap(-1, _up(size, mmap.PAGESIZE) or mmap.PAGESIZE)
         base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         for index in readable:
@@ -77,9 +84,11 @@ class Linked:
         self._base = base
         self._functions: dict[str, int] = {}
         self._symbols = list(self._read_symbols(symbols or {}))
+        self._stubs = dict(self._write_stubs(stubs, stubs_at))
         self._relocate()
-        pages = fixed or _up(size, mmap.PAGESIZE) or mmap.PAGESIZE
-        if libc().mprotect(ctypes.c_void_p(base), ctypes.c_size_t(pages), _PROT_READ_EXECUTE):
+        if not self._host.coherent:
+            forget_instructions(base, fixed)
+        if libc().mprotect(ctypes.c_void_p(base), ctypes.c_size_t(fixed), _PROT_READ_EXECUTE):
             raise LinkError("this system does not let a program execute memory that it wrote")
 
     def address(self, name: str) -> int:
@@ -108,21 +117,64 @@ class Linked:
                         self._functions[name] = address
                     yield address
 
-    def _relocate(self) -> None:
+    def _relocations(self) -> Iterator[_Place]:
+        """Yield the places to be changed in the sections that are loaded."""
         for section in self._sections:
-            if section.kind != _SHT_RELA or section.info not in self._places:
+            if section.kind != _SHT_RELA or not _is_loaded(self._sections[section.info]):
                 continue
-            start = self._places[section.info]
             for at in range(section.offset, section.offset + section.size, _RELOCATION.size):
                 offset, kind, symbol, addend = _RELOCATION.unpack_from(self._code, at)
-                if kind not in _RELOCATIONS:
+                relocation = self._host.relocations.get(kind)
+                if relocation is None:
                     raise LinkError(f"the code has a relocation of kind {kind}, which is not made for 64-bit symbols")
-                size, relative = _RELOCATIONS[kind]
-                value = self._symbols[symbol] + addend - (start + offset if relative else 0)
-                if relative and not -(1 << 8 * size - 1) <= value < 1 << 8 * size - 1:
-                    raise LinkError("the code has a distance that is too long")
-                place = start + offset - self._base
-                self._memory[place : place + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+                yield _Place(section.info, offset, relocation, symbol, addend)
+
+    def _stubs_needed(self) -> dict[tuple[int, bool], int]:
+        """Return the size of each stub, by symbol and whether it is a jump."""
+        word, jump = _WORD, len(self._host.far_jump) + _WORD
+        places = [place for place in self._relocations() if place.how.by_table or place.how.by_jump]
+        return {(place.symbol, place.how.by_jump): jump if place.how.by_jump else word for place in places}
+
+    def _write_stubs(self, stubs: Mapping[tuple[int, bool], int], at: int) -> Iterator[tuple[tuple[int, bool], int]]:
+        """Write the stubs; yield the address of each."""
+        for (symbol, jumps), size in stubs.items():
+            word = self._symbols[symbol].to_bytes(_WORD, "little")
+            self._memory[at : at + size] = self._host.far_jump + word if jumps else word
+            yield (symbol, jumps), self._base + at
+            at += size
+
+    def _relocate(self) -> None:
+        for section, offset, how, symbol, addend in self._relocations():
+            address = self._places[section] + offset
+            place = address - self._base
+            old = int.from_bytes(self._memory[place : place + how.size], "little")
+            target = self._stubs[symbol, False] if how.by_table else self._symbols[symbol] + addend
+            try:
+                new = how.apply(old, target, address)
+            except RelocationError:
+                if not how.by_jump:
+                    raise LinkError("the code has a distance that is too long") from None
+                new = how.apply(old, self._stubs[symbol, True], address)
+            self._memory[place : place + how.size] = new.to_bytes(how.size, "little")
+
+
+class _Place(NamedTuple):
+    """A place that a relocation changes."""
+
+    section: int
+    offset: int
+    how: Relocation
+    symbol: int
+    addend: int
+
+
+def _host(code: bytes) -> Host:
+    if code[:6] != b"\x7fELF\2\1" or len(code) < _HEADER.size:
+        raise LinkError("the code is not a 64-bit ELF file")
+    machine = _HEADER.unpack_from(code)[1]
+    if machine not in HOSTS:
+        raise LinkError(f"the code is for a host of another kind (e_machine {machine})")
+    return HOSTS[machine]
 
 
 def _sections(code: bytes) -> Iterator[_Section]:

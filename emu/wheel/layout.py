@@ -2,20 +2,19 @@
 
 Unicorn's public register calls cost about a microsecond each, and it offers no call at all for
 delivering an exception to the guest's own vector.  Both are possible, because the wheels export
-QEMU's functions, and because its structures have fixed offsets.  There are three ways to them:
+QEMU's functions, and because its structures have fixed offsets.  There are two ways to them:
 
 | mode | when | what |
 | --- | --- | --- |
 | table | the library is the known one | the tables in the source: nothing is searched |
 | calibrated | it is another one | the offsets are found by experiments, once, and kept on disk |
-| portable | TRAPLINE_ENGINE=portable, or they are not found | only public calls; the tables are names |
+| unknown | they are not found | no guest can run; the tables are used as names of registers |
 
 A part of the layout belongs to the module that uses it, which also has its table: `part`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -25,8 +24,8 @@ from emu.wheel import library
 from emu.wheel.finding import CalibrationError, Parts, find
 from emu.wheel.library import Library
 
-VARIABLE: Final = "TRAPLINE_ENGINE"
-PORTABLE: Final = "portable"
+# What helps where the layout cannot be found.
+REMEDY: Final = f"pip install unicorn=={library.KNOWN_VERSION}"
 
 
 class Mode(StrEnum):
@@ -34,7 +33,7 @@ class Mode(StrEnum):
 
     TABLE = "table"
     CALIBRATED = "calibrated"
-    PORTABLE = "portable"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -54,33 +53,21 @@ class _Current:
     layout: WheelLayout | None = None
 
 
-def choose(this: Library, asked: str, find_parts: Callable[[Library], Parts] = find) -> WheelLayout:
-    """Return the layout of a library; `asked` is the value of TRAPLINE_ENGINE."""
-    if asked == PORTABLE:
-        return WheelLayout(Mode.PORTABLE, f"{VARIABLE} selects it")
+def choose(this: Library, find_parts: Callable[[Library], Parts] = find) -> WheelLayout:
+    """Return the layout of a library."""
     if this.is_known:
         return WheelLayout(Mode.TABLE, "this library is the known one")
     try:
         return WheelLayout(Mode.CALIBRATED, f"{this} is not the known library", find_parts(this))
     except CalibrationError as error:
-        return WheelLayout(Mode.PORTABLE, str(error))
+        return WheelLayout(Mode.UNKNOWN, str(error))
 
 
 def current() -> WheelLayout:
     """Return the layout that this process uses."""
     if _Current.layout is None:
-        _Current.layout = choose(library.this(), os.environ.get(VARIABLE, ""))
+        _Current.layout = choose(library.this())
     return _Current.layout
-
-
-def is_portable() -> bool:
-    """Return whether only public calls may be used."""
-    return current().mode is Mode.PORTABLE
-
-
-def asked() -> bool:
-    """Return whether the user asked for portable mode."""
-    return os.environ.get(VARIABLE) == PORTABLE
 
 
 def assume(layout: WheelLayout) -> None:
@@ -91,7 +78,7 @@ def assume(layout: WheelLayout) -> None:
 def part(name: str, known: Mapping[str, int]) -> Mapping[str, int]:
     """Return the offsets of a part of the layout, whose table for the known library is `known`.
 
-    In portable mode that is the table: its numbers only tell registers apart.
+    If the layout is unknown that is the table: its numbers only tell registers apart.
     """
     layout = current()
     if layout.mode is not Mode.CALIBRATED:
@@ -99,7 +86,7 @@ def part(name: str, known: Mapping[str, int]) -> Mapping[str, int]:
     found = layout.parts.get(name, {})
     missing = sorted(set(known) - set(found))
     if missing:
-        assume(WheelLayout(Mode.PORTABLE, f"calibration did not find {name} {', '.join(missing)}"))
+        assume(WheelLayout(Mode.UNKNOWN, f"calibration did not find {name} {', '.join(missing)}"))
         return known
     return {offset: found[offset] for offset in known}
 
@@ -107,8 +94,6 @@ def part(name: str, known: Mapping[str, int]) -> Mapping[str, int]:
 def warning() -> str:
     """Return what a user is told without asking; "": nothing."""
     layout, this = current(), library.this()
-    if layout.mode is Mode.TABLE or asked():
+    if layout.mode is not Mode.CALIBRATED:
         return ""
-    if layout.mode is Mode.PORTABLE:
-        return f"everything runs by Unicorn's public calls, slowly: {layout.reason}"
-    return f"{this} is not the version that is tested, {library.KNOWN_VERSION}: its layout was found by experiments"
+    return f"{this} is not the library that is tested: its layout was found by experiments"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from emu.native import NOT_INSTALLED
 from tests.support.command import run_trapline
 from trapline.cli import main
 
@@ -30,7 +31,7 @@ def test_help_imports_no_command():
 
 
 def test_missing_llvmlite_is_said_once(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr("trapline.cli.available", lambda: False)
+    monkeypatch.setattr("trapline.cli.missing", lambda: NOT_INSTALLED)
     monkeypatch.setattr("trapline.framework.engines.available", lambda: False)
     monkeypatch.setenv("TRAPLINE_CACHE", str(tmp_path))
     monkeypatch.delenv("TRAPLINE_ENGINE", raising=False)

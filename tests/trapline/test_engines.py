@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from emu.native import NOT_INSTALLED
 from tests.support.command import run_trapline
 from trapline import __version__
 from trapline.framework import engines
@@ -36,6 +37,7 @@ def test_an_unknown_engine_is_one_line(monkeypatch):
 def test_without_llvmlite_python_runs_unless_native_is_asked_for(monkeypatch):
     monkeypatch.delenv(engines.VARIABLE, raising=False)
     monkeypatch.setattr(engines, "available", lambda: False)
+    monkeypatch.setattr(engines, "missing", lambda: NOT_INSTALLED)
     assert chosen() is ProgramEngine.PYTHON
     monkeypatch.setenv(engines.VARIABLE, "native")
     with pytest.raises(EngineError, match="needs llvmlite"):

@@ -15,7 +15,6 @@ from emu.wheel.layout import Mode
 from trapline.framework.engines import chosen, described
 
 _TABLES = {common.PART: engine_layout.KNOWN, **KNOWN}
-_INSTALL = f"pip install unicorn=={library.KNOWN_VERSION}"
 
 
 @click.command("doctor")
@@ -36,7 +35,8 @@ def doctor_command(*, verbose: bool, calibrate: bool) -> None:
     if verbose:
         click.echo(f"library: {library.this().path}")
         _show(current.parts or _TABLES)
-    if calibrate and not _compare(current):
+    fits = not calibrate or _compare(current)
+    if not fits or current.mode is Mode.UNKNOWN:
         sys.exit(1)
 
 
@@ -46,18 +46,14 @@ def _mode(current: layout.WheelLayout) -> str:
             return "its layout is known"
         case Mode.CALIBRATED:
             return f"its layout was found by experiments, since {current.reason}"
-        case Mode.PORTABLE:
-            return f"portable mode, by its public calls alone: {current.reason}"
+        case Mode.UNKNOWN:
+            return f"no guest can run: {current.reason}"
 
 
 def _advice(current: layout.WheelLayout) -> str:
-    if current.mode is Mode.TABLE:
-        return "nothing is to be done"
-    if current.mode is Mode.CALIBRATED:
-        return f"nothing is to be done; if a result looks wrong, {layout.VARIABLE}={layout.PORTABLE} is the cross-check"
-    if layout.asked():
-        return f"everything is slower; without {layout.VARIABLE} it is fast if the layout is known or can be found"
-    return f"everything is slower; on Linux on x86-64 `{_INSTALL}` installs the known library"
+    if current.mode is Mode.UNKNOWN:
+        return f"`{layout.REMEDY}` installs the library that is tested, on Linux and macOS"
+    return "nothing is to be done"
 
 
 def _show(parts: Parts) -> None:
@@ -80,4 +76,4 @@ def _compare(current: layout.WheelLayout) -> bool:
         click.echo(f"{part} {name}: {found[part][name]:#x} was found, {used[part][name]:#x} is used")
     if not differing:
         click.echo(f"calibration finds the {len(places)} offsets that are used")
-    return not differing or current.mode is Mode.PORTABLE
+    return not differing

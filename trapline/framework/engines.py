@@ -17,7 +17,7 @@ import os
 from enum import StrEnum
 from typing import Final
 
-from emu.native import available
+from emu.native import available, missing
 
 VARIABLE: Final = "TRAPLINE_ENGINE"
 # A clause is compiled to machine code after this number of firings, which took as long as the compilation takes.
@@ -64,7 +64,6 @@ def described(engine: ProgramEngine) -> str:
     """Describe an engine in a few words."""
     return {
         ProgramEngine.NATIVE: "native (machine code by LLVM)",
-        ProgramEngine.PYTHON: "python (Python functions)"
-        + ("" if available() else ", since llvmlite is not installed"),
+        ProgramEngine.PYTHON: "python (Python functions)" + (f", since {missing()}" if missing() else ""),
         ProgramEngine.REFERENCE: "reference (the DIF machine)",
     }[engine]

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from emu.engine import layout as engine_layout
+from emu.engine.engine import Engine
+from emu.engine.errors import EngineError
+from emu.isa import ISAS
 from emu.isa.calibration import KNOWN
 from emu.wheel import common, finding, layout, library
 from emu.wheel.bench import NotFoundError, only, places
@@ -32,8 +35,7 @@ def test_the_known_library_is_told_without_experiments():
     this = library.this()
     if not this.is_known:
         pytest.skip("this is not the library whose layout is in tables")
-    assert layout.choose(this, "", never).mode is layout.Mode.TABLE
-    assert layout.choose(this, "portable", never).mode is layout.Mode.PORTABLE
+    assert layout.choose(this, never).mode is layout.Mode.TABLE
 
 
 def test_the_same_version_of_another_build_is_not_the_known_one(tmp_path):
@@ -59,18 +61,18 @@ def answer(**parts):
         (b'{"reason": "the CPU: no places fit", "parts": {}}', "did not find the CPU: no places fit"),
     ],
 )
-def test_a_scrambled_answer_ends_in_portable_mode_with_a_reason(given, reason):
-    found = layout.choose(OTHER, "", lambda _library: understood(given))
-    assert found.mode is layout.Mode.PORTABLE
+def test_a_scrambled_answer_is_not_used_and_there_is_a_reason(given, reason):
+    found = layout.choose(OTHER, lambda _library: understood(given))
+    assert found.mode is layout.Mode.UNKNOWN
     assert reason in found.reason
 
 
-def test_an_offset_that_is_missing_ends_in_portable_mode(monkeypatch):
+def test_an_offset_that_is_missing_is_noticed(monkeypatch):
     monkeypatch.setattr(layout._Current, "layout", None)
     layout.assume(layout.WheelLayout(layout.Mode.CALIBRATED, "a test", {"x": {"A": 8}}))
     assert layout.part("x", {"A": 0}) == {"A": 8}
     assert layout.part("x", {"A": 0, "B": 16}) == {"A": 0, "B": 16}
-    assert layout.current().mode is layout.Mode.PORTABLE
+    assert layout.current().mode is layout.Mode.UNKNOWN
     assert layout.current().reason == "calibration did not find x B"
 
 
@@ -129,3 +131,9 @@ def test_doctor_says_how_and_what_to_do():
     assert lines[0].endswith("its layout is known")
     assert lines[1] == "nothing is to be done"
     assert f"common   UC_CPU             {engine_layout.KNOWN['UC_CPU']:#8x}" in lines
+
+
+def test_without_a_layout_no_engine_starts_and_the_error_says_what_helps(monkeypatch):
+    monkeypatch.setattr(layout._Current, "layout", layout.WheelLayout(layout.Mode.UNKNOWN, "a test"))
+    with pytest.raises(EngineError, match=r"is not found: a test; .*pip install unicorn==2\.1\.4"):
+        Engine(ISAS["x86_64"], 1 << 20)

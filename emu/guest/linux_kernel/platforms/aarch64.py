@@ -38,6 +38,7 @@ from emu.isa.aarch64 import AARCH64
 from emu.isa.aarch64.paging import TABLES
 from emu.isa.base import Paging
 from emu.isa.unicorn_model import SpecialInstructions
+from emu.wheel.layout import REMEDY, Mode, current
 
 _KERNEL: Final = 2 << 20
 # Reserved by the device tree.
@@ -182,6 +183,8 @@ class ArmBoard(Board):
     ) -> None:
         """Replace the functions that read and write a system register (CRn 14, op1 3)."""
         cpu = self.engine.cpu
+        if current().mode is not Mode.TABLE:
+            raise EngineError(f"Linux kernels for AArch64 run only with {REMEDY} on Linux on x86-64")
         key = 1 << 28 | 0x13 << 16 | 3 << 14 | 3 << 11 | 14 << 7 | crm << 3 | op2
         find = cpu.function("get_arm_cp_reginfo")
         find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_uint32]
