@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ from emu.guest.base import GuestError
 from emu.isa import DEFAULT_ISA, ISAS, Isa
 from trapline.commands.shared import print_lines
 from trapline.consumer.errors import ConsumerError
-from trapline.cost import mechanisms, report
+from trapline.cost import mechanisms, report, tables
 from trapline.cost.models import CostModel, ModelError, chosen
 from trapline.cost.program import profile
 from trapline.cost.rows import Row
+from trapline.cost.tables import Table
 from trapline.d.errors import CompileError
 from trapline.machine.linux_machine import LinuxOptions
 from trapline.own_files import TargetError, own_program
@@ -38,6 +40,8 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--program", metavar="'PROGRAM ARG...'", help="Predict what probes would cost this Linux program.")
 @click.option("--probes", metavar="DESCRIPTION", multiple=True, help="The probes for --program; default: all entries.")
 @click.option("--root", type=click.Path(exists=True, file_okay=False, path_type=Path), help="The program's /.")
+@click.option("--host", is_flag=True, help="Measure breakpoints and uprobes of this host instead.")
+@click.option("--peers", is_flag=True, help="Measure other tools on this host instead, those that are installed.")
 @click.option("--compare", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An earlier --json.")
 @click.option("--threshold", type=float, default=5.0, show_default=True, help="Percent that --compare lets pass.")
 @click.option("--html", type=FILE, help="Write a page with all tables and plots; it needs no network.")
@@ -66,6 +70,8 @@ def bench_command(
             _models(models, as_json=others["as_json"])
         elif program is not None:
             _program(program, probes, _one_isa(isa), root, models, as_json=others["as_json"])
+        elif (others["host"] or others["peers"]) and not others["html"]:
+            _here(_isas(isa), host=others["host"], peers=others["peers"], as_json=others["as_json"])
         else:
             isas = _isas(isa)
             rows = _measured(isas, _mechanisms(mechanism))
@@ -77,7 +83,8 @@ def bench_command(
             elif compare is None:
                 print_lines(report.table(rows, models))
             if others["html"] or others["plots"]:
-                _drawn(isas, rows, models, others["html"], others["plots"])
+                more = [table for table, _ in _on_host(isas, host=others["host"], peers=others["peers"])]
+                _drawn(isas, rows, models, others["html"], others["plots"], more)
             if compare is not None:
                 _compare(compare, rows, others["threshold"] / 100)
     except (ModelError, report.ComparisonError, TargetError) as error:
@@ -123,7 +130,44 @@ def _progress() -> Progress:
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def _drawn(isas: list[Isa], rows: list[Row], models: list[CostModel], html: Path | None, folder: Path | None) -> None:
+def _on_host(isas: list[Isa], *, host: bool, peers: bool) -> Iterator[tuple[Table, list[dict[str, Any]]]]:
+    """Yield the tables of what is measured on this host, and the same as data."""
+    from trapline.cost import host as this_host  # noqa: PLC0415  only their users wait for them
+    from trapline.cost import peers as other_tools  # noqa: PLC0415
+
+    if host:
+        try:
+            figures, left_out = this_host.measure()
+        except this_host.HostError as error:
+            raise click.ClickException(str(error)) from None
+        yield this_host.table(figures, left_out), [one.data() for one in figures]
+    if peers:
+        found, not_run = other_tools.measure(isas)
+        yield other_tools.table(found, not_run), [one._asdict() for one in found]
+
+
+def _here(isas: list[Isa], *, host: bool, peers: bool, as_json: bool) -> None:
+    for place, (table, data) in enumerate(_on_host(isas, host=host, peers=peers)):
+        if as_json:
+            for one in data:
+                click.echo(json.dumps(one))
+            for note in table.notes:
+                click.echo(note, err=True)
+            continue
+        if place:
+            click.echo()
+        click.echo(table.title)
+        print_lines(tables.lines(table))
+
+
+def _drawn(
+    isas: list[Isa],
+    rows: list[Row],
+    models: list[CostModel],
+    html: Path | None,
+    folder: Path | None,
+    more: list[Table],
+) -> None:
     """Measure the curves, draw the plots, and write the page."""
     from trapline.cost import plots  # noqa: PLC0415  only the user of plots waits for them
     from trapline.cost.page import page  # noqa: PLC0415  and of a page for jinja2
@@ -146,7 +190,7 @@ def _drawn(isas: list[Isa], rows: list[Row], models: list[CostModel], html: Path
             plots.save(drawn, folder)
             click.echo(f"{folder}: {len(drawn)} plots, each as {' and '.join(plots.FORMATS)}", err=True)
         if html is not None:
-            html.write_text(page(rows, models, drawn, plotless=without), encoding="utf-8")
+            html.write_text(page(rows, models, drawn, plotless=without, more=more), encoding="utf-8")
             click.echo(f"{html}: written", err=True)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None

@@ -11,9 +11,11 @@ Reading order:
 | `kernel_rows`, `program_rows` | the measurements in the kernel guest and in a Linux program |
 | `mechanisms` | all of them, on each ISA |
 | `program` | the cost of probes in a program of the user's |
+| `scaling`, `plots`, `page` | curves, drawn; all results as one page |
+| `host`, `peers` | the same on this host: its own probes, and other tools |
 | `tables` | the results as tables |
 | `report` | the results as text and as JSON, and the comparison of two |
 
-Counts are exact and the same in every run.  Times are those of the model; this process's own are
-measured by `benchmarks/`.
+Counts are exact and the same in every run.  Times are those of the models, apart from those of the
+host, its tools, and the curves; how long a hit takes in this emulator is measured by `benchmarks/`.
 """
