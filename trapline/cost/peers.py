@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 import unicorn
 
-from emu.guest.linux.inodes import RegularFile
+from emu.guest.linux.regular_files import RegularFile
 from emu.isa import Isa
 from providers import uprobes
 from trapline.cost.gdb_client import GdbClient
