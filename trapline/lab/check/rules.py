@@ -48,6 +48,8 @@ class Rules:
     fbt: providers.fbt.port.Port | None = None
     displaced: DisplacedTable | None = None
     patcher: Callable[[CodeMemory], Patcher] = Patcher
+    method: str = ""
+    """How it is written while other CPUs run (`trapline.lab.race.methods`); "": the right way."""
     fidelity: Fidelity = Fidelity.EXACT
     """The fidelity of the package's own rules, and of the providers."""
 

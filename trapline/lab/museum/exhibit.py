@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from emu.engine.engine import Engine
 from emu.isa import ISAS
@@ -29,6 +29,11 @@ class ExhibitCheck(Protocol):
     def verdict(self, exhibit: Exhibit, rules: Rules) -> Showing:
         """Try the exhibit's code under rules."""
         ...
+
+
+@runtime_checkable
+class Playable(ExhibitCheck, Protocol):
+    """A check of one CPU's run, which can be recorded step by step."""
 
     def play(self, exhibit: Exhibit, rules: Rules, watch: Callable[[Engine, TrapHandler], object]) -> str:
         """Run the exhibit's code once with its probe, and return how that ended.

@@ -13,7 +13,7 @@ from emu.isa.base import Isa
 from emu.trap import TrapHandler
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import ADDRESS
-from trapline.lab.museum.exhibit import Exhibit
+from trapline.lab.museum.exhibit import Exhibit, Playable
 from trapline.lab.step.faults import difference
 from trapline.lab.step.names import Names
 from trapline.lab.step.recorder import Recorder
@@ -104,6 +104,7 @@ def _recorded(exhibit: Exhibit, rules: Rules, rule: str, syntax: Syntax) -> Reco
         recorder.begin()
         found.append((recorder, subject, Names(subject, syntax).listings(starts)))
 
+    assert isinstance(exhibit.check, Playable)
     end = exhibit.check.play(exhibit, rules, watch)
     recorder, subject, listing = found[0]
     recorder.tape.crashed()

@@ -98,6 +98,8 @@ def _page(_patch: Patch, address: int, data: bytes) -> list[Operation]:
 METHODS: Final = {
     "write-once": Method(_once, "one store, and what the ISA has for its own caches",
                          "FreeBSD's FBT and kinst (fbt_patch_tracepoint, kinst_patch_tracepoint)"),
+    "write-nosync": Method(_once, "the same, without any call to other CPUs",
+                           "Linux arm64 jump labels until 2024 (aarch64_insn_patch_text_nosync)", framework=False),
     "write-sync": Method(_synchronized, "one store, then an interrupt that makes all CPUs fetch anew",
                          "Linux x86 kprobes (arch_arm_kprobe); Linux arm64 jump labels (kick_all_cpus_sync)"),
     "int3-first": Method(_breakpoint_first, "a breakpoint, the other bytes, the first bytes, each with an interrupt",

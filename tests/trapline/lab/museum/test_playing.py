@@ -3,10 +3,12 @@
 import pytest
 
 from tests.support.command import run_trapline
+from trapline.lab.museum.exhibit import Playable
 from trapline.lab.museum.gallery import exhibits
 from trapline.lab.museum.playing import play
 
-EXHIBITS = exhibits()
+EXHIBITS = {name: exhibit for name, exhibit in exhibits().items() if isinstance(exhibit.check, Playable)}
+RACES = set(exhibits()) - set(EXHIBITS)
 # To record, the emulator translates the code anew, so its bug is not seen.
 UNSEEN = "stale-instructions"
 
@@ -37,6 +39,15 @@ def test_the_command_writes_a_page(tmp_path):
     assert "Here the old rule goes wrong" in text
     assert '"good":false' in text
     assert '"good":true' in text
+
+
+def test_a_race_plays_with_a_lane_for_each_cpu(tmp_path):
+    file = tmp_path / "race.html"
+    assert "sleeping-thread" in RACES
+    assert run_trapline(["check", "--museum", "sleeping-thread", "--html", str(file)]).returncode == 0
+    text = file.read_text("utf-8")
+    assert "<th>patcher</th><th>CPU 1</th>" in text
+    assert "torn" in text
 
 
 @pytest.mark.parametrize("arguments", [["--html", "x.html"], ["--museum", "nosuch", "--html", "x.html"]])
