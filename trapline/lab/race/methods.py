@@ -101,7 +101,7 @@ METHODS: Final = {
     "write-nosync": Method(_once, "the same, without any call to other CPUs",
                            "Linux arm64 jump labels until 2024 (aarch64_insn_patch_text_nosync)", framework=False),
     "write-sync": Method(_synchronized, "one store, then an interrupt that makes all CPUs fetch anew",
-                         "Linux x86 kprobes (arch_arm_kprobe); Linux arm64 jump labels (kick_all_cpus_sync)"),
+                         "Linux x86 kprobes, arm64 jump labels; FreeBSD's fasttrap (vm_sync_icache in proc_rwmem)"),
     "int3-first": Method(_breakpoint_first, "a breakpoint, the other bytes, the first bytes, each with an interrupt",
                          "Linux x86 (text_poke_bp)"),
     "int3-quiesce": Method(_quiescent, "a breakpoint, no thread left in the bytes, then as int3-first",
@@ -120,7 +120,7 @@ USUAL: Final = {
     "kinst": "write-once",
     "sdt": "rendezvous",
     "uprobe": "new-page",
-    "pid": "write-once",
+    "pid": "write-sync",
 }
 # Providers whose handler looks whether a breakpoint that it does not know is still in memory, and if not lets the CPU
 # execute the address again (Linux kernel/events/uprobes.c, handle_swbp; illumos dtrace_subr.c, dtrace_user_probe).

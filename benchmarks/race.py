@@ -1,0 +1,109 @@
+"""Every order of patching and executing, for the patches of the whole kernel guest.
+
+For each ISA, provider and method, one patch of each kind is explored in all scenarios.  Patches are
+of one kind if the displaced instructions have the same mnemonic and length and are at the same place
+in eight aligned bytes: the orders depend on nothing else.  (What the displaced instruction computes
+is checked for every site and encoding by `trapline check`.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from benchmarks.figures import Cell, Figures, Scale
+from emu.isa import Isa
+from trapline.lab.race.methods import OURS, SCENARIOS, USUAL
+from trapline.lab.race.model import Model, Race
+from trapline.lab.race.naming import functions, patches
+from trapline.lab.race.patch import NoPortError, Patch
+from trapline.lab.race.processor import Processor
+from trapline.lab.race.search import search
+
+_BLOCK: Final = 8
+# Besides the method of the provider's system, and ours: the method under which a site of several instructions holds.
+_MORE: Final = {"sdt": ("int3-quiesce",)}
+_CPUS: Final = (2, 3)
+
+
+class Total(NamedTuple):
+    """The totals of one provider by one method."""
+
+    races: int = 0
+    states: int = 0
+    steps: int = 0
+    undecided: int = 0
+
+
+def _kind(patch: Patch) -> tuple[object, ...]:
+    mnemonic = patch.text(patch.code[patch.offset : patch.offset + 16], patch.site).split()[0]
+    size = patch.isa.instruction_length(patch.code[patch.offset : patch.offset + 16])
+    return mnemonic, size, len(patch.new), patch.site % _BLOCK
+
+
+def _kinds(isa: Isa, provider: str) -> tuple[int, list[Patch]]:
+    """Return the number of a provider's sites in the kernel, and one patch of each kind."""
+    found: dict[tuple[object, ...], Patch] = {}
+    sites = 0
+    for function in functions(isa, None):
+        for patch in patches(isa, provider, function):
+            sites += 1
+            found.setdefault(_kind(patch), patch)
+    return sites, list(found.values())
+
+
+def _races(patch: Patch, method: str, cpus: Sequence[int]) -> Iterator[Race]:
+    for scenario in SCENARIOS:
+        for number in cpus:
+            # With three CPUs, only the scenario that contains the others.
+            if number == _CPUS[0] or scenario == Race.scenario:
+                yield Race(patch, method, scenario, number)
+
+
+def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
+    """Explore."""
+    rows: list[list[Cell]] = []
+    left_out: list[str] = []
+    for isa in isas:
+        for provider, usual in USUAL.items():
+            try:
+                sites, kinds = _kinds(isa, provider)
+            except NoPortError as error:
+                left_out.append(str(error))
+                continue
+            wanted = list(islice(kinds, 2)) if scale.smallest else kinds
+            processors = {patch: Processor(patch) for patch in wanted} if len(wanted) < 64 else {}
+            for method in dict.fromkeys((usual, *_MORE.get(provider, ()), OURS)):
+                total, wrong = Total(), Counter[str]()
+                for patch in wanted:
+                    processor = processors.get(patch) or Processor(patch)
+                    for race in _races(patch, method, _CPUS[:1] if scale.smallest else _CPUS):
+                        found = search(Model(race, processor))
+                        if found.failure is not None:
+                            wrong[found.failure.kind] += 1
+                        total = Total(
+                            total.races + 1,
+                            total.states + found.states,
+                            total.steps + found.steps,
+                            total.undecided + (found.failure is None and not found.complete),
+                        )
+                whose = " and ".join(["its system"] * (method == usual) + ["ours"] * (method == OURS)) or "neither"
+                kinds_of_failure = ", ".join(f"{name} {count:,}" for name, count in sorted(wrong.items()))
+                rows.append(
+                    [isa.name, provider, method, whose, sites, len(wanted), *total[:3], wrong.total(),
+                     total.undecided, kinds_of_failure]
+                )  # fmt: skip
+    return Figures(
+        title="Patching while other CPUs execute, in every order",
+        columns=(
+            *("ISA", "provider", "method", "whose", "sites", "kinds"),
+            *("races", "states", "steps", "wrong", "undecided", "how"),
+        ),
+        rows=rows,
+        note="A race is one patch in one scenario with two CPUs, and in one with three; a search of a wrong race ends "
+        "at its first failure.",
+        text_columns=frozenset({"ISA", "provider", "method", "whose", "how"}),
+        left_out=left_out,
+    )  # fmt: skip
