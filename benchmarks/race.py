@@ -1,9 +1,9 @@
 """Every order of patching and executing, for the patches of the whole kernel guest.
 
 For each ISA, provider and method, one patch of each kind is explored in all scenarios.  Patches are
-of one kind if the displaced instructions have the same mnemonic and length and are at the same place
-in eight aligned bytes: the orders depend on nothing else.  (What the displaced instruction computes
-is checked for every site and encoding by `trapline check`.)
+of one kind if the displaced instructions have the same mnemonic and length and are at the same
+place in eight aligned bytes: the orders depend on nothing else.  (What the displaced instruction
+computes is checked for every site and encoding by `trapline check`.)
 """
 
 from __future__ import annotations

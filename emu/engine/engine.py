@@ -69,7 +69,8 @@ class Engine:
     called with the pc after the instruction.  `accelerated` says whether the callbacks are machine
     code.  `blocks`: the number of blocks whose sizes are remembered, a power of two; whenever code
     is written, the engine forgets all of them.  `inlined`: the count is written into the translated
-    blocks (`emu.engine.inlined`) where that is possible.
+    blocks (`emu.engine.inlined`) where that is possible.  `shared`: the memory of another engine,
+    whose RAM this one uses too, if the host keeps the address space.
     """
 
     def __init__(
@@ -82,12 +83,15 @@ class Engine:
         accelerated: bool | None = None,
         blocks: int = BLOCKS,
         inlined: bool = True,
+        shared: Memory | None = None,
     ) -> None:
         self.isa = isa
         self.accelerated = native.available() if accelerated is None else accelerated
         self.cpu = Cpu(isa)
         self.words = self.cpu.words
-        self.memory: Memory = GuestMemory(ram_size, isa, self.words) if pages is None else HostMemory(ram_size, pages)
+        self.memory: Memory = (
+            GuestMemory(ram_size, isa, self.words) if pages is None else HostMemory(ram_size, pages, shared)
+        )
         self.cpu.uc.mem_map_ptr(0, ram_size, unicorn.UC_PROT_ALL, self.memory.pointer)
         self.counter = Counter(isa, self.cpu, self.memory, blocks, inlined=self.accelerated and inlined)
         self._state = self.counter.state
@@ -114,9 +118,19 @@ class Engine:
         if self._tlb is not None:
             self._hooks.add(unicorn.UC_HOOK_TLB_FILL, self.callbacks.fill or self._tlb.callback)
         if isinstance(pages, PageMap):
-            pages.on_change = self._show_windows
+            self._follow(pages)
         self._show_windows()
         isa.unicorn.prepare(self.cpu)
+
+    def _follow(self, pages: PageMap) -> None:
+        """Show new pages to machine code, after the engines that already use these pages."""
+        others = pages.on_change
+
+        def changed() -> None:
+            others()
+            self._show_windows()
+
+        pages.on_change = changed
 
     def _take_over_parts(self) -> None:
         """Offer methods of the parts as the engine's own, without an additional call."""

@@ -28,9 +28,10 @@ class Memory(ABC):
     leaves marks in the CPU state (cr2, a pending exception).
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, shared: Memory | None = None) -> None:
         # Private: a forked copy of this process has a guest of its own.
-        self._buffer = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        fresh = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self._buffer: mmap.mmap = shared._buffer if shared else mmap.mmap(-1, size, flags=fresh)  # noqa: SLF001
         self.size = size
         self.pointer = ctypes.addressof(ctypes.c_char.from_buffer(self._buffer))
         self.ram = memoryview(self._buffer)
@@ -171,10 +172,10 @@ class GuestMemory(Memory):
 
 
 class HostMemory(Memory):
-    """Memory whose address space the host keeps."""
+    """Memory whose address space the host keeps; the RAM may be that of another CPU."""
 
-    def __init__(self, size: int, space: AddressSpace) -> None:
-        super().__init__(size)
+    def __init__(self, size: int, space: AddressSpace, shared: Memory | None = None) -> None:
+        super().__init__(size, shared)
         self.use(space)
 
     def use(self, space: AddressSpace) -> None:

@@ -54,10 +54,9 @@ class FunctionGuest:
     """Code on a CPU of its own, with a stack; no kernel, no page tables.
 
     `code` is machine code for address `address`, or an `Image` whose segments are loaded at the
-    addresses for which they are linked; then `call` takes the name of a function.
+    addresses for which they are linked; then `call` takes the name of a function.  `beside`: another
+    CPU, with which this one shares memory and handlers (`emu.guest.multiprocessor`).
     """
-
-    cpu = 0
 
     def __init__(
         self,
@@ -67,26 +66,38 @@ class FunctionGuest:
         address: int = CODE,
         accelerated: bool | None = None,
         ram: int = 16 << 20,
+        beside: FunctionGuest | None = None,
+        patcher: Patcher | None = None,
     ) -> None:
         self.isa = isa
+        self.cpu: int = 0 if beside is None else beside.cpu + 1
+        """Its number (D's cpu)."""
         self._image = code if isinstance(code, Image) else None
         self._entry = address
-        self._pages = PageMap()
+        self._pages: PageMap = PageMap() if beside is None else beside._pages  # noqa: SLF001
+        self._stack = STACK - 2 * STACK_SIZE * self.cpu
         parts = self._parts(code, address)
         for start, data, size, access in parts:
             self._pages.map(start, max(size, len(data)), access)
         self._pages.map(LANDING, PAGE, Access.READ | Access.EXECUTE)
-        self._pages.map(STACK - STACK_SIZE, STACK_SIZE, Access.READ | Access.WRITE)
+        self._pages.map(self._stack - STACK_SIZE, STACK_SIZE, Access.READ | Access.WRITE)
         self._pages.check(ram)
         self._ram = ram
         self._heap = _HEAP
-        self.engine = Engine(isa, ram, pages=self._pages, on_system_call=self._on_system_call, accelerated=accelerated)
+        self.engine: Engine = Engine(
+            isa,
+            ram,
+            pages=self._pages,
+            on_system_call=self._on_system_call,
+            accelerated=accelerated,
+            shared=beside.engine.memory if beside else None,
+        )
         self.clock = VirtualClock(self.engine)
         self.now = self.clock.now
         """Returns virtual nanoseconds since the guest was made."""
         self.abilities = Abilities(machine_code=self.machine_code)
-        self.patcher = Patcher(self.engine)
-        self.traps = TrapHandler()
+        self.patcher = patcher or Patcher(self.engine)
+        self.traps: TrapHandler = TrapHandler() if beside is None else beside.traps
         self.host_trap = HostTrap(self.engine, self.traps, self.patcher, unclaimed=self.unclaimed, faulted=self.faulted)
         self.host_trap.attach()
         self.engine.handlers.on_trap = self._on_trap
@@ -144,7 +155,7 @@ class FunctionGuest:
         """
         engine = self.engine
         engine.pc = self._entry_of(function)
-        sp = STACK - 256
+        sp = self._stack - 256
         if self.isa.registers.link is None:
             sp -= self.isa.word
             engine.store(sp, self.isa.word, LANDING)
@@ -166,14 +177,21 @@ class FunctionGuest:
         `emu.elf.ElfError` for an unknown name.
         """
         self.prepare(*arguments, function=function)
+        if not self.advance(limit):
+            raise FunctionFaultError(f"the function had not returned after {limit:,} instructions", self.engine.pc)
+        return self.engine.read_register(self.isa.calling.results[0])
+
+    def advance(self, instructions: int) -> bool:
+        """Execute about so many instructions; return whether the function has returned.
+
+        Raises `FunctionFaultError` if it faults.
+        """
         engine = self.engine
         try:
-            returned = engine.run(hard=engine.instructions + limit)
+            waits = engine.run(hard=engine.instructions + instructions)
         except GuestCrashError as error:
             raise FunctionFaultError(f"the function faulted: {error}", error.pc) from None
-        if not returned or engine.pc - len(self.isa.traps.wait) != LANDING:
-            raise FunctionFaultError(f"the function had not returned after {limit:,} instructions", engine.pc)
-        return engine.read_register(self.isa.calling.results[0])
+        return waits and engine.pc - len(self.isa.traps.wait) == LANDING
 
     # -- the interface for the framework
 
