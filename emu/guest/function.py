@@ -54,8 +54,8 @@ class FunctionGuest:
     """Code on a CPU of its own, with a stack; no kernel, no page tables.
 
     `code` is machine code for address `address`, or an `Image` whose segments are loaded at the
-    addresses for which they are linked; then `call` takes the name of a function.  `beside`: another
-    CPU, with which this one shares memory and handlers (`emu.guest.multiprocessor`).
+    addresses for which they are linked; then `call` takes the name of a function.  `beside`:
+    another CPU, with which this one shares memory and handlers (`emu.guest.multiprocessor`).
     """
 
     def __init__(
