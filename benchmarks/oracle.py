@@ -8,6 +8,19 @@ from benchmarks.figures import Cell, Figures, Scale
 from benchmarks.kernels import with_kernels
 from emu.isa.base import Isa
 from trapline.lab import oracle, oracle_refusals
+from trapline.lab.oracle_programs import compare_program_returns, compare_programs
+from trapline.lab.oracle_rows import Row
+
+
+def _totals(rows: Sequence[Row]) -> list[list[Cell]]:
+    """Return the numbers of functions, hits and values of one kind of probe, and how many functions differ."""
+    kind = rows[0].kind
+    different = sum(not row.agrees for row in rows)
+    return [
+        [f"functions with a {kind}", sum(row.kernel is not None for row in rows), different],
+        [f"hits ({kind})", sum(row.ours for row in rows), different],
+        [f"values read by the kernel ({kind})", sum(row.values for row in rows), different],
+    ]
 
 
 def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
@@ -15,8 +28,8 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     rows: list[list[Cell]] = []
     present, left_out = with_kernels(isas)
     for isa in present:
-        hits = oracle.compare(isa)
-        rows.append([isa.title, "hits of kprobes", sum(one.ours for one in hits), sum(not one.agrees for one in hits)])
+        for found in (oracle.compare, oracle.compare_returns, compare_programs, compare_program_returns):
+            rows += [[isa.title, *row] for row in _totals(found(isa))]
         steps = (400, 1000) if scale.smallest else (oracle_refusals.KPROBE_STEP, oracle_refusals.UPROBE_STEP)
         verdicts = oracle_refusals.refusals(isa, *steps)
         for kind in ("kprobe", "uprobe"):
@@ -30,6 +43,7 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
         ("ISA", "what", "number", "different"),
         rows,
         "Trapline's probes beside those of Debian's kernels: `trapline oracle`, and `trapline oracle --refusals`. "
-        "RISC-V refuses kprobes on ftrace's pad, which Trapline allows; they do not count as different.",
+        "Values are registers, the stack, memory and strings. RISC-V refuses kretprobes, and kprobes on ftrace's pad, "
+        "which Trapline allows; they do not count as different. Its kprobes record nothing.",
         left_out=left_out,
     )

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from providers.base import Framework
 
 _POINTER: Final = struct.Struct("<Q")
+# The kernel's function that allocates memory, by its names since Linux 6.10 and before.
+_ALLOCATORS: Final = ("vmalloc_noprof", "vmalloc")
+# The bytes that are allocated at a time for consumers.
+_CHUNK: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,8 @@ class KernelUprobes(Fasttrap):
         self._handler_at = btf.offset("uprobe_consumer", "handler")
         size = btf.struct_size("uprobe_consumer")
         self._size = size + -size % 64
-        self._next = guest.scratch.stop
+        self._room = range(0)
+        """What is left of the memory for consumers."""
         self._consumers: dict[tuple[object, int], _Consumer] = {}
         self.meet: Callable[[int, int], bool] = lambda _pid, _pc: False
         """Asked at each hit, with the process and the pc, before probes fire; True: the machine is
@@ -87,12 +92,11 @@ class KernelUprobes(Fasttrap):
             return
         assert isinstance(loaded.file, int)
         counter = loaded.image.offset_of(semaphore - loaded.bias) if semaphore else 0
-        self._next -= self._size
-        place = self._next
         content = bytearray(self._size)
         _POINTER.pack_into(content, self._handler_at, self.calls.callback)
-        self._guest.store(place, bytes(content))
         try:
+            place = self._take()
+            self._guest.store(place, bytes(content))
             result = self.calls.call("uprobe_register", loaded.file, offset, counter or 0, place)
         except KernelCallError as error:
             raise TracepointError(str(error)) from None
@@ -101,6 +105,20 @@ class KernelUprobes(Fasttrap):
             name = errorcode.get(number, str(number))
             raise TracepointError(f"no tracepoint at {address:#x} in {loaded.name}: the kernel refuses it ({name})")
         self._consumers[loaded.file, offset] = _Consumer(place, loaded.file, offset)
+
+    def _take(self) -> int:
+        """Return the address of a new consumer, in memory that the kernel allocates.
+
+        Raises `KernelCallError` if it has none.
+        """
+        if len(self._room) < self._size:
+            known = self._guest.facts.symbols
+            address = self.calls.call(next((name for name in _ALLOCATORS if known.get(name)), _ALLOCATORS[0]), _CHUNK)
+            if not self._guest.isa.is_kernel_address(address):
+                raise KernelCallError("the kernel has no memory for more probes")
+            self._room = range(address, address + _CHUNK)
+        place, self._room = self._room.start, self._room[self._size :]
+        return place
 
     def _install(self, probe: Probe, address: int) -> None:
         target = probe.target

@@ -1,4 +1,4 @@
-"""The command `trapline oracle`: Trapline's breakpoints beside a Linux kernel's own kprobes."""
+"""The command `trapline oracle`: Trapline's probes beside a Linux kernel's own."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import click
 from emu.guest.base import GuestError
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.platforms.boards import BOARDS
-from emu.isa import ISAS
-from trapline.lab import oracle, oracle_refusals
+from emu.isa import ISAS, Isa
+from trapline.lab import oracle, oracle_programs, oracle_refusals
+from trapline.lab.oracle_rows import Row
+
+# The longest difference that is shown, in characters.
+_SHOWN = 300
 
 
 def _refusals(isa: str) -> int:
@@ -23,11 +27,14 @@ def _refusals(isa: str) -> int:
 
 @click.command("oracle")
 @click.option("--isa", type=click.Choice(list(BOARDS)), required=True)
-@click.option("-f", "--function", "functions", multiple=True, help="A function of the kernel (default: a few).")
-@click.option("-c", "workload", default=oracle.WORKLOAD, help="The commands that the guest's shell runs.")
+@click.option("-f", "--function", "functions", multiple=True, help="Only kprobes at this function of the kernel.")
+@click.option("-c", "workload", default=oracle.WORKLOAD, help="The commands that run with the kernel's probes.")
 @click.option("--refusals", is_flag=True, help="Compare the places where kprobes and uprobes are refused.")
 def oracle_command(isa: str, functions: tuple[str, ...], workload: str, *, refusals: bool) -> None:
-    """Compare our breakpoints with a kernel's own kprobes, in the same boot, hit by hit.
+    """Compare Trapline's probes with a kernel's own, in the same boot, hit by hit.
+
+    These are kprobes, kretprobes, uprobes and uretprobes, with the values that both read: registers,
+    the stack, memory and strings.
 
     With --refusals, the kernel is asked at some thousand places whether it allows a kprobe or a
     uprobe there, and the answers are compared with Trapline's.
@@ -37,18 +44,38 @@ def oracle_command(isa: str, functions: tuple[str, ...], workload: str, *, refus
     try:
         if refusals:
             raise SystemExit(_refusals(isa))
-        rows = oracle.compare(ISAS[isa], functions or oracle.FUNCTIONS, workload)
+        rows = oracle.compare(ISAS[isa], functions or tuple(oracle.FUNCTIONS), workload)
+        if not functions:
+            rows += _others(ISAS[isa], workload)
     except KernelFileError as error:
         raise click.ClickException(str(error)) from None
     except GuestError as error:
         raise click.ClickException(error.report()) from None
-    click.echo(f"{'function':24} {'ours':>8} {'kprobe':>8} {'missed':>7} {'records':>8}  arguments")
-    for row in rows:
-        kernel = "refused" if row.kernel is None else str(row.kernel)
-        arguments = "not recorded" if not row.recorded else "equal" if row.same_arguments else "DIFFER"
-        mark = "" if row.agrees else "  <- differs"
-        click.echo(f"{row.function:24} {row.ours:8} {kernel:>8} {row.missed:7} {row.recorded:8}  {arguments}{mark}")
+    _show(rows)
     left_out = [name for name in functions or oracle.FUNCTIONS if name not in {row.function for row in rows}]
     if left_out:
         click.echo(f"left out, without an entry probe or with a branch displaced: {', '.join(left_out)}", err=True)
     raise SystemExit(0 if all(row.agrees for row in rows) else 1)
+
+
+def _others(isa: Isa, workload: str) -> list[Row]:
+    return [
+        *oracle.compare_returns(isa, workload=workload),
+        *oracle_programs.compare_programs(isa),
+        *oracle_programs.compare_program_returns(isa),
+    ]
+
+
+def _show(rows: list[Row]) -> None:
+    head = ("function", "probe", "ours", "kernel", "missed", "records", "values")
+    click.echo("{:24} {:9} {:>7} {:>7} {:>7} {:>7} {:>7}".format(*head))
+    for row in rows:
+        kernel = "refused" if row.kernel is None else str(row.kernel)
+        values = "equal" if row.same_values else "DIFFER"
+        if not row.recorded:
+            values = "not recorded" if row.kernel else ""
+        mark = "" if row.agrees else "  <- differs"
+        line = f"{row.function:24} {row.kind:9} {row.ours:7} {kernel:>7} {row.missed:7} {row.recorded:7} {row.values:7}"
+        click.echo(f"{line}  {values}{mark}".rstrip())
+        if row.difference:
+            click.echo(f"    the kernel alone has: {row.difference[:_SHOWN]}")

@@ -3,98 +3,136 @@
 Through tracefs the kernel puts a kprobe on each of some functions, after the instruction of
 Trapline's breakpoint, and a workload runs.  Trapline records a hit only while the kernel's probe is
 armed, which is visible in the kernel's text.  So both must have exactly the same hits; and if the
-kernel records them, the same arguments in the same order.
+kernel records them, the same values in the same order: registers, the stack, memory and strings.
+In another run kretprobes are compared with Trapline's breakpoints on return instructions.
 
 Source: Linux Documentation/trace/kprobetrace.rst.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from emu.frame import Frame
 from emu.guest.base import GuestError
 from emu.isa.base import Isa
-from emu.plans import Branch
-from providers.linux_kernel.sites import LONGEST, entry_site
-from providers.linux_kernel.text import Hook, Text
+from emu.plans import Branch, Plan, Set
+from providers.linux_kernel.sites import LONGEST, entry_site, return_sites, tail_calls
+from providers.linux_kernel.text import Hook
+from trapline.ftrace.definition import Definition
+from trapline.lab import oracle_values
+from trapline.lab.oracle_rows import GROUP, Row, read, script
 from trapline.machine.linux_kernel_machine import LinuxKernelOptions, TracedLinuxKernel, start
 
-# Functions that the workload calls, often and rarely.
-FUNCTIONS: Final = ("vfs_read", "vfs_write", "do_sys_openat2", "vfs_statx", "kmem_cache_free", "fput", "do_exit")
+# Functions that the workload calls, often and rarely, and what else is fetched than the first registers and the
+# stack: {0} to {2} stand for the registers.
+FUNCTIONS: Final = {
+    "vfs_read": "m=+0(%{0}):x64 array=+0(%{0}):x8[4]",
+    "vfs_write": "m=+0(%{0}):x64 text=+0(%{1}):string",
+    "do_sys_openat2": "path=+0(%{1}):string flags=+0(%{2}):x64 bits=%{0}:b4@2/32",
+    "vfs_statx": "path=+0(+0(%{1})):string fd=%{0}:s32",
+    "kmem_cache_free": "m=+8(%{0}):u32 comm=$comm",
+    "fput": "m=+0(+8(%{0})):x64",
+    "do_exit": "code=%{0}:s64",
+}
+# The function that enables a group of events.  Trapline's breakpoints are written there: when the kernel makes a
+# probe by a function's name on x86-64, it reads whether the function starts with endbr64, where a breakpoint may be.
+_ENABLES: Final = "system_enable_write"
+# Functions that return to their callers by return instructions alone; the others return in functions that they jump to.
+RETURNS: Final = ("vfs_read", "do_sys_openat2", "vfs_statx", "kmem_cache_alloc_noprof", "getname_flags")
 WORKLOAD: Final = (
-    "ls -l / >/dev/null; seq 1 300 | sort | tail -n 1 >/dev/null; head -c 1000 /bin/busybox | wc -c >/dev/null"
+    "ls -l / >/dev/null; seq 1 300 | sort | tail -n 1 >/dev/null; head -c 1000 /etc/passwd | wc -c >/dev/null"
 )
-_ARGUMENTS: Final = 3
-_GROUP: Final = "trapline"
-_BUFFER_KIB: Final = 16384
-_RECORD: Final = re.compile(rb"(\w+): \(\S+?\)((?: \w+=0x[0-9a-f]+)+)")
-_PROFILE: Final = re.compile(rb"^\s*(\w+)\s+(\d+)\s+(\d+)\s*$", re.MULTILINE)
-_TRACE_BEGINS, _TRACE_ENDS, _PROFILE_BEGINS = b"== trace\n", b"== end\n", b"== profile\n"
 
 
-@dataclass(slots=True)
-class Row:
-    """One function, with the hits of both."""
-
-    function: str
-    ours: int = 0
-    kernel: int | None = None
-    """The kernel's count of hits; None: it refused the probe."""
-    missed: int = 0
-    """The number of hits that the kernel reports as missed."""
-    recorded: int = 0
-    """Records in the kernel's trace."""
-    same_arguments: bool = True
-    _hits: list[tuple[int, ...]] = field(default_factory=list, repr=False)
-
-    @property
-    def agrees(self) -> bool:
-        """Whether both have the same hits."""
-        return self.kernel is not None and self.ours == self.kernel + self.missed and self.same_arguments
-
-    def hit(self, arguments: tuple[int, ...]) -> None:
-        """Record a hit of Trapline's breakpoint."""
-        self.ours += 1
-        self._hits.append(arguments)
-
-    def compare(self, records: list[tuple[int, ...]]) -> None:
-        """Compare the kernel's records with Trapline's hits, which must include them in order.
-
-        The kernel has no record of a hit that it has missed, or met while it wrote another.
-        """
-        self.recorded = len(records)
-        hits = iter(self._hits)
-        self.same_arguments = all(record in hits for record in records)
-
-
-def compare(isa: Isa, functions: tuple[str, ...] = FUNCTIONS, workload: str = WORKLOAD) -> list[Row]:
+def compare(isa: Isa, functions: tuple[str, ...] = tuple(FUNCTIONS), workload: str = WORKLOAD) -> list[Row]:
     """Run the workload on an ISA's kernel with both probes; return a row for each function.
 
     A function whose entry displaces a branch, or that has no entry probe, is left out.
 
     Raises `emu.guest.linux_kernel.errors.KernelFileError`, and `emu.guest.base.GuestError`.
     """
-    shown = bytearray()
-    rows, places = [], []
     # The place of the kernel's probe depends on the kernel: it is found with a first machine, from the snapshot.
     asked = start(LinuxKernelOptions(isa=isa))
+    places = [place for place in (_place(asked, function) for function in functions) if place is not None]
+    rows = [Row(place.function) for place in places]
+    names = oracle_values.registers(isa)
+    fetched = [
+        " ".join([f"a{number}=%{name}" for number, name in enumerate(names)])
+        + f" near=$stack1 far=$stack5:u64 {FUNCTIONS.get(place.function, '').format(*names)}"
+        for place in places
+    ]
+    events = [
+        f"echo 'p:{GROUP}/{place.function} {place.function}+{place.kernels - place.start} {words}' >> kprobe_events"
+        for place, words in zip(places, fetched, strict=True)
+    ]
+
+    def watch(traced: TracedLinuxKernel) -> None:
+        for row, place, words in zip(rows, places, fetched, strict=True):
+            event = oracle_values.definition(isa, words)
+            traced.text.add(place.ours, Hook(_hook(traced, row, place, event)))
+
+    _run(isa, script(events, workload, "kprobe"), watch, rows)
+    return rows
+
+
+def compare_returns(isa: Isa, functions: tuple[str, ...] = RETURNS, workload: str = WORKLOAD) -> list[Row]:
+    """Do the same with kretprobes.  A function that is not there, or ends in a jump, is left out.
+
+    Raises `emu.guest.linux_kernel.errors.KernelFileError`, and `emu.guest.base.GuestError`.
+    """
+    asked = start(LinuxKernelOptions(isa=isa))
+    rows, bodies = [], []
     for function in functions:
-        place = _place(asked, function)
-        if place is not None:
-            rows.append(Row(function))
-            places.append(place)
-    traced = start(LinuxKernelOptions(isa=isa, commands=(_script(isa, rows, places, workload),), console=shown.extend))
-    for row, place in zip(rows, places, strict=True):
-        traced.text.add(place.ours, Hook(_hook(traced.text, row, place)))
+        symbol = asked.guest.facts.symbols.get(function)
+        if symbol is None or _place(asked, function) is None:
+            continue
+        code = asked.text.code(symbol.value, symbol.size)
+        if not any(True for _ in tail_calls(isa, code, symbol.value)):
+            rows.append(Row(function, "kretprobe"))
+            bodies.append((symbol.value, code))
+    events = [f"echo 'r:{GROUP}/{row.function} {row.function} value=$retval:x64' >> kprobe_events" for row in rows]
+
+    def watch(traced: TracedLinuxKernel) -> None:
+        for row, (address, code) in zip(rows, bodies, strict=True):
+            place = _place(traced, row.function)
+            assert place is not None
+            inside: Counter[int] = Counter()
+            traced.text.add(place.ours, Hook(_entered(traced, address, inside)))
+            for site, _ in return_sites(isa, code, address):
+                traced.text.add(site, Hook(_left(traced, row, inside)))
+
+    _run(isa, script(events, workload, "kprobe"), watch, rows)
+    return rows
+
+
+def _run(isa: Isa, command: str, watch: Callable[[TracedLinuxKernel], None], rows: list[Row]) -> None:
+    """Run the script with Trapline's breakpoints, and compare."""
+    console = bytearray()
+    traced = start(LinuxKernelOptions(isa=isa, commands=(f"{{ {command}; }} 2>/dev/null",), console=console.extend))
+    place = _place(traced, _ENABLES)
+    if place is None:
+        raise GuestError(f"the start of the kernel's own probes cannot be watched: no probe at {_ENABLES}()")
+    began = False
+
+    def enables(_frame: Frame) -> None:
+        nonlocal began
+        if not began:
+            began = True
+            watch(traced)
+
+    traced.text.add(place.ours, Hook(enables))
     traced.guest.run(None)
     if traced.guest.machine.status:
-        raise GuestError(f"the oracle's script ended with status {traced.guest.machine.status}: {shown[-200:]!r}")
-    _read(bytes(shown), rows)
-    return rows
+        raise GuestError(f"the oracle's script ended with status {traced.guest.machine.status}: {console[-200:]!r}")
+    shown = read(bytes(console))
+    for row in rows:
+        if row.function in shown.counts:
+            row.kernel, row.missed = shown.counts[row.function]
+        row.compare([record.values for record in shown.records if record.event == row.function])
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +143,8 @@ class _Place:
     """Address of Trapline's breakpoint."""
     kernels: int
     """Address of the kernel's breakpoint: the next instruction."""
+    pushes: int
+    """The change of the stack pointer from ours to the kernel's."""
 
 
 def _place(traced: TracedLinuxKernel, function: str) -> _Place | None:
@@ -117,56 +157,54 @@ def _place(traced: TracedLinuxKernel, function: str) -> _Place | None:
     address, treatment = found
     if any(isinstance(operation, Branch) for operation in treatment.plan.operations):
         return None  # the kernel's probe, after it, would not be hit each time
-    return _Place(function, symbol.value, address, address + treatment.length)
+    pushes = _pushes(treatment.plan, traced.guest.isa.registers.sp)
+    return _Place(function, symbol.value, address, address + treatment.length, pushes)
 
 
-def _script(isa: Isa, rows: list[Row], places: list[_Place], workload: str) -> str:
-    """Return the script for the guest's shell."""
-    names = {ours: theirs for theirs, ours in isa.linux.probe_registers.items()}
-    registers = [names[name] for name in isa.calling.arguments[:_ARGUMENTS]]
-    fetched = " ".join(f"a{number}=%{name}" for number, name in enumerate(registers))
-    lines = ["cd /sys/kernel/tracing", f"echo {_BUFFER_KIB} > buffer_size_kb"]
-    for row, place in zip(rows, places, strict=True):
-        where = f"{row.function}+{place.kernels - place.start}"
-        lines.append(f"echo 'p:{_GROUP}/{row.function} {where} {fetched}' >> kprobe_events 2>/dev/null")
-    lines += [
-        f"echo 1 > events/{_GROUP}/enable",
-        workload,
-        f"echo 0 > events/{_GROUP}/enable",
-        f"echo '{_PROFILE_BEGINS.decode().strip()}'",
-        "cat kprobe_profile",
-        f"echo '{_TRACE_BEGINS.decode().strip()}'",
-        "cat trace",
-        f"echo '{_TRACE_ENDS.decode().strip()}'",
-    ]
-    return "; ".join(lines)
-
-
-def _hook(text: Text, row: Row, place: _Place) -> Callable[[Frame], None]:
+def _hook(traced: TracedLinuxKernel, row: Row, place: _Place, event: Definition) -> Callable[[Frame], None]:
     """Return a hook that records a hit while the kernel's text at its probe is changed."""
+    text, guest, isa = traced.text, traced.guest, traced.guest.isa
     at_rest = text.code(place.kernels, 4)
+
+    def memory(address: int, size: int) -> bytes:
+        return guest.load(address, size) if isa.is_kernel_address(address) else guest.user_load(address, size)
 
     def hook(frame: Frame) -> None:
         if text.code(place.kernels, 4) != at_rest:
-            row.hit(frame.arguments()[:_ARGUMENTS])
+            hit = oracle_values.Hit(guest.thread().execname, frame, memory, place.pushes, isa.registers.sp)
+            row.hit(oracle_values.values(event, hit, isa))
 
     return hook
 
 
-def _read(shown: bytes, rows: list[Row]) -> None:
-    """Read the kernel's profile and its trace."""
-    _, _, rest = shown.partition(_PROFILE_BEGINS)
-    profile, _, rest = rest.partition(_TRACE_BEGINS)
-    counts = {name.decode(): (int(hits), int(missed)) for name, hits, missed in _PROFILE.findall(profile)}
-    records: dict[str, list[tuple[int, ...]]] = {}
-    for name, values in _records(rest.partition(_TRACE_ENDS)[0]):
-        records.setdefault(name, []).append(values)
-    for row in rows:
-        if row.function in counts:
-            row.kernel, row.missed = counts[row.function]
-        row.compare(records.get(row.function, []))
+def _entered(traced: TracedLinuxKernel, start_: int, inside: Counter[int]) -> Callable[[Frame], None]:
+    """Return a hook that counts the calls of a task while the kernel's text at the entry is changed."""
+    text, tasks = traced.text, traced.guest.tasks
+    at_rest = text.code(start_, LONGEST)
+
+    def hook(_frame: Frame) -> None:
+        if text.code(start_, LONGEST) != at_rest:
+            inside[tasks.current()] += 1
+
+    return hook
 
 
-def _records(trace: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
-    for name, fields in _RECORD.findall(trace):
-        yield name.decode(), tuple(int(value.partition(b"=")[2], 16) for value in fields.split())
+def _left(traced: TracedLinuxKernel, row: Row, inside: Counter[int]) -> Callable[[Frame], None]:
+    tasks = traced.guest.tasks
+
+    def hook(frame: Frame) -> None:
+        task = tasks.current()
+        if inside[task]:
+            inside[task] -= 1
+            row.hit(f"value={frame.results()[0]:#x}")
+
+    return hook
+
+
+def _pushes(plan: Plan, stack_pointer: str) -> int:
+    """Return how an instruction changes the stack pointer."""
+    return sum(
+        operation.offset
+        for operation in plan.operations
+        if isinstance(operation, Set) and operation.target == operation.source == stack_pointer
+    )

@@ -30,6 +30,8 @@ class KernelTarget(KernelGuestObserver):
     evaltime: str = "main"
     """The point in its program's start at which probes are created (option evaltime)."""
     _process: Process | None = None
+    _last: Process | None = None
+    """The process with which the trace ends: of -c the shell, which has more to do in `a | b` and `a; b`."""
     _told: bool = False
 
     def number(self) -> int:
@@ -49,17 +51,18 @@ class KernelTarget(KernelGuestObserver):
             raise GuestError(f"-c '{self.command}': the guest's shell ran no program for it")
         if self.evaltime != "exec" and process.pid != INIT:
             run_to_start(self.guest, process, main=self.evaltime != "preinit")
+        self._last = process if self.pid is not None else process.parent
         self.guest.userland.watch(self)
         return process
 
     def exited(self, process: Process) -> None:
-        """Make the current run return soon: the trace ends with its process."""
-        if process is self._process:
+        """Make the current run return soon: the trace ends with its process, or with the command."""
+        if process is self._last:
             self.guest.interrupt()
 
     def ended(self) -> Sequence[str]:
-        """Return, once, that the process has ended."""
-        if self._process is None or self._process.alive or self._told:
+        """Return, once, that the process has ended, and the command of which it was the first."""
+        if self._process is None or self._last is None or self._last.alive or self._told:
             return ()
         self._told = True
         return (f"pid {self._process.pid} has exited",)

@@ -19,7 +19,6 @@ from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from providers.fasttrap import parse_provider
 from providers.fasttrap.fasttrap import TracepointError
 from providers.linux_kernel.sites import LONGEST, entry_site
-from providers.linux_kernel.slots import Slots
 from providers.linux_kernel.text import Hook, Text
 from providers.linux_kernel.uprobes import KernelUprobes
 from trapline.consumer.compiling import ProcessProbeError
@@ -90,7 +89,6 @@ class LinuxKernelPrograms:
         self.run_to_program(pid)
         try:
             uprobes = KernelUprobes(self._guest, programs, self._dtrace)
-            Slots(self._guest, self._text)
         except NoRoomError as error:
             raise ProcessProbeError(_GRAB, str(error)) from None
         probes = ProcessProbes(programs, programs, self._dtrace, report=self._report, fasttrap=uprobes)

@@ -237,7 +237,7 @@ class Programs:
         """Return the object whose code is in an area."""
         if not isinstance(area, Area) or area.backing is None or Access.EXECUTE not in area.access:
             return None
-        image = self._image(area.path)
+        image = self.file(area.path)
         address = None if image is None else image.address_of(area.offset)
         if image is None or address is None:
             return None
@@ -254,7 +254,7 @@ class Programs:
         del process, loaded, symbol
         return None
 
-    def _image(self, path: str) -> Image | None:
+    def file(self, path: str) -> Image | None:
         """Return a file of the initramfs as ELF; None: it is not there, or not ELF."""
         if path not in self._images:
             content = cpio.find(self._guest.machine.parts.initramfs, path.lstrip("/"))

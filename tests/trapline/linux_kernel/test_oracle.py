@@ -1,19 +1,48 @@
-"""Trapline's breakpoints beside a kernel's own kprobes."""
+"""Trapline's probes beside a kernel's own."""
 
 import pytest
 
 from emu.isa import ISAS
 from tests.trapline.linux_kernel.test_traced import every_kernel
-from trapline.lab import oracle, oracle_refusals
-from trapline.lab.oracle import Row
+from trapline.lab import oracle, oracle_programs, oracle_refusals, oracle_rows
+from trapline.lab.oracle_rows import Record, Row
+
+_TRACE = b"""# tracer: nop
+              ls-126     [000] d....     2.393562: e1: (0x4023 <- 0x4000) a=0x1 text="two
+lines" comm="ls"
+ my shell (2)-7       [000] .....    12.402023: vfs_read: (vfs_read+0x4/0x330) a0=0xffff m=(fault)
+"""
 
 
 @every_kernel
-def test_the_kernels_own_kprobes_have_the_same_hits(isa):
+def test_the_kernels_own_kprobes_have_the_same_hits_and_values(isa):
     rows = oracle.compare(ISAS[isa])
     assert len(rows) >= 5
     assert [row for row in rows if not row.agrees] == []
     assert sum(row.ours for row in rows) > 400
+
+
+@every_kernel
+def test_the_kernels_own_kretprobes_have_the_same_results(isa):
+    rows = oracle.compare_returns(ISAS[isa])
+    assert len(rows) >= 4
+    assert [row for row in rows if not row.agrees] == []
+
+
+@every_kernel
+def test_the_kernels_own_uprobes_have_the_same_hits_and_values(isa):
+    rows = oracle_programs.compare_programs(ISAS[isa])
+    assert len(rows) >= 20
+    assert [row for row in rows if not row.agrees] == []
+    assert sum(row.values for row in rows) > 2000
+
+
+@every_kernel
+def test_the_kernels_own_uretprobes_have_the_same_hits_and_values(isa):
+    rows = oracle_programs.compare_program_returns(ISAS[isa])
+    assert len(rows) >= 8
+    assert [row for row in rows if not row.agrees] == []
+    assert sum(row.values for row in rows) > 300
 
 
 @every_kernel
@@ -25,16 +54,26 @@ def test_the_kernel_refuses_the_probes_that_we_refuse(isa):
     assert allowed["uprobe"] > 400
 
 
+def test_the_kernels_trace_and_its_profile_are_read():
+    profile = b"  vfs_read      10     2\n  /bin/busybox e1      7\n"
+    shown = oracle_rows.read(b"noise\n== profile\n" + profile + b"== trace\n" + _TRACE + b"== end\n")
+    assert shown.counts == {"vfs_read": (10, 2), "e1": (7, 0)}
+    assert shown.records == [
+        Record("e1", 'a=0x1 text="two\nlines" comm="ls"'),
+        Record("vfs_read", "a0=0xffff m=(fault)"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("records", "same"),
-    [([], True), ([(1,), (2,), (1,)], True), ([(1,), (1,)], True), ([(2,), (2,)], False), ([(3,)], False)],
+    [([], True), ([1, 2, 1], True), ([1, 1], True), ([2, 2], False), ([3], False)],
 )
 def test_records_are_hits_of_ours_in_the_same_order(records, same):
     row = Row("f", kernel=3)
     for argument in (1, 2, 1):
-        row.hit((argument,))
-    row.compare(records)
-    assert row.same_arguments is same
+        row.hit(f"a={argument}")
+    row.compare([f"a={argument}" for argument in records])
+    assert row.same_values is same
     assert row.agrees is same
 
 
@@ -42,3 +81,4 @@ def test_a_hit_that_the_kernel_says_it_missed_is_not_a_difference():
     assert Row("f", ours=3, kernel=2, missed=1).agrees
     assert not Row("f", ours=3, kernel=2).agrees
     assert not Row("f").agrees
+    assert Row("f", "kretprobe").agrees  # refused by the kernel
