@@ -155,7 +155,10 @@ def get(
         if ISAS[image.isa] is not isa:
             raise KernelFileError(f"{name}: a kernel of {image.isa}")
         report(f"fetching {BUSYBOX}")
-        return store.keep(image, _busybox(apt), f"Debian {suite}: {name}")
+        modules = next(
+            (place for place in (folder / "usr/lib/modules", folder / "lib/modules") if place.is_dir()), None
+        )
+        return store.keep(image, _busybox(apt), f"Debian {suite}: {name}", modules)
 
 
 def take(
@@ -163,14 +166,19 @@ def take(
     path: Path,
     *,
     busybox: Path | None = None,
+    modules: Path | None = None,
     suite: str = DEFAULT_SUITE,
     report: Callable[[str], object] = lambda _text: None,
 ) -> store.StoredKernel:
     """Store a kernel of the user, with the user's own static busybox or Debian's.
 
+    `modules`: the folder with its modules, such as /lib/modules/RELEASE.
+
     Raises `KernelFileError`.
     """
     image = read_kernel(path, isa.name)
+    if modules is not None and not modules.is_dir():
+        raise KernelFileError(f"{modules}: not a directory; --modules names the folder of the kernel's modules")
     if busybox is not None:
         try:
             program = busybox.read_bytes()
@@ -180,7 +188,7 @@ def take(
         report(f"fetching {BUSYBOX} of Debian {suite} for {isa.title}")
         with _apt(isa, suite) as apt:
             program = _busybox(apt)
-    return store.keep(image, program, str(path.resolve()))
+    return store.keep(image, program, str(path.resolve()), modules)
 
 
 def is_available() -> bool:

@@ -120,6 +120,10 @@ def _is_process(guest: LinuxKernelGuest, task: int) -> bool:
     return _read_int(guest, task, "task_struct", "pid") == _read_int(guest, task, "task_struct", "tgid")
 
 
+def _has_device(guest: LinuxKernelGuest, arguments: Arguments) -> bool:
+    return _read_word(guest, arguments[0], "bio", "bi_bdev") != 0
+
+
 def _handler(guest: LinuxKernelGuest, arguments: Arguments) -> int:
     """Return the function of a program that handles a signal (struct k_sigaction)."""
     return _read_word(guest, arguments[2], "k_sigaction", "sa.sa_handler")
@@ -186,9 +190,8 @@ EVENTS: Final = (
     Event("sched", "surrender", _E, ("do_sched_yield",), _both(_current)),
     Event("sched", "change-pri", _E, ("set_user_nice",), (*_both(0), Shown(1, "int"))),
     Event("io", "start", _T, ("block_bio_queue",), _TRANSFER),
-    Event("io", "done", _T, ("block_bio_complete",), tuple(
-        Shown(1, one.native, one.translated) for one in _TRANSFER
-    )),
+    # The tracepoint block_bio_complete leaves out the transfers of drivers that work with requests.
+    Event("io", "done", _E, ("bio_endio",), _TRANSFER, _has_device),
     Event("vminfo", "as_fault", _E, ("handle_mm_fault",), _COUNTED),
     Event("vminfo", "zfod", _E, ("do_anonymous_page",), _COUNTED),
     Event("vminfo", "cow_fault", _E, ("do_wp_page",), _COUNTED),

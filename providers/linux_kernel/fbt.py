@@ -24,7 +24,6 @@ from providers.fbt.port import ENTRY, RETURN
 from providers.linux_kernel.sites import LONGEST, entry_site, return_sites
 from providers.linux_kernel.text import Fires, Hook, Text
 
-MODULE: Final = "kernel"
 _AFRAMES: Final = 3
 
 
@@ -42,6 +41,7 @@ class Functions(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Probe:
+    module: str
     function: str
     kind: str
     places: list[tuple[int, int]]
@@ -53,7 +53,8 @@ class _Probe:
 class LinuxFbt(Provider):
     """See the module.
 
-    `matches(pattern, name)` matches a description's globs; `forbidden` has the addresses where no
+    `sources` returns the kernel's functions and those of its modules, by module; `matches(pattern,
+    name)` matches a description's globs; `forbidden` has the addresses where no
     probe is allowed.
     """
 
@@ -63,7 +64,7 @@ class LinuxFbt(Provider):
         self,
         framework: Framework,
         text: Text,
-        functions: Functions,
+        sources: Callable[[], Iterable[tuple[str, Functions]]],
         *,
         forbidden: Callable[[int], bool],
         matches: Callable[[str, str], bool],
@@ -72,7 +73,7 @@ class LinuxFbt(Provider):
     ) -> None:
         self._framework = framework
         self._text = text
-        self._functions = functions
+        self._sources = sources
         self._forbidden = forbidden
         self._matches = matches
         self._is_glob = is_glob
@@ -83,28 +84,31 @@ class LinuxFbt(Provider):
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
         """Make the probes that a description may match."""
         provider, module, function, name = description or ("", "", "", "")
-        if not (self._matches(provider, self.name) and self._matches(module, MODULE)):
+        if not self._matches(provider, self.name):
             return
         kinds = [kind for kind in (ENTRY, RETURN) if self._matches(name, kind)]
         if not kinds:
             return
-        if function and not self._is_glob(function):
-            found = self._functions.named(function)
-        else:
-            found = (one for one in self._functions.functions() if self._matches(function, one.name))
-        for symbol in found:
-            if not self._forbidden(symbol.value):
-                for kind in kinds:
-                    self._provide(symbol, kind)
+        for source, functions in self._sources():
+            if self._matches(module, source):
+                for symbol in self._functions(functions, function):
+                    if not self._forbidden(symbol.value):
+                        for kind in kinds:
+                            self._provide(source, symbol, kind)
 
-    def _provide(self, symbol: Symbol, kind: str) -> None:
+    def _functions(self, functions: Functions, function: str) -> Iterable[Symbol]:
+        if function and not self._is_glob(function):
+            return functions.named(function)
+        return (one for one in functions.functions() if self._matches(function, one.name))
+
+    def _provide(self, module: str, symbol: Symbol, kind: str) -> None:
         if (symbol.value, kind) in self._known:
             return
         self._known.add((symbol.value, kind))
         places = [(address, address - symbol.value) for address in self._places(symbol, kind)]
         if places:
-            probe = _Probe(symbol.name, kind, places)
-            probe.probe_id = self._framework.probe_create(self, MODULE, symbol.name, kind, _AFRAMES, probe)
+            probe = _Probe(module, symbol.name, kind, places)
+            probe.probe_id = self._framework.probe_create(self, module, symbol.name, kind, _AFRAMES, probe)
 
     def _places(self, symbol: Symbol, kind: str) -> list[int]:
         """Return the places of a probe's breakpoints."""
@@ -154,7 +158,7 @@ class LinuxFbt(Provider):
         """Return an argument's type; of a return, args[0] is the offset and args[1] the result."""
         if arg.kind == RETURN and index == 0:
             return ArgumentDescription(index, "int")
-        signature = self._signatures.signature(MODULE, arg.function) if self._signatures else None
+        signature = self._signatures.signature(arg.module, arg.function) if self._signatures else None
         if signature is None:
             return None
         types = ("int", signature.result) if arg.kind == RETURN else signature.parameters

@@ -22,13 +22,14 @@ from emu.bad_address import BadAddressError
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Treatment
 from emu.engine.hit_steps import Fire
 from emu.frame import Frame
+from emu.guest.linux_kernel.guest import MODULE
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.isa.base import Isa
 from emu.words import decimal
 from providers.base import Framework, Provider
 from providers.kinst.flow import follow
 from providers.kinst.ports import PORTS as KINST_PORTS
-from providers.linux_kernel.fbt import MODULE, Functions
+from providers.linux_kernel.fbt import Functions
 from providers.linux_kernel.ports import PORTS
 from providers.linux_kernel.sites import treat
 from providers.linux_kernel.text import Fires, Hook, NoPlanError, Text

@@ -183,6 +183,7 @@ def _open_linux_kernel(wanted: MachineOptions) -> TracedMachine:
                 quiet=not wanted.console,
                 ram=wanted.ram,
                 boot=wanted.boot,
+                modules=wanted.load,
                 report=_report,
             )
         )

@@ -55,9 +55,12 @@ def kernel_command() -> None:
 @click.argument("isa", type=click.Choice(list(BOARDS)))
 @click.option("--image", type=click.Path(path_type=Path), help="Store this kernel: an Image, a bzImage or a vmlinux.")
 @click.option("--busybox", type=click.Path(path_type=Path), help="A static busybox for the ISA (default: Debian's).")
+@click.option("--modules", type=click.Path(path_type=Path), help="The folder of the modules of --image.")
 @click.option("--suite", default=kernel_packages.DEFAULT_SUITE, show_default=True, help="Debian's release.")
 @click.option("--package", help="The kernel's Debian package (default: the newest of the suite).")
-def get_command(isa: str, image: Path | None, busybox: Path | None, suite: str, package: str | None) -> None:
+def get_command(
+    isa: str, image: Path | None, busybox: Path | None, modules: Path | None, suite: str, package: str | None
+) -> None:
     """Fetch a Debian kernel for ISA with apt, or take a file, and keep it.
 
     \b
@@ -70,7 +73,7 @@ def get_command(isa: str, image: Path | None, busybox: Path | None, suite: str, 
 
     with _one_line():
         if image is not None:
-            kept = kernel_packages.take(ISAS[isa], image, busybox=busybox, suite=suite, report=report)
+            kept = kernel_packages.take(ISAS[isa], image, busybox=busybox, modules=modules, suite=suite, report=report)
         else:
             kept = kernel_packages.get(ISAS[isa], suite=suite, package=package, report=report)
     click.echo(f"Linux {kept.image.release} for {ISAS[isa].title} is stored in {kept.busybox.parent}")

@@ -120,7 +120,7 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t                              instruction that is off by one (default: exact)
 \t-x ram=SIZE                   memory of a Linux guest, such as 256m or 2g (1g; linux-kernel: 256m)
 \t-x boot                       trace the boot of a Linux kernel too, from its drivers on
-\t-x load=MODULE[,MODULE...]    load these kernel modules before tracing begins
+\t-x load=MODULE[,MODULE...]    load these modules of the guest's kernel before tracing begins
 \t-x sdt=2005|2013|2018|2024    the mechanism of the kernel's static probes: LOCK over a nop (illumos),
 \t                              a test of the probe's id, a test of a flag, or a patched nop (default
 \t                              2024)
@@ -205,7 +205,7 @@ class MachineOptions:
     sdt: str = "2024"
     """Generation of SDT that the kernel is built with."""
     load: tuple[str, ...] = ()
-    """Modules of the kernel that its boot loader loads."""
+    """Modules that the kernel, or its boot loader, loads before tracing begins."""
     console: bool = False
     boot: bool = False
     """Whether tracing begins during the boot of a Linux kernel."""

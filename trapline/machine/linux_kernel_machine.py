@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from emu.engine.clock import DEFAULT_RATE
-from emu.guest.linux_kernel import initramfs, snapshot, store
+from emu.guest.linux_kernel import initramfs, module_files, snapshot, store
 from emu.guest.linux_kernel.errors import KernelFileError
-from emu.guest.linux_kernel.facts import KernelFacts, is_function
-from emu.guest.linux_kernel.guest import LinuxKernelGuest
-from emu.guest.linux_kernel.kallsyms import Symbol
+from emu.guest.linux_kernel.facts import KernelFacts
+from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.guest.linux_kernel.machine import RAM, LinuxKernelMachine, MachineParts
 from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
 from providers.cpc import Cpc
-from providers.fbt.fbt import Signature
 from providers.linux_kernel.blacklist import Blacklist
 from providers.linux_kernel.events import PROVIDERS
 from providers.linux_kernel.fbt import LinuxFbt
@@ -33,10 +31,10 @@ from providers.linux_kernel.tracepoints import Tracepoints
 from providers.profile import Profile
 from providers.syscall import Syscall
 from trapline import dof
-from trapline.d.types import Function, Pointer, resolve, type_name
 from trapline.framework.dtrace import DTrace
 from trapline.framework.glob import is_glob, matcher
 from trapline.machine.linux_kernel_programs import LinuxKernelPrograms
+from trapline.machine.linux_kernel_sources import KernelFunctions, ModuleFunctions, Signatures, TracepointTypes
 from trapline.types.btf import BtfTypes
 from trapline.types.linux_kernel import LinuxKernelNames
 
@@ -61,6 +59,8 @@ class LinuxKernelOptions:
     """Whether the kernel prints no messages on the console."""
     append: str = ""
     """Additional words of its command line."""
+    modules: tuple[str, ...] = ()
+    """Modules to load before tracing begins, beside those that they need."""
     ram: int | None = None
     rate: int = DEFAULT_RATE
     accelerated: bool | None = None
@@ -97,62 +97,30 @@ class TracedLinuxKernel:
         return (*self.programs.rest(), f"the command has exited with status {status}")
 
 
-class _Functions:
-    """Implements `providers.linux_kernel.fbt.Functions`."""
-
-    def __init__(self, facts: KernelFacts) -> None:
-        self._facts = facts
-
-    def functions(self) -> Iterable[Symbol]:
-        """Yield all functions."""
-        return self._facts.functions()
-
-    def named(self, name: str) -> Iterable[Symbol]:
-        """Yield those of a name that are in the kernel's text."""
-        facts = self._facts
-        for symbol in facts.symbols.all_of(name):
-            if is_function(symbol) and symbol.value in facts.text and symbol.value not in facts.init:
-                yield symbol
-
-
-class _Signatures:
-    """Types of functions' arguments.  Implements `providers.fbt.fbt.SignatureSource`."""
-
-    def __init__(self, types: BtfTypes) -> None:
-        self._types = types
-
-    def signature(self, module: str, function: str) -> Signature | None:  # noqa: ARG002  (there is one)
-        """Return the types of a function, None if they are not known."""
-        found = self._types.function(function)
-        if found is None:
-            return None
-        return Signature(type_name(found.returns), tuple(map(type_name, found.parameters)))
-
-
-class _Tracepoints:
-    """Types of tracepoints' arguments.  Implements `providers.linux_kernel.tracepoints.TypeSource`."""
-
-    def __init__(self, types: BtfTypes) -> None:
-        self._types = types
-
-    def tracepoint(self, name: str) -> tuple[str, ...] | None:
-        """Return the types after the first argument, which is the kernel's own."""
-        found = self._types.typedef(f"btf_trace_{name}")
-        pointer = None if found is None else resolve(found)
-        function = pointer.target if isinstance(pointer, Pointer) else None
-        return tuple(map(type_name, function.parameters[1:])) if isinstance(function, Function) else None
-
-
 def _matches(pattern: str, name: str) -> bool:
     test = matcher(pattern)
     return test is None or bool(test(name))
+
+
+def _modules(options: LinuxKernelOptions, kernel: store.StoredKernel) -> dict[str, bytes]:
+    """Return the modules to load, by name, in their order.  Raises `KernelFileError`."""
+    if options.modules and not kernel.modules.is_dir():
+        raise KernelFileError(
+            f"no modules of the {options.isa.title} kernel are stored; fetch it again with: "
+            f"trapline kernel get {options.isa.name}"
+        )
+    return module_files.with_dependencies(options.modules, module_files.files_in(kernel.modules))
 
 
 def machine_of(options: LinuxKernelOptions) -> LinuxKernelMachine:
     """Return a machine with the user's kernel, not yet booted.  Raises `KernelFileError`."""
     kernel = store.stored(options.isa)
     busybox = kernel.busybox.read_bytes()
-    archive = initramfs.of_busybox(busybox) if options.root is None else initramfs.of_root(options.root, busybox)
+    modules = _modules(options, kernel)
+    if options.root is None:
+        archive = initramfs.of_busybox(busybox, modules)
+    else:
+        archive = initramfs.of_root(options.root, busybox, modules)
     parts = MachineParts(
         kernel.image,
         archive,
@@ -218,10 +186,13 @@ def start(
     head = guest.facts.symbols.get("kprobe_blacklist")
     blacklist = Blacklist.from_memory(head.value if head else 0, guest.load, guest.facts.symbols)
     rewritten = reserved(guest.facts)
-    functions = _Functions(guest.facts)
+    functions = KernelFunctions(guest.facts)
 
     def forbidden(address: int) -> bool:
-        return address in blacklist or address in rewritten
+        if address in blacklist or address in rewritten:
+            return True
+        module = None if address in guest.facts.text else guest.modules.at(address)
+        return module is not None and address in module.rewritten
 
     LinuxKinst(
         framework,
@@ -235,11 +206,11 @@ def start(
     LinuxFbt(
         framework,
         text,
-        functions,
+        lambda: ((MODULE, functions), *((one.name, ModuleFunctions(one)) for one in guest.modules.all())),
         forbidden=forbidden,
         matches=_matches,
         is_glob=is_glob,
-        signatures=_Signatures(types),
+        signatures=Signatures(types, guest.modules),
     )
     Profile(framework, guest)
     Cpc(framework, guest)
@@ -247,7 +218,7 @@ def start(
     if path is not None:
         Syscall(framework, [KernelCalls(guest, text, framework.probe, path)])
     registrations = Registrations(guest, text)
-    Tracepoints(framework, guest, registrations, matches=_matches, types=_Tracepoints(types))
+    Tracepoints(framework, guest, registrations, matches=_matches, types=TracepointTypes(types))
     for name, events in PROVIDERS.items():
         NamedProbes(name, events, framework, guest, text, registrations, matches=_matches)
     programs = LinuxKernelPrograms(guest, text, dtrace, options.report)

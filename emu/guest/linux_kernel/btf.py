@@ -103,10 +103,18 @@ class Member(NamedTuple):
 
 
 class Btf:
-    """The types of a kernel; `identity` identifies the data in caches."""
+    """The types of a kernel, or of a module of it; `identity` identifies the data in caches.
 
-    def __init__(self, data: bytes, identity: str = "") -> None:
+    The numbers of a module's types, and the offsets of its strings, follow those of the kernel
+    (`base`), which it refers to.
+    """
+
+    def __init__(self, data: bytes, identity: str = "", base: Btf | None = None) -> None:
         """Read the header.  Raises `BtfError` if the data are not BTF."""
+        self._base = base
+        self._first = 0 if base is None else len(base)
+        """The number of types of the base."""
+        self._first_string = 0 if base is None else base.strings_size
         try:
             magic, version, _flags, header, types, types_size, strings, strings_size = _HEADER.unpack_from(data)
         except struct.error:
@@ -146,11 +154,18 @@ class Btf:
         return places.tobytes() + names.tobytes()
 
     def __len__(self) -> int:
-        return len(self._places)
+        return self._first + len(self._places)
+
+    @property
+    def strings_size(self) -> int:
+        """Bytes of the strings, with those of the base."""
+        return self._first_string + self._strings_end - self._strings
 
     def string(self, offset: int) -> str:
         """Return a string of the table.  Raises `BtfError`."""
-        start = self._strings + offset
+        if self._base is not None and offset < self._first_string:
+            return self._base.string(offset)
+        start = self._strings + offset - self._first_string
         end = self._data.find(b"\0", start, self._strings_end)
         if not self._strings <= start < self._strings_end or end < 0:
             raise BtfError("a name outside its table")
@@ -160,28 +175,49 @@ class Btf:
         """Return a type.  Raises `BtfError` for an unknown number."""
         if number == 0:
             return _NOTHING
-        if not 0 < number <= len(self._places):
+        if self._base is not None and number <= self._first:
+            return self._base.entry(number)
+        if not 0 < number <= len(self):
             raise BtfError(f"there is no type {number}")
-        at = self._places[number - 1]
+        at = self._places[number - 1 - self._first]
         name, info, size = _TYPE.unpack_from(self._data, at)
         return Entry(number, self.string(name), Kind(info >> 24 & 0x1F), bool(info >> 31), info & 0xFFFF, size, at + 12)
 
     def words(self, entry: Entry, count: int) -> tuple[int, ...]:
         """Return 32-bit words of the data after a type."""
+        if self._base is not None and entry.number <= self._first:
+            return self._base.words(entry, count)
         return struct.unpack_from(f"<{count}I", self._data, entry.at)
 
     def find(self, name: str, *kinds: Kind) -> Entry | None:
-        """Return the first type of a name and of one of these kinds, None if there is none."""
+        """Return the first type of a name and of one of these kinds, None if there is none.
+
+        The types of a module precede those of its kernel.
+        """
+        return self._find(name, kinds) or (None if self._base is None else self._base.find(name, *kinds))
+
+    def _find(self, name: str, kinds: tuple[Kind, ...]) -> Entry | None:
+        # A module uses the kernel's string for a name that the kernel has.
+        shared = None if self._base is None else self._base.offset_of(name)
+        found = None if shared is None else self._named(shared, kinds)
+        if found is not None:
+            return found
+        offset = self.offset_of(name)
+        return None if offset is None else self._named(offset, kinds)
+
+    def offset_of(self, name: str) -> int | None:
+        """Return the offset of a string of its own."""
         place = self._data.find(b"\0" + name.encode() + b"\0", self._strings, self._strings_end)
-        if place < 0 or not name:
-            return None
-        offset, number = place + 1 - self._strings, -1
+        return None if place < 0 or not name else place + 1 - self._strings + self._first_string
+
+    def _named(self, offset: int, kinds: tuple[Kind, ...]) -> Entry | None:
+        number = -1
         while True:
             try:
                 number = self._name_offsets.index(offset, number + 1)
             except ValueError:
                 return None
-            entry = self.entry(number + 1)
+            entry = self.entry(self._first + number + 1)
             if entry.kind in kinds:
                 return entry
 

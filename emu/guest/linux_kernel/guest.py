@@ -17,6 +17,7 @@ from emu.guest.linux_kernel.btf import BtfError
 from emu.guest.linux_kernel.executable import ExecutableMemory
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.machine import LinuxKernelMachine
+from emu.guest.linux_kernel.modules import Modules
 from emu.guest.linux_kernel.platforms.platform import EPOCH
 from emu.guest.linux_kernel.program_cpu import ProgramCpu, ProgramFrame
 from emu.guest.linux_kernel.programs import Programs
@@ -64,6 +65,7 @@ class LinuxKernelGuest(KernelMemory):
         self.timers = Timers()
         self.facts = KernelFacts(machine.parts.kernel)
         self.tasks = Tasks(self.engine, self.facts)
+        self.modules = Modules(self.engine, self.facts)
         self.traps = traps or TrapHandler()
         self.patcher = Patcher(self.engine)
         self.live = LiveFrame(self.engine)
@@ -196,6 +198,10 @@ class LinuxKernelGuest(KernelMemory):
         if not self.isa.is_kernel_address(address):
             return None
         symbol = self.facts.symbols.holding(address)
+        module = None if symbol is not None and address in self.facts.text else self.modules.at(address)
+        if module is not None:
+            function = module.holding(address)
+            return None if function is None else Location(module.name, function.name, address - function.value)
         if symbol is None or (symbol.size and address >= symbol.value + symbol.size):
             return None
         return Location(MODULE, symbol.name, address - symbol.value)

@@ -9,7 +9,9 @@ program prints by accident; `emu.guest.linux_kernel.console` removes them from t
 from __future__ import annotations
 
 import stat
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from emu.guest.linux_kernel import cpio
@@ -18,6 +20,7 @@ from emu.guest.linux_kernel.errors import KernelFileError
 # The mark at the start and the end of a message of /init to the machine.
 MARK: Final = "\x01"
 READY: Final = "ready"
+LACKS: Final = "lacks"
 GO: Final = "go"
 DONE: Final = "done"
 # MARK in the source of /init: busybox's printf accepts octal numbers.
@@ -47,6 +50,8 @@ _FILES: Final = {
     "etc/motd": b"A Linux kernel, traced by Trapline.\n",
 }
 
+_MODULES: Final = ".modules"
+
 _INIT: Final = """\
 #!/{busybox} sh
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/.busybox
@@ -59,33 +64,44 @@ mount -t tracefs tracefs /sys/kernel/tracing
 mount -t tmpfs tmp /tmp
 stty -echo -opost
 cd /root 2>/dev/null || cd /
+for module in {modules}; do
+    insmod /{folder_of_modules}/$module.ko || printf "{escape}{lacks} $module{escape}"
+done
 printf '{escape}{ready}{escape}'
 read -r command
 sh -c 'printf "{escape}{go} %d{escape}" $$; exec sh -c "$0"' "$command"
 printf '{escape}{done} %d{escape}' $?
 poweroff -f
 """
+_NO_MODULES: Final[Mapping[str, bytes]] = MappingProxyType({})
 # The largest size of an archive: half of the smallest memory of the machines.
 LARGEST: Final = 128 << 20
 
 
-def _init(busybox: str) -> cpio.Entry:
+def _init(busybox: str, modules: Mapping[str, bytes]) -> dict[str, cpio.Entry]:
+    """Return /init and the modules that it loads, in their order."""
     folder = f"/{busybox.rpartition('/')[0]}"
-    text = _INIT.format(busybox=busybox, folder=folder, escape=_ESCAPE, ready=READY, go=GO, done=DONE)
-    return cpio.regular(text.encode(), 0o755)
+    text = _INIT.format(
+        busybox=busybox, folder=folder, escape=_ESCAPE, ready=READY, go=GO, done=DONE, lacks=LACKS,
+        modules=" ".join(modules), folder_of_modules=_MODULES,
+    )  # fmt: skip
+    files = {"init": cpio.regular(text.encode(), 0o755)}
+    if modules:
+        files[_MODULES] = cpio.directory()
+    return files | {f"{_MODULES}/{name}.ko": cpio.regular(content) for name, content in modules.items()}
 
 
-def of_busybox(busybox: bytes) -> bytes:
-    """Return an initramfs that has a static busybox and nothing else."""
+def of_busybox(busybox: bytes, modules: Mapping[str, bytes] = _NO_MODULES) -> bytes:
+    """Return an initramfs that has a static busybox and nothing else but modules to load, in their order."""
     files: dict[str, cpio.Entry] = {folder: cpio.directory() for folder in _FOLDERS}
     files["dev/console"] = cpio.character_device(5, 1)
     files[_BUSYBOX] = cpio.regular(busybox, 0o755)
     files |= {path: cpio.regular(data) for path, data in _FILES.items()}
-    files["init"] = _init(_BUSYBOX)
+    files |= _init(_BUSYBOX, modules)
     return cpio.archive(files)
 
 
-def of_root(root: Path, busybox: bytes) -> bytes:
+def of_root(root: Path, busybox: bytes, modules: Mapping[str, bytes] = _NO_MODULES) -> bytes:
     """Return an initramfs of a directory of the host.
 
     If the root has no busybox, one is added in a separate folder: the root's own programs are found
@@ -111,7 +127,7 @@ def of_root(root: Path, busybox: bytes) -> bytes:
     files.setdefault("dev/console", cpio.character_device(5, 1))
     for path_, data in _FILES.items():
         files.setdefault(path_, cpio.regular(data))
-    files["init"] = _init(_ASIDE)
+    files |= _init(_ASIDE, modules)
     return cpio.archive({name: files[name] for name in sorted(files)})
 
 

@@ -19,7 +19,7 @@ from emu.guest.base import RunState
 from emu.guest.linux_kernel.console import Console
 from emu.guest.linux_kernel.errors import KernelFileError, LinuxKernelError
 from emu.guest.linux_kernel.image import KernelImage
-from emu.guest.linux_kernel.initramfs import DONE, GO, READY
+from emu.guest.linux_kernel.initramfs import DONE, GO, LACKS, READY
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.guest.linux_kernel.platforms.platform import Wires
 
@@ -232,6 +232,8 @@ class LinuxKernelMachine:
             self.ready, self._limit = True, None
             if self._typed:
                 self.type(self._typed)
+        elif word.startswith(LACKS):
+            self._failed(self.error(f"the module {word.removeprefix(LACKS).strip()} cannot be loaded"))
         elif word.startswith(GO):
             self.target = int(word.removeprefix(GO))
             self.engine.stop()

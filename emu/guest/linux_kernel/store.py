@@ -23,11 +23,12 @@ from typing import Any, Final
 
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.image import KernelImage
+from emu.guest.linux_kernel.module_files import files_in
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
 from emu.isa.base import Isa
 
-_KERNEL, _FACTS, _BUSYBOX = "kernel", "kernel.json", "busybox"
+_KERNEL, _FACTS, _BUSYBOX, _MODULES = "kernel", "kernel.json", "busybox", "modules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class StoredKernel:
 
     image: KernelImage
     busybox: Path
+    modules: Path
+    """The folder of its modules; it may not exist."""
     source: str
     """The package or the file that it came from."""
 
@@ -50,8 +53,8 @@ def _folder(isa: str) -> Path:
     return data_folder() / "kernels" / isa
 
 
-def keep(image: KernelImage, busybox: bytes, source: str) -> StoredKernel:
-    """Store a kernel as the one of its ISA, and return it.
+def keep(image: KernelImage, busybox: bytes, source: str, modules: Path | None = None) -> StoredKernel:
+    """Store a kernel as the one of its ISA, and return it; `modules`: a folder with its modules.
 
     Raises `KernelFileError` if the folder cannot be written.
     """
@@ -70,6 +73,10 @@ def keep(image: KernelImage, busybox: bytes, source: str) -> StoredKernel:
         (aside / _KERNEL).write_bytes(image.data)
         (aside / _BUSYBOX).write_bytes(busybox)
         (aside / _FACTS).write_text(json.dumps(facts, indent=1) + "\n")
+        if modules is not None:
+            (aside / _MODULES).mkdir()
+            for path in files_in(modules).values():
+                shutil.copyfile(path, aside / _MODULES / path.name)
         if folder.exists():
             shutil.rmtree(folder)
         aside.rename(folder)
@@ -124,7 +131,7 @@ def at(folder: Path) -> StoredKernel:
         raise KernelFileError(f"{folder}: damaged; fetch it again with: trapline kernel get {isa.name}") from None
     if not (folder / _BUSYBOX).is_file() or not (folder / _KERNEL).is_file():
         raise KernelFileError(missing)
-    return StoredKernel(image, folder / _BUSYBOX, source)
+    return StoredKernel(image, folder / _BUSYBOX, folder / _MODULES, source)
 
 
 def all_stored() -> list[StoredKernel]:

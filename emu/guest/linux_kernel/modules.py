@@ -1,0 +1,155 @@
+"""The modules of a running kernel, read from its memory: names, code, symbols and types.
+
+Source: Linux 6.12 include/linux/module.h (struct module, struct mod_kallsyms), kernel/module/main.c,
+kernel/bpf/btf.c (struct btf_module, struct btf), include/linux/jump_label.h, include/linux/static_call_types.h.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from emu.bad_address import BadAddressError
+from emu.engine.engine import Engine
+from emu.guest.linux_kernel.btf import Btf, BtfError
+from emu.guest.linux_kernel.facts import KernelFacts, is_function
+from emu.guest.linux_kernel.kallsyms import Symbol
+from emu.words import WORD_MASK
+
+_WORD: Final = 8
+_LIVE: Final = 0
+_NAME_MAX: Final = 56
+_MOST: Final = 1024
+# Elf64_Sym: name, info, other, section, value, size.
+_SYMBOL: Final = struct.Struct("<IBBHQQ")
+_FUNCTION: Final = 2
+_TYPE_MASK: Final = 0xF
+# struct jump_entry and struct static_call_site begin with the distance of the code; their sizes.
+_REWRITTEN: Final = (("jump_entries", "num_jump_entries", 16), ("static_call_sites", "num_static_call_sites", 8))
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A loaded module."""
+
+    name: str
+    text: range
+    functions: tuple[Symbol, ...]
+    """By address."""
+    rewritten: frozenset[int]
+    """The instructions that the kernel itself rewrites: jump labels and static calls."""
+    types: Btf | None
+    """Its types, None if it has none."""
+
+    def holding(self, address: int) -> Symbol | None:
+        """Return the function that contains an address."""
+        place = bisect_right(self.functions, address, key=lambda symbol: symbol.value) - 1
+        found = self.functions[place] if place >= 0 else None
+        return found if found is not None and address < found.value + max(1, found.size) else None
+
+
+class Modules:
+    """The modules of one kernel, as they are when they are asked for."""
+
+    def __init__(self, engine: Engine, facts: KernelFacts) -> None:
+        self._engine = engine
+        self._facts = facts
+        self._known: dict[tuple[int, str], Module] = {}
+        head = facts.symbols.get("modules")
+        self._head = head.value if head is not None else 0
+
+    def all(self) -> list[Module]:
+        """Return the live modules, by their addresses; none if the kernel's structures are unknown."""
+        try:
+            return sorted(self._read(), key=lambda module: module.text.start)
+        except (BadAddressError, BtfError):
+            return []
+
+    def named(self, name: str) -> Module | None:
+        """Return a live module."""
+        return next((module for module in self.all() if module.name == name), None)
+
+    def at(self, address: int) -> Module | None:
+        """Return the module whose code contains an address."""
+        return next((module for module in self.all() if address in module.text), None)
+
+    def _read(self) -> Iterator[Module]:
+        if not self._head:
+            return
+        load, offset = self._engine.load, self._facts.btf.offset
+        link = offset("module", "list")
+        at = load(self._head, _WORD)
+        for _ in range(_MOST):
+            if at == self._head:
+                return
+            module, at = at - link, load(at, _WORD)
+            if load(module + offset("module", "state"), 4) == _LIVE:
+                name = self._text(module + offset("module", "name"), _NAME_MAX)
+                key = module, name
+                if key not in self._known:
+                    self._known[key] = self._module(module, name)
+                yield self._known[key]
+
+    def _module(self, at: int, name: str) -> Module:
+        load, offset = self._engine.load, self._facts.btf.offset
+        # MOD_TEXT is the first of the parts of a module's memory.
+        part = at + offset("module", "mem")
+        start = load(part + offset("module_memory", "base"), _WORD)
+        text = range(start, start + load(part + offset("module_memory", "size"), 4))
+        rewritten: set[int] = set()
+        for table, count, size in _REWRITTEN:
+            try:
+                first, entries = load(at + offset("module", table), _WORD), load(at + offset("module", count), 4)
+            except BtfError:
+                continue
+            content = self._engine.read(first, entries * size) if entries else b""
+            for place in range(0, len(content), size):
+                distance = int.from_bytes(content[place : place + 4], "little", signed=True)
+                rewritten.add(first + place + distance & WORD_MASK)
+        return Module(name, text, tuple(self._functions(at, text)), frozenset(rewritten), self._types(at, name))
+
+    def _functions(self, at: int, text: range) -> Iterator[Symbol]:
+        """Yield the functions in a module's code, by address; of several names the first."""
+        load, offset = self._engine.load, self._facts.btf.offset
+        table = load(at + offset("module", "kallsyms"), _WORD)
+        symbols = load(table + offset("mod_kallsyms", "symtab"), _WORD)
+        strings = load(table + offset("mod_kallsyms", "strtab"), _WORD)
+        count = load(table + offset("mod_kallsyms", "num_symtab"), 4)
+        found: dict[int, Symbol] = {}
+        for name, info, _other, _section, value, size in _SYMBOL.iter_unpack(
+            self._engine.read(symbols, count * _SYMBOL.size)
+        ):
+            if info & _TYPE_MASK == _FUNCTION and value in text and value not in found:
+                symbol = Symbol(self._text(strings + name, 512), value, size, "t")
+                if is_function(symbol):
+                    found[value] = symbol
+        yield from (found[value] for value in sorted(found))
+
+    def _types(self, at: int, name: str) -> Btf | None:
+        """Return the types of a module, which the kernel has copied when it loaded the module."""
+        load, offset, base = self._engine.load, self._facts.btf.offset, self._facts.btf
+        head = self._facts.symbols.get("btf_modules")
+        try:
+            entry = load(head.value, _WORD) if head is not None else 0
+            for _ in range(_MOST):
+                if head is None or entry == head.value:
+                    return None
+                if load(entry + offset("btf_module", "module"), _WORD) == at:
+                    btf = load(entry + offset("btf_module", "btf"), _WORD)
+                    data, size = load(btf + offset("btf", "data"), _WORD), load(btf + offset("btf", "data_size"), 4)
+                    return Btf(self._engine.read(data, size), f"{self._facts.image.digest}/{name}", base)
+                entry = load(entry, _WORD)
+        except (BadAddressError, BtfError):
+            pass
+        return None
+
+    def _text(self, address: int, limit: int) -> str:
+        """Return a string of the kernel's memory."""
+        data = b""
+        while len(data) < limit and b"\0" not in data:
+            step = min(64, limit - len(data), 4096 - (address + len(data)) % 4096)
+            data += self._engine.read(address + len(data), step)
+        return data.partition(b"\0")[0].decode("utf-8", "replace")

@@ -1,0 +1,61 @@
+"""Modules of a real kernel.  These tests need kernels: `make kernels` fetches them."""
+
+import pytest
+
+from emu.guest.linux_kernel import store
+from emu.isa import ISAS
+from tests.support.command import run_trapline
+from tests.trapline.linux_kernel.test_traced import kernel_params
+
+_READS = (
+    "dd if=/dev/zero of=/tmp/d bs=64k count=4 2>/dev/null; losetup /dev/loop0 /tmp/d; "
+    "dd if=/dev/loop0 of=/dev/null bs=4k count=16 2>/dev/null; cut -d ' ' -f 1 /proc/modules"
+)
+
+
+def with_modules():
+    """The kernels that have modules; the others are skipped, with the reason."""
+    for isa in kernel_params():
+        if isinstance(isa, str) and not store.stored(ISAS[isa]).modules.is_dir():
+            yield pytest.param(isa, marks=pytest.mark.skip(reason=f"no modules: trapline kernel get {isa}"))
+        else:
+            yield isa
+
+
+every_kernel = pytest.mark.parametrize("isa", list(with_modules()))
+
+
+def traced(isa, program, load, command):
+    flags = ["dtrace", "--guest", "linux-kernel", "--isa", isa, "-x", f"load={load}", "-qn", program, "-c", command]
+    return run_trapline(flags)
+
+
+@every_kernel
+def test_functions_of_a_module_have_probes_names_types_and_stacks(isa):
+    program = """
+    fbt:loop:loop_queue_rq:entry { @in[probemod, args[1]->rq->q == args[0]->queue] = count(); }
+    fbt::blk_mq_start_request:entry { @s[func(caller)] = count(); }
+    fbt:loop:loop_queue_rq:return { @out[(int)arg1] = count(); }
+    io:::start, io:::done { @io[probename] = count(); }
+    """
+    result = traced(isa, program, "loop", _READS)
+    assert result.returncode == 0, result.stderr
+    words = result.stdout.split()
+    assert words[0] == "loop"  # of /proc/modules
+    assert "loop`loop_queue_rq" in result.stdout
+    counts = dict(zip(words, words[1:], strict=False))
+    assert int(counts["start"]) >= 1
+    assert counts["start"] == counts["done"]
+
+
+@every_kernel
+def test_a_module_is_loaded_after_those_that_it_needs(isa):
+    result = traced(isa, "BEGIN { exit(0); }", "nls-iso8859-1,overlay,vxlan", "true")
+    assert result.returncode == 0, result.stderr
+
+
+@every_kernel
+def test_a_module_that_does_not_exist_is_said_in_one_line(isa):
+    result = traced(isa, "BEGIN", "nosuch", "true")
+    assert result.returncode == 1
+    assert result.stderr == "dtrace: no module nosuch is stored; it may be a part of the kernel itself\n"
