@@ -13,7 +13,7 @@ from trapline.lab.oracle_rows import Row
 
 
 def _totals(rows: Sequence[Row]) -> list[list[Cell]]:
-    """Return the numbers of functions, hits and values of one kind of probe, and how many functions differ."""
+    """Return the totals of one kind of probe, and how many functions differ."""
     kind = rows[0].kind
     different = sum(not row.agrees for row in rows)
     return [

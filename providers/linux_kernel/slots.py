@@ -23,7 +23,7 @@ class Slots:
     """Watches the slots of one kernel."""
 
     def __init__(self, guest: LinuxKernelGuest) -> None:
-        """Watch from now on; the function must not have been called since the start or the snapshot."""
+        """Watch from now on; the function has not been called since the start or the snapshot."""
         self._guest = guest
         self._page_size = guest.facts.btf.struct_size("page")
         self._first_page: int | None = None

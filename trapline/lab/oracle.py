@@ -178,7 +178,7 @@ def _hook(traced: TracedLinuxKernel, row: Row, place: _Place, event: Definition)
 
 
 def _entered(traced: TracedLinuxKernel, start_: int, inside: Counter[int]) -> Callable[[Frame], None]:
-    """Return a hook that counts the calls of a task while the kernel's text at the entry is changed."""
+    """Return a hook that counts the calls of a task while the kernel's text there is changed."""
     text, tasks = traced.text, traced.guest.tasks
     at_rest = text.code(start_, LONGEST)
 

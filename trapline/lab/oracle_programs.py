@@ -181,7 +181,10 @@ def _watch(run: _Run, places: dict[int, Row], values: Callable[[int], str]) -> N
 
 
 def _of_workload(values: str) -> bool:
-    """Return whether a hit was in the workload; the name before the record is that at the process's end."""
+    """Return whether a hit was in the workload.
+
+    The name before a record is that of the process at its end.
+    """
     return values.rpartition("comm=")[2].strip('"') in PROGRAMS
 
 

@@ -56,7 +56,7 @@ class Row:
         return self.ours == self.kernel + self.missed and self.same_values
 
     def hit(self, values: str) -> None:
-        """Record a hit of Trapline's breakpoint, with the values as the kernel would print them."""
+        """TraceLine a hit of Trapline's breakpoint, with the values as the kernel would print them."""
         self.ours += 1
         self._hits.append(values.replace(MARK, ""))
 
@@ -74,7 +74,7 @@ class Row:
                 return
 
 
-class Record(NamedTuple):
+class TraceLine(NamedTuple):
     """A line of the trace."""
 
     event: str
@@ -86,7 +86,7 @@ class Shown(NamedTuple):
 
     counts: dict[str, tuple[int, int]]
     """Hits and missed hits, by event."""
-    records: list[Record]
+    records: list[TraceLine]
 
 
 def script(events: list[str], workload: str, kind: str) -> str:
@@ -118,7 +118,7 @@ def read(shown: bytes) -> Shown:
     return Shown(counts, list(_records(rest.partition(_TRACE_ENDS)[0])))
 
 
-def _records(trace: bytes) -> Iterator[Record]:
+def _records(trace: bytes) -> Iterator[TraceLine]:
     for found in _RECORD.finditer(trace):
         event, values = (found[name].decode("utf-8", "replace") for name in ("event", "values"))
-        yield Record(event, values.strip(" "))
+        yield TraceLine(event, values.strip(" "))

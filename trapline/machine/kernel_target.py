@@ -31,7 +31,7 @@ class KernelTarget(KernelGuestObserver):
     """The point in its program's start at which probes are created (option evaltime)."""
     _process: Process | None = None
     _last: Process | None = None
-    """The process with which the trace ends: of -c the shell, which has more to do in `a | b` and `a; b`."""
+    """The process with which the trace ends: of -c the shell, which has more to do in `a | b`."""
     _told: bool = False
 
     def number(self) -> int:

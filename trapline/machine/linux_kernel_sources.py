@@ -1,4 +1,4 @@
-"""What the providers of a Linux kernel ask for: functions, and the types of their arguments."""
+"""Sources for the providers of a Linux kernel: functions, and the types of their arguments."""
 
 from __future__ import annotations
 

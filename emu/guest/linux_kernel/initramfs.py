@@ -92,7 +92,7 @@ def _init(busybox: str, modules: Mapping[str, bytes]) -> dict[str, cpio.Entry]:
 
 
 def of_busybox(busybox: bytes, modules: Mapping[str, bytes] = _NO_MODULES) -> bytes:
-    """Return an initramfs that has a static busybox and nothing else but modules to load, in their order."""
+    """Return an initramfs that has a static busybox and modules, which /init loads in their order."""
     files: dict[str, cpio.Entry] = {folder: cpio.directory() for folder in _FOLDERS}
     files["dev/console"] = cpio.character_device(5, 1)
     files[_BUSYBOX] = cpio.regular(busybox, 0o755)

@@ -62,7 +62,7 @@ def _content(path: Path) -> bytes:
 
 
 def _needs(name: str, content: bytes) -> Iterator[str]:
-    """Yield the modules that a module depends on; those that are parts of the kernel are among them."""
+    """Yield the modules that a module depends on, also those that are parts of the kernel."""
     try:
         section = Image(name, content=content).section(".modinfo")
     except ElfError as error:

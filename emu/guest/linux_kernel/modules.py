@@ -1,7 +1,7 @@
 """The modules of a running kernel, read from its memory: names, code, symbols and types.
 
-Source: Linux 6.12 include/linux/module.h (struct module, struct mod_kallsyms), kernel/module/main.c,
-kernel/bpf/btf.c (struct btf_module, struct btf), include/linux/jump_label.h, include/linux/static_call_types.h.
+Source: Linux 6.12 include/linux/module.h (struct module, struct mod_kallsyms), kernel/bpf/btf.c
+(struct btf_module, struct btf), include/linux/jump_label.h, include/linux/static_call_types.h.
 """
 
 from __future__ import annotations

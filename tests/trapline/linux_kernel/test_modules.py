@@ -1,5 +1,7 @@
 """Modules of a real kernel.  These tests need kernels: `make kernels` fetches them."""
 
+from itertools import pairwise
+
 import pytest
 
 from emu.guest.linux_kernel import store
@@ -43,7 +45,7 @@ def test_functions_of_a_module_have_probes_names_types_and_stacks(isa):
     words = result.stdout.split()
     assert words[0] == "loop"  # of /proc/modules
     assert "loop`loop_queue_rq" in result.stdout
-    counts = dict(zip(words, words[1:], strict=False))
+    counts = dict(pairwise(words))
     assert int(counts["start"]) >= 1
     assert counts["start"] == counts["done"]
 

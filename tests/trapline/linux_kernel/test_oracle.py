@@ -5,7 +5,7 @@ import pytest
 from emu.isa import ISAS
 from tests.trapline.linux_kernel.test_traced import every_kernel
 from trapline.lab import oracle, oracle_programs, oracle_refusals, oracle_rows
-from trapline.lab.oracle_rows import Record, Row
+from trapline.lab.oracle_rows import TraceLine, Row
 
 _TRACE = b"""# tracer: nop
               ls-126     [000] d....     2.393562: e1: (0x4023 <- 0x4000) a=0x1 text="two
@@ -59,8 +59,8 @@ def test_the_kernels_trace_and_its_profile_are_read():
     shown = oracle_rows.read(b"noise\n== profile\n" + profile + b"== trace\n" + _TRACE + b"== end\n")
     assert shown.counts == {"vfs_read": (10, 2), "e1": (7, 0)}
     assert shown.records == [
-        Record("e1", 'a=0x1 text="two\nlines" comm="ls"'),
-        Record("vfs_read", "a0=0xffff m=(fault)"),
+        TraceLine("e1", 'a=0x1 text="two\nlines" comm="ls"'),
+        TraceLine("vfs_read", "a0=0xffff m=(fault)"),
     ]
 
 
