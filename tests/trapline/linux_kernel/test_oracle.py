@@ -5,7 +5,7 @@ import pytest
 from emu.isa import ISAS
 from tests.trapline.linux_kernel.test_traced import every_kernel
 from trapline.lab import oracle, oracle_programs, oracle_refusals, oracle_rows
-from trapline.lab.oracle_rows import TraceLine, Row
+from trapline.lab.oracle_rows import Row, TraceLine
 
 _TRACE = b"""# tracer: nop
               ls-126     [000] d....     2.393562: e1: (0x4023 <- 0x4000) a=0x1 text="two
