@@ -10,6 +10,7 @@ from unicorn import arm64_const as uc
 
 from emu.isa.aarch64.offsets import PART
 from emu.isa.aarch64.registers import REGISTERS
+from emu.isa.aarch64.system_calibration import system_registers
 from emu.wheel.bench import DATA, Bench, RegisterRun, Subject, only, places
 
 _INT: Final = 4
@@ -51,6 +52,8 @@ def _experiments(bench: Bench) -> dict[str, int]:
         "TTBR1": bench.found("ttbr1_el1", uc.UC_ARM64_REG_TTBR1_EL1, (0x0022_3456_7000, 0x0055_6789_A000)),
         "PSTATE": _pstate(bench),
         "EXCLUSIVE_ADDRESS": _reservation(bench),
+        **system_registers(bench),
+        # It ends in EL2, so it is the last.
         "TARGET_EL": _target(bench),
     }
 
@@ -123,7 +126,7 @@ SUBJECT: Final = Subject(
     traps=((_code(_BRK), 7), (_code(_SVC), 2)),
     wait=_code(_WFI),
     nop=_code(_NOP),
-    functions=(_DELIVER,),
+    functions=(_DELIVER, "get_arm_cp_reginfo_aarch64"),
     experiments=_experiments,
     prepare=_prepare,
 )

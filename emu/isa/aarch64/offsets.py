@@ -24,5 +24,9 @@ KNOWN: Final[Mapping[str, int]] = {
     "TARGET_EL": 0xBE0,
     # The address that a load-exclusive has reserved; all ones: none.
     "EXCLUSIVE_ADDRESS": 0x2F00,
+    # In ARMCPU: the table of system registers.  In ARMCPRegInfo: the functions that read and write one.
+    "CP_REGS": 0xD510,
+    "CP_READ": 0x50,
+    "CP_WRITE": 0x58,
 }
 OFFSETS: Final = part(PART, KNOWN)

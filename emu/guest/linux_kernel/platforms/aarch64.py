@@ -35,10 +35,10 @@ from emu.guest.linux_kernel.devices.psci import Psci
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.platforms.platform import Board, CallbackCode, Wires
 from emu.isa.aarch64 import AARCH64
+from emu.isa.aarch64.offsets import OFFSETS
 from emu.isa.aarch64.paging import TABLES
 from emu.isa.base import Paging
 from emu.isa.unicorn_model import SpecialInstructions
-from emu.wheel.layout import REMEDY, Mode, current
 
 _KERNEL: Final = 2 << 20
 # Reserved by the device tree.
@@ -63,9 +63,8 @@ _CNTFRQ: Final = (14, 0, 3, 3, 0)
 _SCR: Final = 0x501
 # All interrupts masked, EL1 with its own stack pointer.
 _PSTATE: Final = 0x3C5
-# ARMCPU.cp_regs, and ARMCPRegInfo's name, readfn and writefn (qemu/target/arm/cpu.h of the pinned build).
-_CP_REGS: Final = 0xD510
-_READ_FN, _WRITE_FN = 0x50, 0x58
+# The table of system registers, and the functions in the description of one, which begins with its name.
+_CP_REGS, _READ_FN, _WRITE_FN = (OFFSETS[name] for name in ("CP_REGS", "CP_READ", "CP_WRITE"))
 _READ: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p)
 _WRITE: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
 # Bits of a page table's entry.
@@ -183,8 +182,6 @@ class ArmBoard(Board):
     ) -> None:
         """Replace the functions that read and write a system register (CRn 14, op1 3)."""
         cpu = self.engine.cpu
-        if current().mode is not Mode.TABLE:
-            raise EngineError(f"Linux kernels for AArch64 run only with {REMEDY} on Linux on x86-64")
         key = 1 << 28 | 0x13 << 16 | 3 << 14 | 3 << 11 | 14 << 7 | crm << 3 | op2
         find = cpu.function("get_arm_cp_reginfo")
         find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_uint32]
