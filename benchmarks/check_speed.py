@@ -10,6 +10,7 @@ from benchmarks.figures import Cell, Figures, Scale
 from emu.isa import Isa
 from trapline.lab.check.compare import MACHINE_CODE, SiteChecker
 from trapline.lab.check.rules import Rules
+from trapline.lab.check.site import CheckSite
 from trapline.lab.check.subject import Subject
 from trapline.targets import find_file
 
@@ -20,20 +21,21 @@ _ROUNDS: Final = 3
 _WARM: Final = 20
 
 
-def _checking(isa: Isa, provider: str, states: int, scale: Scale, *, native: bool) -> tuple[float, float]:
+def _checking(
+    subject: Subject, sites: Sequence[CheckSite], states: int, scale: Scale, *, native: bool
+) -> tuple[float, float]:
     """Return seconds of this process for a site-state, and the part that machine code tried."""
-    subject = Subject(find_file("testbins:zoo", isa), isa.name, provider, every_instruction=True)
-    rules = Rules()
     plain, patched = subject.cpu(stepping=True), subject.cpu(stepping=False)
-    checker = SiteChecker(plain, patched, subject.prober(patched, rules), states, native=native)
-    sites = subject.sites(rules)[5_000 - _WARM : 5_000 + scale.rounds(_SITES[states])]
-    for site in sites[:_WARM]:
+    checker = SiteChecker(plain, patched, subject.prober(patched, Rules()), states, native=native)
+    warm = scale.rounds(_WARM)
+    for site in sites[5_000 - warm : 5_000]:
         checker.check(site)
     checker.executed.clear()
+    measured = sites[5_000 : 5_000 + scale.rounds(_SITES[states])]
     best = float("inf")
     for _ in range(scale.turns(_ROUNDS)):
         start = time.process_time()
-        tried = sum(checker.check(site).states for site in sites[_WARM:])
+        tried = sum(checker.check(site).states for site in measured)
         best = min(best, (time.process_time() - start) / tried)
     return best, checker.executed[MACHINE_CODE] / checker.executed.total()
 
@@ -44,9 +46,11 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     def rows() -> Iterator[list[Cell]]:
         for isa in isas:
             for provider in ("pid", "uprobe"):
+                subject = Subject(find_file("testbins:zoo", isa), isa.name, provider, every_instruction=True)
+                sites = subject.sites(Rules())
                 for states in _SITES:
-                    python, _ = _checking(isa, provider, states, scale, native=False)
-                    native, part = _checking(isa, provider, states, scale, native=True)
+                    python, _ = _checking(subject, sites, states, scale, native=False)
+                    native, part = _checking(subject, sites, states, scale, native=True)
                     yield [
                         isa.name,
                         provider,
