@@ -133,6 +133,26 @@ class Report:
         """Return the tables of events that have happened."""
         return "".join(line for event in events for line in self._table(event, elements))
 
+    def rows(self, events: Sequence[Event], elements: Sequence[Element]) -> Iterator[dict[str, Any]]:
+        """Yield the same as objects for JSON; docs/export.md describes the fields."""
+        for event in events:
+            counts = {one.keys: one.value for one in elements if one.name == f"{event.name}_count"}
+            found = [one for one in elements if one.name == event.name][: self.entries]
+            for one in found:
+                lock, stack = one.keys
+                row: dict[str, Any] = {
+                    "event": event.title,
+                    "lock": self._name(lock),
+                    "caller": self._name(self._caller(stack)),
+                }
+                if isinstance(one.value, dict):
+                    times = {str(int(low)): times for low, times in one.value.items()}
+                    row |= {"count": sum(times.values()), "histogram": times}
+                    row["stack"] = [self._name(frame.pc) for frame in stack[: self.frames]]
+                else:
+                    row |= {"count": counts[one.keys], "nsec": one.value}
+                yield row
+
     def _table(self, event: Event, elements: Sequence[Element]) -> Iterator[str]:
         rows = [one for one in elements if one.name == event.name]
         counts = {one.keys: one.value for one in elements if one.name == f"{event.name}_count"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getopt
+import json
 import shlex
 import sys
 from collections.abc import Collection, Sequence
@@ -32,7 +33,7 @@ from trapline.machine.programs import missing_program
 from trapline.options import OptionError
 
 _SHORT: Final = "x:bths:n:d:i:l:f:e:ckwWgCHEATID:RpPo:V"
-_LONG: Final = ("isa=", "trap=", "help")
+_LONG: Final = ("isa=", "trap=", "jsonl", "help")
 _RECORDS: Final = 10_000
 _FASTEST: Final = 1000
 _DEEPEST: Final = 50
@@ -87,6 +88,8 @@ Trapline's own:
 
   --isa x86_64|aarch64|riscv64|i386  CPU of the machine to trace
   --trap host|guest                  who handles breakpoints (host)
+  --jsonl                            print each row as a JSON object; -o keeps
+                                     them apart from what the command prints
 """
 
 
@@ -231,7 +234,7 @@ def _take(request: Request, flag: str, value: str) -> None:
 
 
 _COALESCING: Final = {"c": "locks", "k": "functions", "g": "generated", "w": "any_caller", "W": "any_lock"}
-_LAYOUT: Final = {"R": "rates", "p": "parsable", "P": "by_time"}
+_LAYOUT: Final = {"jsonl": "data", "R": "rates", "p": "parsable", "P": "by_time"}
 
 
 def _set(request: Request, flag: str) -> None:
@@ -321,9 +324,16 @@ def _report(request: Request, found: Gathered, guest: KernelGuest) -> Sequence[s
     )
     report = Report(layout, lambda address: _locate(guest.image, address))
     if gathering.trace:
-        return list(report.trace(found.records))
+        return (
+            [json.dumps(row) for row in report.rows(found.records)]
+            if layout.data
+            else list(report.trace(found.records))
+        )
     records: list[LockRecord] = coalesce(found.records, coalescing, lambda address: _start(guest.image, address))
-    return list(report.tables(in_order(records, by_time=layout.by_time), found.records))
+    ordered = in_order(records, by_time=layout.by_time)
+    if layout.data:
+        return [json.dumps(row) for row in report.rows(ordered)]
+    return list(report.tables(ordered, found.records))
 
 
 def _locate(image: Image, address: int) -> tuple[str, int, int] | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import getopt
+import json
 import shlex
 import sys
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Final, NoReturn
 
 import click
@@ -28,12 +30,12 @@ from trapline.plockstat import CONTENTION, HOLD, OPTIONS, Report, program
 
 _NAME: Final = "plockstat"
 _FLAGS: Final = "n:ps:e:vx:ACHV"
-_LONG: Final = ("isa=", "trap=", "help")
+_LONG: Final = ("isa=", "trap=", "jsonl=", "help")
 _USAGE: Final = (
     f"Usage:\n\t{_NAME} [-vACHV] [-n count] [-s depth] [-e secs] [-x opt[=val]]\n"
-    "\t    [--isa isa] [--trap host|guest] command [arg...]\n"
+    "\t    [--isa isa] [--trap host|guest] [--jsonl file] command [arg...]\n"
     f"\t{_NAME} [-vACHV] [-n count] [-s depth] [-e secs] [-x opt[=val]]\n"
-    "\t    [--isa isa] [--trap host|guest] -p pid\n"
+    "\t    [--isa isa] [--trap host|guest] [--jsonl file] -p pid\n"
 )
 
 
@@ -53,6 +55,8 @@ class Request:
     options: dict[str, str | None] = field(default_factory=dict)
     isa: str = DEFAULT_ISA.name
     trap: str = TrapPath.HOST.value
+    lines: str | None = None
+    """The file of JSON lines; None: tables are printed instead."""
 
 
 @click.command(
@@ -143,6 +147,8 @@ def _parse(arguments: tuple[str, ...]) -> Request:
                 request.options[name] = setting or None
             case "--isa":
                 request.isa = _choice(flag, value, list(ISAS))
+            case "--jsonl":
+                request.lines = value
             case "--trap":
                 request.trap = _choice(flag, value, [path.value for path in TrapPath])
     if not request.operands:
@@ -204,4 +210,15 @@ def _run(request: Request, machine: KernelMachine, target: KernelTarget, tracer:
         frames=request.depth or 0,
         entries=request.entries,
     )
-    sys.stdout.write(report.text(events, tracer.aggregations()))
+    elements = tracer.aggregations()
+    if request.lines is None:
+        sys.stdout.write(report.text(events, elements))
+        return
+    text = "".join(f"{json.dumps(row)}\n" for row in report.rows(events, elements))
+    if request.lines == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(request.lines).write_text(text, "utf-8")
+    except OSError as error:
+        _fail(f"{request.lines}: {(error.strerror or str(error)).lower()}")

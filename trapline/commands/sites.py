@@ -78,6 +78,7 @@ class _Asked:
 @click.option("--summary", is_flag=True, help="Show only the number of sites that each rule decides.")
 @syntax_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--jsonl", "as_lines", is_flag=True, help="Print JSON lines: an object for each function or row.")
 def sites_command(
     target: str,
     root: Path | None,
@@ -87,6 +88,7 @@ def sites_command(
     *,
     summary: bool,
     as_json: bool,
+    as_lines: bool,
     **wanted: Any,
 ) -> None:
     """Show where probes go in TARGET, and by which rule they do not go elsewhere.
@@ -117,6 +119,10 @@ def sites_command(
         )
     if as_json:
         click.echo(json.dumps(data, indent=1))
+        return
+    if as_lines:
+        for one in data:
+            click.echo(json.dumps(one))
         return
     print_lines(text)
     if isinstance(opened, KernelFile):

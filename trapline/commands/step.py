@@ -49,6 +49,7 @@ _ALL = "all"
 @click.option("--steps", "every_step", is_flag=True, help="Print every step, not only the stages.")
 @syntax_option
 @click.option("--json", "json_file", metavar="FILE", help="Write the recording as JSON; - is standard output.")
+@click.option("--jsonl", "lines_file", metavar="FILE", help="Write its steps as JSON lines; - is standard output.")
 @click.option("--html", "html_file", metavar="FILE", help="Write a page that plays the recording; it needs no network.")
 def step_command(
     clause: str | None,
@@ -66,6 +67,7 @@ def step_command(
     every_step: bool,
     syntax: str,
     json_file: str | None,
+    lines_file: str | None,
     html_file: str | None,
 ) -> None:
     """Record the firing of a probe, instruction by instruction, and show it.
@@ -93,11 +95,13 @@ def step_command(
     recordings = [recording for _, recording, good in played if good is not True]
     if json_file is not None:
         _write(json_file, report.as_json(recordings) + "\n")
+    if lines_file is not None:
+        _write(lines_file, report.as_json_lines(recordings))
     if html_file is not None:
         from trapline.player.page import Played, page  # noqa: PLC0415  only the user of a page waits for jinja2
 
         _write(html_file, page([Played(label, one, good=good) for label, one, good in played]))
-    if json_file is not None or html_file is not None:
+    if {json_file, lines_file, html_file} != {None}:
         return
     for number, recording in enumerate(recordings):
         if number:

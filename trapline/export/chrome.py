@@ -1,7 +1,8 @@
 """Chrome's trace event format, which Perfetto reads too.
 
-Entry and return of a function are a slice of its thread, other probes are instants, and
-aggregations are counters at the end of the trace.
+Entry and return of a function or a system call are a slice of its thread, other probes are
+instants, and aggregations are counters at the end of the trace.  Context switches, if the trace has
+`sched:::on-cpu` and `sched:::off-cpu`, are slices of a track for each CPU.
 
 Source: Google, "Trace Event Format".
 """
@@ -10,10 +11,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from trapline.export.events import Phase, Recording, Value, slices
+from trapline.export.events import Phase, Recording, Value, running, slices
 from trapline.export.plain import cell, plain
+
+# The process of the tracks that show who runs on each CPU; no process of a guest has the number.
+_CPUS: Final = -1
 
 
 def _arguments(values: Mapping[str, Value]) -> dict[str, Any]:
@@ -55,6 +59,22 @@ def document(recording: Recording) -> str:
         }
         for event in recording.events
         if event.phase is Phase.INSTANT
+    )
+    switches = list(running(recording))
+    if switches:
+        rows.append({"ph": "M", "name": "process_name", "pid": _CPUS, "tid": 0, "args": {"name": "CPUs"}})
+    rows.extend(
+        {
+            "ph": "X",
+            "name": one.process,
+            "cat": "sched",
+            "ts": one.start / 1000,
+            "dur": (one.end - one.start) / 1000,
+            "pid": _CPUS,
+            "tid": one.cpu,
+            "args": {"pid": one.pid, "tid": one.tid},
+        }
+        for one in switches
     )
     for count in recording.counts:
         keys = ", ".join(str(cell(key)) for key in count.keys)

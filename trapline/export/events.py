@@ -125,3 +125,37 @@ def _same(entry: Event, leave: Event) -> bool:
 
 def _slice(stack: list[Event], end: int, values: Mapping[str, Value]) -> Slice:
     return Slice(stack[-1], end, values, len(stack) - 1, tuple(event.title for event in stack))
+
+
+class Running(NamedTuple):
+    """A thread on a CPU, from one context switch to the next."""
+
+    cpu: int
+    process: str
+    pid: int
+    tid: int
+    start: int
+    end: int
+
+
+def running(recording: Recording) -> Iterator[Running]:
+    """Match `sched:::on-cpu` and `sched:::off-cpu`, for each CPU.
+
+    A thread runs until it leaves the CPU, another one gets it, or the trace ends.  If it was
+    running when the trace began, its first slice is left out.
+    """
+    current: dict[int, Event] = {}
+    for event in recording.events:
+        if event.provider != "sched" or event.name not in {"on-cpu", "off-cpu"}:
+            continue
+        before = current.pop(event.cpu, None)
+        if before is not None:
+            yield _running(before, event.time)
+        if event.name == "on-cpu":
+            current[event.cpu] = event
+    for event in current.values():
+        yield _running(event, max(recording.end, event.time))
+
+
+def _running(event: Event, end: int) -> Running:
+    return Running(event.cpu, event.process, event.pid, event.tid, event.time, end)

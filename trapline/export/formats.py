@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from emu.spelling import nearest
-from trapline.export import chrome, ctf, flame, folded, jsonl, speedscope, tables, text
+from trapline.export import chrome, ctf, flame, folded, jsonl, perfetto, speedscope, tables, text
 from trapline.export.errors import ExportError
 from trapline.export.events import Recording
 
@@ -30,6 +30,7 @@ def _flame(page: bool) -> Callable[[Recording, str], str]:
 
 FORMATS: Final = {
     "chrome": Format((".json", ".trace.json"), lambda one, _: chrome.document(one), "Chrome's and Perfetto's trace"),
+    "perfetto": Format((".pftrace", ".perfetto-trace"), lambda one, _: perfetto.data(one), "Perfetto's own format"),
     "jsonl": Format((".jsonl", ".ndjson"), lambda one, _: jsonl.lines(one), "JSON lines"),
     "folded": Format((".folded",), lambda one, _: folded.lines(one), "folded stacks"),
     "speedscope": Format((".speedscope.json", ".speedscope"), lambda one, _: speedscope.document(one), "speedscope"),

@@ -5,7 +5,8 @@ Source of the layout: FreeBSD lockstat.c (report_stats(), report_trace(), format
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import Final
@@ -44,6 +45,8 @@ class ReportLayout:
     """Whether a lock that is a whole symbol is shown with its size."""
     any_caller: bool = False
     any_lock: bool = False
+    data: bool = False
+    """Whether rows are objects for JSON, and no tables."""
     top: int | None = None
     """The number of rows for each event; None: all."""
 
@@ -54,6 +57,25 @@ class Report:
     def __init__(self, layout: ReportLayout, locate: Locate) -> None:
         self._layout = layout
         self._locate = locate
+
+    def rows(self, records: Iterable[LockRecord]) -> Iterator[dict[str, object]]:
+        """Yield records as objects for JSON, in their order; docs/export.md describes the fields."""
+        layout = self._layout
+        shown: Counter[int] = Counter()
+        for record in records:
+            shown[record.event] += 1
+            if layout.top is not None and shown[record.event] > layout.top:
+                continue
+            event = EVENTS[record.event]
+            row: dict[str, object] = {"event": event.number, "kind": event.kind.name.lower(), "what": event.description}
+            row |= {"lock": self._symbol(record.lock), "caller": self._symbol(record.caller), "count": record.count}
+            if layout.timing:
+                row["nsec"] = record.time
+            if layout.histogram:
+                row["histogram"] = {str(1 << power >> 1): times for power, times in sorted(record.histogram.items())}
+            if layout.stack:
+                row["stack"] = [self._symbol(frame) for frame in record.stack]
+            yield row
 
     def tables(self, records: Sequence[LockRecord], gathered: Sequence[LockRecord]) -> Iterator[str]:
         """Show records, sorted, a table for each event; shares are of all that was `gathered`."""

@@ -11,7 +11,7 @@ import pytest
 from emu.guest.kernel import images
 from emu.isa import ISAS
 from tests.support.command import run_trapline
-from trapline.export import chrome, folded, tables, text
+from trapline.export import chrome, folded, perfetto, tables, text
 from trapline.export.errors import ExportError
 from trapline.export.events import Count, Event, Phase, Recording, Stack, slices
 from trapline.export.formats import FORMATS, export, format_of
@@ -69,6 +69,43 @@ def nested(rows):
                 if not apart and not inside:
                     return False
     return True
+
+
+def switch(time, name, pid):
+    return Event(time, 0, pid, pid, f"p{pid}", Phase.INSTANT, "sched", "kernel", "mi_switch", name, {})
+
+
+SWITCHES = [switch(5, "off-cpu", 1), switch(10, "on-cpu", 2), switch(30, "on-cpu", 3), switch(40, "off-cpu", 3)]
+
+
+def test_context_switches_are_slices_of_their_cpu():
+    rows = json.loads(chrome.document(recording(*SWITCHES, switch(90, "on-cpu", 2))))["traceEvents"]
+    found = [(row["name"], row["ts"], row["dur"]) for row in rows if row["ph"] == "X"]
+    assert found == [("p2", 0.01, 0.02), ("p3", 0.03, 0.01), ("p2", 0.09, 0.01)]
+    assert nested([row for row in rows if row["ph"] == "X"])
+
+
+def test_perfetto_reads_its_own_format_back():
+    protos = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    trace = protos.Trace.FromString(perfetto.data(NESTED))
+    names, depth, deepest = [], {}, 0
+    times = [packet.timestamp for packet in trace.packet if packet.HasField("track_event")]
+    assert times == sorted(times)
+    for packet in trace.packet:
+        event = packet.track_event
+        if event.type == protos.TrackEvent.TYPE_SLICE_BEGIN:
+            names.append((event.name, packet.timestamp))
+            depth[event.track_uuid] = depth.get(event.track_uuid, 0) + 1
+        elif event.type == protos.TrackEvent.TYPE_SLICE_END:
+            depth[event.track_uuid] -= 1
+        deepest = max([deepest, *depth.values()])
+        assert min([0, *depth.values()]) == 0
+    assert names == [("f", 10), ("f", 15), ("g", 20)]
+    assert deepest == 2
+    assert not any(depth.values())
+    counted = protos.Trace.FromString(perfetto.data(COUNTED))
+    values = [one.track_event.counter_value for one in counted.packet if one.HasField("track_event")]
+    assert values == [3, 4, 3]
 
 
 def test_chrome_reads_slices_instants_and_counters():
@@ -133,6 +170,7 @@ def test_perf_and_ftrace_lines_have_their_layouts():
     ("path", "form"),
     [
         ("a.json", "chrome"),
+        ("a.pftrace", "perfetto"),
         ("a.speedscope.json", "speedscope"),
         ("b/a.perf", "perf"),
         ("a.jsonl", "jsonl"),

@@ -28,6 +28,16 @@ def as_json(recordings: Sequence[Recording]) -> str:
     return json.dumps(found[0] if len(found) == 1 else found, indent=1)
 
 
+def as_json_lines(recordings: Sequence[Recording]) -> str:
+    """Return recordings as JSON lines: each step, with its firing's number, probe and ISA."""
+    rows = []
+    for recording in recordings:
+        for number, firing in enumerate(recording.data()["firings"], start=1):
+            head = {"isa": recording.isa, "firing": number, "probe": firing["probe"], "pid": firing["pid"]}
+            rows += [json.dumps(head | step) for step in firing["steps"]]
+    return "".join(f"{row}\n" for row in rows)
+
+
 def text(recording: Recording, *, every_step: bool = False) -> Iterator[Text]:
     """Yield the lines of a recording."""
     yield from _patching(recording)
