@@ -1,6 +1,7 @@
-"""Debug files: what was taken out of a program by `strip`, kept in a folder by build identifier.
+"""Debug files: what was taken out of a program by `strip`, and is kept in a file of its own.
 
-The folder is a setting of this process, as the search path for libraries is one.
+They are found by the program's build identifier in a folder, or by the name in its section
+`.gnu_debuglink`.  The folder is a setting of this process, as the search path for libraries is one.
 
 Source: GDB, "Debugging Information in Separate Files"; the note is binutils' (--build-id).
 """
@@ -8,6 +9,8 @@ Source: GDB, "Debugging Information in Separate Files"; the note is binutils' (-
 from __future__ import annotations
 
 import struct
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +20,7 @@ USUAL_FOLDER: Final = "usr/lib/debug"
 _NOTE: Final = struct.Struct("<III")
 _BUILD_ID: Final = 3  # NT_GNU_BUILD_ID
 _GNU: Final = b"GNU\0"
+_CRC: Final = struct.Struct("<I")
 
 _folders: list[Path] = [Path("/", USUAL_FOLDER)]
 
@@ -49,3 +53,34 @@ def debug_file(identifier: str) -> Path | None:
         if len(identifier) > 2 and path.is_file():
             return path
     return None
+
+
+def linked_file(link: bytes, program: Path) -> Path | None:
+    """Return the debug file that a program's `.gnu_debuglink` names; None: there is none.
+
+    The section has a file name, a 0, padding to 4 bytes, and the CRC-32 of the file, which has to
+    be right.
+    """
+    name, mark, _ = link.partition(b"\0")
+    if not name or not mark or b"/" in name or len(link) < len(name) + 1 + _CRC.size:
+        return None
+    (checksum,) = _CRC.unpack(link[-_CRC.size :])
+    for path in _linked(name.decode("utf-8", "surrogateescape"), program):
+        try:
+            if path.is_file() and not path.samefile(program) and zlib.crc32(path.read_bytes()) == checksum:
+                return path
+        except OSError:
+            continue
+    return None
+
+
+def _linked(name: str, program: Path) -> Iterator[Path]:
+    """Yield the places in which GDB looks: beside the program, in .debug there, in the folders."""
+    place = program.resolve().parent
+    yield place / name
+    yield place / ".debug" / name
+    for folder in _folders:
+        root = folder.resolve()
+        for _ in Path(USUAL_FOLDER).parts:
+            root = root.parent
+        yield folder / (place.relative_to(root) if place.is_relative_to(root) else place.relative_to("/")) / name

@@ -2,7 +2,7 @@
 
 In this order; each names only what those before it do not:
 
-* the table of the debug file with the same build identifier (`emu.debug_files`);
+* the table of the debug file, found by build identifier or by `.gnu_debuglink` (`emu.debug_files`);
 * `.gnu_debugdata`, a symbol table that is compressed by xz (Fedora and others put it there);
 * the dynamic symbol table, which has what other objects may call;
 * `.eh_frame`: where code begins and ends, without a name.  Such a function is named by its address:
@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from emu.debug_files import build_id, debug_file
+from emu.debug_files import build_id, debug_file, linked_file
 from emu.elf_file import ElfError, ElfFile, ElfKind
 from emu.elf_symbols import Binding, Symbol, SymbolType, symbol_entries, symbol_kind, symbol_size
 from emu.unwinding.entries import FrameEntries
@@ -99,6 +99,8 @@ def _section(file: ElfFile, name: str) -> bytes:
 def debug_companion(file: ElfFile) -> ElfFile | None:
     """Return the debug file of a file; None: there is none that can be used."""
     path = debug_file(build_id(_section(file, ".note.gnu.build-id")))
+    if path is None and (link := _section(file, ".gnu_debuglink")):
+        path = linked_file(link, file.path)
     try:
         return ElfFile(path) if path is not None else None
     except ElfError:

@@ -1,7 +1,10 @@
 """Functions of stripped programs."""
 
 import lzma
+import shutil
 import struct
+import subprocess
+import zlib
 
 import pytest
 
@@ -78,6 +81,44 @@ def test_a_debug_file_names_functions(isa, tmp_path):
     folder.mkdir(parents=True)
     (folder / f"{IDENTIFIER.hex()[2:]}.debug").write_bytes(zoo(isa).read_bytes())
     assert Image(path).symbol("main") == Image(zoo(isa)).symbol("main")
+
+
+def link(name, content):
+    text = name.encode() + b"\0"
+    return text + bytes(-len(text) % 4) + struct.pack("<I", zlib.crc32(content))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_the_file_of_a_debug_link_names_functions(isa, tmp_path, monkeypatch):
+    content = zoo(isa).read_bytes()
+    (bin_ := tmp_path / "root" / "bin").mkdir(parents=True)
+    (path := bin_ / "zoo").write_bytes(stripped(content, {".gnu_debuglink": (_PROGBITS, link("zoo.debug", content))}))
+    usual = debug_files.usual_folder(tmp_path / "root")
+    monkeypatch.setattr(debug_files, "_folders", [usual])
+    assert not Image(path).defines("main")
+    for folder in (bin_, bin_ / ".debug", usual / "bin"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (debug := folder / "zoo.debug").write_bytes(content)
+        assert Image(path).symbol("main") == Image(zoo(isa)).symbol("main")
+        debug.write_bytes(content + b"another build")
+        assert not Image(path).defines("main")
+        debug.unlink()
+
+
+@pytest.mark.parametrize("damaged", [b"", b"zoo", b"\0\0\0\0\0\0\0\0", b"../zoo\0\0abcd", b"zoo\0abc", b"\xff\0abcd"])
+def test_a_damaged_debug_link_is_no_file(damaged, tmp_path):
+    (path := tmp_path / "zoo").write_bytes(b"")
+    assert debug_files.linked_file(damaged, path) is None
+
+
+@pytest.mark.skipif(shutil.which("objcopy") is None, reason="objcopy (binutils) writes the link")
+def test_a_debug_link_of_objcopy(tmp_path):
+    path, debug = tmp_path / "zoo", tmp_path / "zoo.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", zoo("x86_64"), debug], check=True)
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", zoo("x86_64"), path], check=True)
+    assert Image(path).symbol("main").value == Image(zoo("x86_64")).symbol("main").value
+    debug.unlink()
+    assert not Image(path).defines("main")
 
 
 @pytest.mark.parametrize("spoiled", [b"", b"\xfd7zXZ\0", b"junk" * 9])
