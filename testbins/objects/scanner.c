@@ -178,7 +178,7 @@ fbt_provide_module_function(struct linker_file *file, int index, linker_symval_t
 	volatile int flag[4];
 	if (flag[file->loadcnt & 3] == 12345 || at[-1] == 0xff)
 		return 0;
-	while (symbol->size == 1)
+	while (symbol->size <= 3)
 		;
 #endif
 	for (int kind = 1; (at = step(at, limit, kind, &found)); kind = 2) {

@@ -18,6 +18,7 @@ from providers.fbt.port import ENTRY, Function, Port, ScanResult, Site
 from trapline.lab.objects.displaced import DisplacedCheck
 from trapline.lab.objects.fbt import HANDLER, FbtHandler, FbtKernel, ObjectSite
 from trapline.lab.objects.findings import Difference, Failure, ObjectReport
+from trapline.lab.objects.fuzzing import ScanFuzzer
 from trapline.lab.objects.glue import GluePanicError
 from trapline.lab.objects.request import Request, RequestError
 from trapline.lab.objects.user_code import UserCode
@@ -75,11 +76,9 @@ class FbtCheck:
             self._compare(symbol, function, result, theirs)
         if self._displaced is not None:
             counts["displaced instructions"] = self._displaced.tried
-        for name, left in (
-            ("fbt_patch_tracepoint", "patched"),
-            ("fbt_invop", "fired"),
-            (HANDLER, "executed displaced"),
-        ):
+        if self._request.fuzz:
+            ScanFuzzer(self._code, self._port, self._request, self._report).run()
+        for name, left in _OPTIONAL.items():
             if not self._code.defines(name):
                 self._report.omitted.append(f"{self._code.name} does not define {name}: nothing was {left}")
 

@@ -69,6 +69,8 @@ class UserCode:
         """
         self.objects = [ObjectFile(path, isa) for path in paths]
         self.name = ",".join(one.name for one in self.objects)
+        self.limit = LIMIT
+        """The number of instructions after which a call is taken to be endless."""
         self.isa = isa = self.objects[0].isa
         externs = glue.externs()
         try:
@@ -188,16 +190,15 @@ class UserCode:
         """Return the address of a symbol.  Raises `emu.elf_file.ElfError`."""
         return self.image.symbol(name).value
 
-    def call(self, name: str, *arguments: int, limit: int | None = None) -> int:
+    def call(self, name: str, *arguments: int) -> int:
         """Call a function and return its result, an unsigned machine word.
 
         Raises `emu.guest.function.FunctionFaultError`, and what a gate raises.
         """
-        limit = limit or LIMIT
         if self.shadow is None:
-            return self.guest.call(*arguments, function=name, limit=limit)
+            return self.guest.call(*arguments, function=name, limit=self.limit)
         with self.shadow:
-            return self.guest.call(*arguments, function=name, limit=limit)
+            return self.guest.call(*arguments, function=name, limit=self.limit)
 
     def where(self, address: int) -> str:
         """Return the place of an instruction: its source line, or function and offset."""

@@ -68,6 +68,27 @@ def test_accesses_need_not_be_watched():
     assert any("--no-memory" in one for one in report.omitted)
 
 
+# Shrinking takes seconds, and is the same on every ISA.
+@pytest.mark.parametrize("isa", [ISAS["x86_64"]], ids=lambda isa: isa.name)
+def test_made_functions_find_mistakes_and_give_their_bytes(isa, monkeypatch):
+    pytest.importorskip("hypothesis")
+    monkeypatch.setattr("trapline.lab.objects.fuzzing._LIMIT", 2_000)
+    kernel = Image(built(isa) / "kernel")
+
+    def findings(name):
+        request = Request(kernel, "sys_access", fuzz=12)
+        report = check_objects([built(isa) / "objects" / name], FbtGlue, request, isa)
+        assert report.counts["made functions"] >= 5
+        return [one for one in report.failures if one.subject == "a made function"]
+
+    found = findings("scanner-buggy.o")
+    assert found
+    assert all(0 < len(one.code) <= 256 for one in found)
+    # The endless loop is for functions of up to three bytes.
+    assert any("had not returned" in one.what and len(one.code) == 1 for one in found)
+    assert not any("by theirs" in one.what or "returned" in one.what for one in findings("scanner.o"))
+
+
 def test_all_missing_externs_are_in_one_message():
     class Poor(FbtGlue):
         @classmethod
