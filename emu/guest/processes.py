@@ -7,7 +7,7 @@ systems.  Each accepts only its own processes and threads, and raises TypeError 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from emu.frame import Frame
@@ -175,6 +175,10 @@ class Processes(Protocol):
 
     def process(self, pid: int) -> Process | None:
         """Return a process that is alive or has just ended."""
+
+    def alive(self) -> Iterable[Process]:
+        """Return the processes that run a program."""
+        ...
 
     def watch(self, watcher: ProcessObserver) -> None:
         """Report events to an observer from now on."""

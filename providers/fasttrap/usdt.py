@@ -93,6 +93,8 @@ class UsdtProbes(ProcessObserver):
         """By process number, the probes that were made of what it runs."""
         self._asked: dict[int, list[str]] = {}
         """By process number, the providers whose markers were asked for."""
+        self._everywhere: list[Callable[[str], object]] = []
+        """The tests of the providers whose markers were asked for in all processes."""
         self._created = created
         self._helpers: dict[Process, dict[int, _Helper]] = defaultdict(dict)
         fasttrap.kernel.watch(self)
@@ -118,7 +120,10 @@ class UsdtProbes(ProcessObserver):
         """Give a child the probes of its parent, whose memory it has (dtrace_helpers_duplicate)."""
         for generation, helper in self._helpers[parent].items():
             self._add_helper(child, generation, _Helper(helper.module, helper.probes))
-        if self._helpers[child]:
+        own_space = child.space != parent.space  # else it soon runs another program
+        objects = self._objects.of(child) if self._everywhere and own_space else ()
+        made = [self._provide_matching(child, loaded) for loaded in objects]
+        if any(made) or self._helpers[child]:
             self._created()
 
     def before_exec(self, process: Process) -> None:
@@ -131,10 +136,9 @@ class UsdtProbes(ProcessObserver):
 
         As `PidProbes.executed`; a program that registers DOF makes its probes itself.
         """
-        if process.pid not in self._asked:
-            return
         if self._fasttrap.fidelity is Fidelity.FREEBSD:
-            del self._asked[process.pid]
+            self._asked.pop(process.pid, None)
+        if process.pid not in self._asked and not self._everywhere:
             return
         for loaded in self._objects.of(process):
             self._provide_again(process, loaded)
@@ -142,16 +146,31 @@ class UsdtProbes(ProcessObserver):
 
     def mapped(self, process: Process, area: Area) -> None:
         """Make the requested probes in an object that has just been loaded."""
-        loaded = self._objects.loaded(area) if process.pid in self._asked else None
+        loaded = self._objects.loaded(area) if process.pid in self._asked or self._everywhere else None
         if loaded is not None:
             self._provide_again(process, loaded)
             self._created()
 
     def _provide_again(self, process: Process, loaded: LoadedObject) -> None:
-        for provider in self._asked[process.pid]:
-            for name, sites in self._sites(loaded, provider).items():
-                with suppress(PidError):  # it was valid for the objects for which it was requested
-                    self._create(process, loaded, name, sites)
+        for provider in self._asked.get(process.pid, ()):
+            self._provide_quietly(process, loaded, provider)
+        self._provide_matching(process, loaded)
+
+    def _provide_matching(self, process: Process, loaded: LoadedObject) -> bool:
+        """Make the probes that were asked for in all processes; return whether there are some."""
+        wanted = [
+            provider
+            for provider in self._providers_of(loaded)
+            if any(matches(f"{provider}{process.pid}") for matches in self._everywhere)
+        ]
+        for provider in wanted:
+            self._provide_quietly(process, loaded, provider)
+        return bool(wanted)
+
+    def _provide_quietly(self, process: Process, loaded: LoadedObject, provider: str) -> None:
+        for name, sites in self._sites(loaded, provider).items():
+            with suppress(PidError):  # it was valid for the objects for which it was requested
+                self._create(process, loaded, name, sites)
 
     def exited(self, process: Process) -> None:
         """Forget the registrations of a process."""
@@ -205,6 +224,24 @@ class UsdtProbes(ProcessObserver):
         for loaded in self._objects.of(process):
             for name, sites in self._sites(loaded, provider).items():
                 self._create(process, loaded, name, sites)
+
+    def provide_everywhere(self, matches: Callable[[str], object]) -> None:
+        """Make the probes of markers in all processes, now and later.
+
+        `matches` tests the name of a provider, with the process's number.  A program with DOF
+        registers its probes whether they are asked for or not; notes are looked at when they are.
+        """
+        self._everywhere.append(matches)
+        for process in self._fasttrap.kernel.alive():
+            for loaded in self._objects.of(process):
+                self._provide_matching(process, loaded)
+
+    @staticmethod
+    def _providers_of(loaded: LoadedObject) -> set[str]:
+        try:
+            return {marker.provider for marker in markers(loaded.image)}
+        except ElfError:
+            return set()
 
     def _sites(self, loaded: LoadedObject, provider: str) -> dict[_Name, list[Marker]]:
         """Return the places of each marker: one probe for those in one function."""

@@ -10,6 +10,7 @@ from emu.elf_file import ElfError
 from providers.fasttrap import Fasttrap, PidError, PidProbes, UsdtProbes, Wanted, parse_provider, probe_name
 from providers.fidelity import Fidelity
 from trapline.consumer.compiling import ProcessProbeError
+from trapline.framework.glob import compile_glob, is_glob
 from trapline.framework.program import ProbeDescription
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class ProcessProbes:
         self._processes = processes
         self._objects = objects
         self.refusals = Refusals(report)
+        self._patterns: set[str] = set()
         self.fasttrap = fasttrap or Fasttrap(processes, dtrace, fidelity, report=self.refusals.add)
         self.pid = PidProbes(self.fasttrap, dtrace, objects, dtrace.probes_created)
         self.usdt = UsdtProbes(self.fasttrap, dtrace, objects, dtrace.probes_created)
@@ -68,6 +70,19 @@ class ProcessProbes:
         process = self._processes.process(pid)
         return self._objects.of(process) if process is not None else ()
 
+    def _provide_everywhere(self, wanted: ProbeDescription) -> ProbeDescription:
+        """Make the markers' probes of all processes that a pattern such as `postgresql*` matches.
+
+        A pattern that begins with a wildcard would look at every object: it takes what there is.
+        """
+        provider = wanted.provider
+        if not is_glob(provider) or is_glob(provider[0]):
+            return wanted
+        if provider not in self._patterns:
+            self._patterns.add(provider)
+            self.usdt.provide_everywhere(compile_glob(provider).fullmatch)
+        return wanted
+
     def provide(self, wanted: ProbeDescription) -> ProbeDescription:
         """Make the probes of processes that a description names; return it with the probes' names.
 
@@ -75,7 +90,7 @@ class ProcessProbes:
         """
         parsed = parse_provider(wanted.provider)
         if parsed is None:
-            return wanted
+            return self._provide_everywhere(wanted)
         name, pid = parsed
         try:
             if name == PID:

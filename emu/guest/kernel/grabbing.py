@@ -30,7 +30,7 @@ def grab(guest: KernelGuest, wanted: Callable[[Process], bool]) -> Process | Non
     A process that exists already is taken at its current place.  None: the guest has ended without
     such a process.
     """
-    found = next(filter(wanted, guest.userland.all()), None)
+    found = next(filter(wanted, guest.userland.alive()), None)
 
     def executed(process: Process) -> None:
         nonlocal found

@@ -89,7 +89,7 @@ class UserProcesses:
             found = self._processes[pid] = Process(self, address, pid)
         return found
 
-    def all(self) -> Iterator[Process]:
+    def alive(self) -> Iterator[Process]:
         """Return the processes that have a program, by the kernel's list (allproc)."""
         address = self.engine.load(self._image.symbol("allproc").value, self.isa.word)
         while address:
@@ -102,7 +102,7 @@ class UserProcesses:
 
     def process(self, pid: int) -> Process | None:
         """Return a process that has a program."""
-        return next((process for process in self.all() if process.pid == pid), None)
+        return next((process for process in self.alive() if process.pid == pid), None)
 
     @property
     def current(self) -> Thread | None:
@@ -126,7 +126,7 @@ class UserProcesses:
 
     def is_shared(self, process: processes.Process) -> bool:
         """Return whether another process has the same address space."""
-        return any(other is not process and other.space == process.space for other in self.all())
+        return any(other is not process and other.space == process.space for other in self.alive())
 
     def thread_ended(self, thread: Thread) -> None:
         """Forget a thread."""

@@ -200,6 +200,10 @@ class Kernel:
         """Return a process."""
         return self.processes.get(pid)
 
+    def alive(self) -> list[Process]:
+        """Return the processes that run a program."""
+        return [process for process in self.processes.values() if process.alive]
+
     def watch(self, watcher: LinuxObserver) -> None:
         """Tell an observer of all events from now on."""
         self.observers.append(watcher)

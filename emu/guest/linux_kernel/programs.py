@@ -160,16 +160,21 @@ class Programs:
 
     def process(self, pid: int) -> Process | None:
         """Return a process that runs a program."""
-        tasks, engine = self._guest.tasks, self.engine
+        task = next((task for task in self._all_tasks() if self._guest.tasks.pid(task) == pid), None)
+        return None if task is None else self._of_task(task)
+
+    def alive(self) -> list[Process]:
+        """Return the processes that run a program."""
+        return [process for process in map(self._of_task, self._all_tasks()) if process is not None]
+
+    def _all_tasks(self) -> Iterator[int]:
+        """Yield the addresses of the tasks of the kernel's list."""
         first = at = self._guest.facts.symbols.address("init_task") + self._tasks_at
         for _ in range(_MOST_TASKS):
-            at = engine.load(at, _WORD)
+            at = self.engine.load(at, _WORD)
             if at == first:
-                return None
-            task = at - self._tasks_at
-            if tasks.pid(task) == pid:
-                return self._of_task(task)
-        return None
+                return
+            yield at - self._tasks_at
 
     def _of_task(self, task: int) -> Process | None:
         tasks = self._guest.tasks

@@ -20,20 +20,29 @@ EXECUTES = {
     "aarch64": "0008a0d2002080f20108a0d2012880f2020080d2a81b80d2010000d4",
     "riscv64": "3705400013050510b705400093858514130600009308d00d73000000",
 }
+# fork() or clone(SIGCHLD, 0, 0, 0, 0); then wait4(-1, 0, 0, 0), which fails in the child.
+FORKS = {
+    "x86_64": "b8390000000f05" + "bfffffffff31f631d24531d2b83d0000000f05",
+    "i386": "b802000000cd80" + "bbffffffff31c931d231f6b872000000cd80",
+    "aarch64": "200280d2010080d2020080d2030080d2040080d2881b80d2010000d4"
+     "00008092010080d2020080d2030080d2882080d2010000d4",
+    "riscv64": "130510019305000013060000930600001307000093" + "08c00d73000000"
+    + "1305f0ff9305000013060000930600009308401073000000",
+}  # fmt: skip
 FIB_CALLS = 177
 
 
-def starter(isa, case):
-    """Return a program that runs /zoo with the name of a case."""
+def starter(isa, case, forks=""):
+    """Return a program that runs /zoo with the name of a case; with `forks` a child does, too."""
     word = "<3Q" if ISAS[isa].word == 8 else "<3I"
     arguments = struct.pack(word, BASE + 0x100, BASE + 0x120, 0)
     data = b"/zoo".ljust(0x20, b"\0") + case.encode().ljust(0x20, b"\0") + arguments
-    return elf_program(isa, bytes.fromhex(EXECUTES[isa]).ljust(0x100, b"\0") + data)
+    return elf_program(isa, bytes.fromhex(forks + EXECUTES[isa]).ljust(0x100, b"\0") + data)
 
 
-def traced(isa, folder, case, text, fidelity=Fidelity.EXACT):
+def traced(isa, folder, case, text, fidelity=Fidelity.EXACT, forks=""):
     """Run the starter with a program of D; return the counts by probe, and what was reported."""
-    (folder / "starter").write_bytes(starter(isa, case))
+    (folder / "starter").write_bytes(starter(isa, case, forks))
     (folder / "starter").chmod(0o755)
     shutil.copy(images.linux(ISAS[isa], "zoo"), folder / "zoo")
     told = []
@@ -64,6 +73,13 @@ def test_markers_of_the_new_program_are_probed_and_told_by_their_semaphores(isa,
     counts, _ = traced(isa, tmp_path, "markers", "zoo$target::: { @[probename] = count(); }")
     assert counts["string"] == 1
     assert counts["http-client-request"] == 3  # it asks its semaphore first
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_pattern_asks_for_the_markers_of_all_processes(isa, tmp_path):
+    text = "zoo*:::string { @[probeprov] = count(); } zoo$target:::string { @[probename] = count(); }"
+    counts, _ = traced(isa, tmp_path, "markers", text, forks=FORKS[isa])
+    assert counts == {"zoo100": 1, "zoo101": 1, "string": 1}
 
 
 @pytest.mark.parametrize("isa", ISAS)

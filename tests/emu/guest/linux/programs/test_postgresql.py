@@ -39,8 +39,74 @@ OF_SEVERAL_PROCESSES = {
     "lwlock-wait-start": "another process has the lock",
     "lwlock-wait-done": "another process has given the lock back",
 }
+# A server with clients at its socket: a deadlock, updates of one row by four clients, a parallel query, pgbench.  The
+# server is the command itself; the clients run beside it.
+SERVER = """
+BIN=/usr/lib/postgresql/17/bin
+echo 'postgres:x:1000:1000::/:/bin/sh' >> /etc/passwd
+mkdir /pg; chown 1000:1000 /pg
+as="/usr/bin/setpriv --reuid=1000 --regid=1000 --clear-groups"
+$as $BIN/initdb -D /pg/data -A trust --no-sync --no-locale -E UTF8 > /dev/null || exit 1
+psql="$as $BIN/psql -h /pg -d postgres -X -q -At"
+(
+until $as $BIN/pg_isready -h /pg -q; do sleep 0.2; done
+$psql -c "create table a (n int, v int); insert into a values (1, 0), (2, 0); create table b as select * from a"
+$psql -c "begin; update a set v = v + 1 where n = 1" -c "select pg_sleep(0.3)" -c "update b set v = v + 1 where n = 1" \
+  -c commit > /pg/1 2>&1 &
+one=$!
+$psql -c "begin; update b set v = v + 1 where n = 1" -c "select pg_sleep(0.3)" -c "update a set v = v + 1 where n = 1" \
+  -c commit > /pg/2 2>&1 &
+wait $one $!
+echo deadlocks $(cat /pg/1 /pg/2 | grep -c 'deadlock detected')
+for c in 1 2 3 4; do
+  for t in 1 2 3 4 5 6 7 8; do echo "update a set v = v + 1 where n = 2;"; done > /pg/$c.sql
+done
+jobs=; for c in 1 2 3 4; do $psql -f /pg/$c.sql & jobs="$jobs $!"; done; wait $jobs
+$psql -c "select 'updates ' || v from a where n = 2"
+$psql << X
+set min_parallel_table_scan_size = 0; set parallel_setup_cost = 0; set parallel_tuple_cost = 0;
+create table big as select i from generate_series(1, 5000) i;
+explain (costs off) select sum(i) from big;
+select 'sum ' || sum(i) from big;
+listen ch; notify ch, 'hello';
+X
+$as $BIN/pgbench -h /pg -i -s 1 --quiet -I dtp postgres > /dev/null 2>&1
+echo "insert into pgbench_history (tid, bid, aid, delta) values (1, 1, 1, :client_id);" > /pg/p.sql
+$as $BIN/pgbench -h /pg -n -f /pg/p.sql -c 4 -j 2 -t 10 postgres 2>&1 | grep processed
+kill -INT $(head -1 /pg/data/postmaster.pid)
+) &
+few="-c shared_buffers=1MB -c max_connections=8 -c fsync=off -c deadlock_timeout=200ms"
+exec $as $BIN/postgres $few -c unix_socket_directories=/pg -c listen_addresses= -D /pg/data 2> /pg/log
+"""
 PROBES = 57
 PLACES = 80
+
+
+def traced(isa, program, script, *arguments):
+    """Run a script under a program of D; return what it printed, and the counts by probe."""
+    ran = subprocess.run(
+        [
+            sys.executable, "-m", "trapline", "dtrace", "-Zqn", program,
+            "--root", DEBIAN / isa, "-c", shlex.join(["/usr/bin/bash", "-c", script, "bash", *arguments]),
+        ],
+        capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    return ran, {name: int(count) for name, count in re.findall(r"^  ([a-z-]+) +(\d+)$", ran.stdout, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_server_and_its_clients_work_together(isa):
+    if not (DEBIAN / isa / BIN.lstrip("/") / "postgres").exists():
+        pytest.skip("PostgreSQL is not there: `make debian` gets it")
+    ran, fired = traced(isa, "postgresql*::: { @[probename] = count(); }", SERVER)
+    for line in ("deadlocks 1", "updates 32", "sum 12502500", "transactions actually processed: 40/40"):
+        assert line in ran.stdout, ran.stdout[-2000:] + ran.stderr
+    assert "Parallel Seq Scan on big" in ran.stdout
+    assert 'Asynchronous notification "ch" with payload "hello"' in ran.stdout
+    assert "has no" not in ran.stderr, "system calls that are not there"
+    assert fired["deadlock-found"] == 1
+    assert fired["lock-wait-done"] >= 2
+    assert fired["transaction-commit"] > 80
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -52,17 +118,10 @@ def test_postgresql_makes_a_database_and_fires_every_marker_of_one_process(isa):
     assert len(found) == PLACES
     names = {probe_name(marker.name) for marker in found}
     assert len(names) == PROBES
-    ran = subprocess.run(
-        [
-            sys.executable, "-m", "trapline", "dtrace", "-Zqn", "postgresql$target::: { @[probename] = count(); }",
-            "--root", DEBIAN / isa, "-c", shlex.join(["/usr/bin/bash", "-c", SCRIPT, "bash", QUERIES]),
-        ],
-        capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
+    ran, fired = traced(isa, "postgresql$target::: { @[probename] = count(); }", SCRIPT, QUERIES)
     assert 'sum = "4501500"' in ran.stdout, ran.stdout[-2000:] + ran.stderr
     assert "canceling statement due to lock timeout" in ran.stdout + ran.stderr
     assert "has no" not in ran.stderr, "system calls that are not there"
-    fired = {name: int(count) for name, count in re.findall(r"^  ([a-z-]+) +(\d+)$", ran.stdout, re.MULTILINE)}
     assert names - set(fired) == set(OF_SEVERAL_PROCESSES)
     assert fired["checkpoint-start"] == fired["checkpoint-done"] == 3
     assert fired["sort-start"] == fired["sort-done"]
