@@ -13,9 +13,9 @@ The command is `trapline`; this is the same from Python and from notebooks.
     trapline.step("fbt::sys_getpid:entry")
     trapline.bench("fbt", isa="riscv64").rows
 
-Results are plain data, which notebooks show as tables.  Wherever a call cannot be carried out it
-raises `TraplineError`, whose one line names the cause and the remedy.  Nothing is imported before
-it is used: `import trapline` takes a millisecond.
+Results are plain data; notebooks show them as tables, and play recordings.  Wherever a call cannot
+be carried out it raises `TraplineError`, whose one line names the cause and the remedy.  Nothing is
+imported before it is used: `import trapline` takes a millisecond.
 """
 
 from __future__ import annotations

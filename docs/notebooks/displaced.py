@@ -37,3 +37,18 @@ code
 done = trapline.execute("riscv64", "c.addi16sp sp, -32; c.sdsp ra, 24(sp); auipc a0, 1; c.jr ra", {"ra": 0x9000})
 assert done.same
 done
+
+# %% [markdown]
+# And this is a whole firing, instruction by instruction. Move the slider, or use the arrow keys.
+
+# %%
+firing = trapline.step("fbt::sys_getpid:entry { trace(execname); }", isa="riscv64", command="getpid 1")
+assert "getpid" in firing.output
+firing
+
+# %% [markdown]
+# The same with a mistake in the handler: the step where it begins says what goes wrong.
+
+# %%
+wrong = trapline.step("fbt::sys_getpid:entry", isa="riscv64", command="getpid 1", fault="pc-not-advanced")
+print(wrong.ending)

@@ -30,7 +30,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Put an ISA into the lab sheets, where students have theirs."""
-    return markdown.replace("{isa}", "riscv64") if page.file.src_uri.startswith("course/") else markdown
+    return markdown.replace("{isa}", "riscv64") if page.file.src_uri.endswith("/sheet.md") else markdown
 
 
 def notebook(path: Path) -> str:

@@ -222,7 +222,8 @@
 
   function go(index) {
     state.step = Math.max(0, Math.min(index, steps().length - 1));
-    history.replaceState(null, "", `#step=${state.step}` + (state.recording ? `&recording=${state.recording}` : "") + (state.firing ? `&firing=${state.firing + 1}` : ""));
+    // In a notebook the page is a frame without an address.
+    if (location.protocol !== "about:") history.replaceState(null, "", `#step=${state.step}` + (state.recording ? `&recording=${state.recording}` : "") + (state.firing ? `&firing=${state.firing + 1}` : ""));
     show();
   }
 

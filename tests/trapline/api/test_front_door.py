@@ -104,6 +104,17 @@ def test_a_firing_is_recorded(isa):
     found = trapline.step("fbt::sys_getpid:entry", isa=isa, command="getpid 1")
     assert (found.isa, len(found.firings)) == (isa, 1)
     assert found.firings[0].steps
+    assert found.data()["isa"] == isa
+    shown = found._repr_html_()
+    assert shown.startswith('<iframe title="fbt::sys_getpid:entry"')
+    assert '"step' not in shown.partition('srcdoc="')[2]  # the page is escaped
+
+
+def test_a_mistake_is_recorded():
+    found = trapline.step("fbt::sys_getpid:entry", command="getpid 1", fault="pc-not-advanced")
+    assert found.ending.startswith("the CPU meets this breakpoint again and again")
+    with pytest.raises(trapline.TraplineError, match="'pc' is not a fault: there are no-icache-flush, "):
+        trapline.step("fbt::sys_getpid:entry", fault="pc")
 
 
 @every_isa
