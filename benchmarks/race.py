@@ -1,16 +1,16 @@
 """Every order of patching and executing, for the patches of the whole kernel guest.
 
-For each ISA, provider and method, one patch of each kind is explored in all scenarios.  Patches are
-of one kind if the displaced instructions have the same mnemonic and length and are at the same
-place in eight aligned bytes: the orders depend on nothing else.  (What the displaced instruction
-computes is checked for every site and encoding by `trapline check`.)
+For each ISA, provider and method, three patches of each kind are explored in all scenarios, with
+different mnemonics if there are any.  Patches are of one kind if they and the displaced
+instructions have the same lengths and are at the same place in eight aligned bytes: what may tear
+depends on nothing else.  (What the displaced instruction computes is checked for every site and
+encoding by `trapline check`.)
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Final, NamedTuple
 
 from benchmarks.figures import Cell, Figures, Scale
@@ -26,6 +26,9 @@ _BLOCK: Final = 8
 # Besides the method of the provider's system, and ours: the method under which a site of several instructions holds.
 _MORE: Final = {"sdt": ("int3-quiesce",)}
 _CPUS: Final = (2, 3)
+# Patches of a kind, and bytes of the longest instruction.
+_OF_A_KIND: Final = 3
+_LONGEST: Final = 16
 
 
 class Total(NamedTuple):
@@ -37,21 +40,18 @@ class Total(NamedTuple):
     undecided: int = 0
 
 
-def _kind(patch: Patch) -> tuple[object, ...]:
-    mnemonic = patch.text(patch.code[patch.offset : patch.offset + 16], patch.site).split()[0]
-    size = patch.isa.instruction_length(patch.code[patch.offset : patch.offset + 16])
-    return mnemonic, size, len(patch.new), patch.site % _BLOCK
-
-
-def _kinds(isa: Isa, provider: str) -> tuple[int, list[Patch]]:
-    """Return the number of a provider's sites in the kernel, and one patch of each kind."""
-    found: dict[tuple[object, ...], Patch] = {}
+def _kinds(isa: Isa, provider: str) -> tuple[int, int, list[Patch]]:
+    """Return the numbers of a provider's sites in the kernel and of their kinds, and patches of each."""
+    found: dict[tuple[int, int, int], dict[str, Patch]] = {}
     sites = 0
     for function in functions(isa, None):
         for patch in patches(isa, provider, function):
             sites += 1
-            found.setdefault(_kind(patch), patch)
-    return sites, list(found.values())
+            code = patch.code[patch.offset : patch.offset + _LONGEST]
+            same = found.setdefault((isa.instruction_length(code), len(patch.new), patch.site % _BLOCK), {})
+            if len(same) < _OF_A_KIND:
+                same.setdefault(patch.text(code, patch.site).split()[0], patch)
+    return sites, len(found), [patch for same in found.values() for patch in same.values()]
 
 
 def _races(patch: Patch, method: str, cpus: Sequence[int]) -> Iterator[Race]:
@@ -69,16 +69,15 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     for isa in isas:
         for provider, usual in USUAL.items():
             try:
-                sites, kinds = _kinds(isa, provider)
+                sites, kinds, found_patches = _kinds(isa, provider)
             except NoPortError as error:
                 left_out.append(str(error))
                 continue
-            wanted = list(islice(kinds, 2)) if scale.smallest else kinds
-            processors = {patch: Processor(patch) for patch in wanted} if len(wanted) < 64 else {}
+            wanted = found_patches[:2] if scale.smallest else found_patches
             for method in dict.fromkeys((usual, *_MORE.get(provider, ()), OURS)):
                 total, wrong = Total(), Counter[str]()
                 for patch in wanted:
-                    processor = processors.get(patch) or Processor(patch)
+                    processor = Processor(patch)
                     for race in _races(patch, method, _CPUS[:1] if scale.smallest else _CPUS):
                         found = search(Model(race, processor))
                         if found.failure is not None:
@@ -92,13 +91,13 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
                 whose = " and ".join(["its system"] * (method == usual) + ["ours"] * (method == OURS)) or "neither"
                 kinds_of_failure = ", ".join(f"{name} {count:,}" for name, count in sorted(wrong.items()))
                 rows.append(
-                    [isa.name, provider, method, whose, sites, len(wanted), *total[:3], wrong.total(),
+                    [isa.name, provider, method, whose, sites, kinds, len(wanted), *total[:3], wrong.total(),
                      total.undecided, kinds_of_failure]
                 )  # fmt: skip
     return Figures(
         title="Patching while other CPUs execute, in every order",
         columns=(
-            *("ISA", "provider", "method", "whose", "sites", "kinds"),
+            *("ISA", "provider", "method", "whose", "sites", "kinds", "patches"),
             *("races", "states", "steps", "wrong", "undecided", "how"),
         ),
         rows=rows,

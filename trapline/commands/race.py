@@ -125,6 +125,8 @@ def race_command(
                     _print(done[-1])
     except (RaceError, ElfError) as error:
         raise click.ClickException(str(error)) from None
+    if not done:
+        raise click.ClickException(f"no ISA has {patch_name}")
     failed = [one for one in done if one.found.failure is not None]
     if html is not None and failed:
         _write(html, failed[0].model, failed[0].found.trace)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from emu.bad_address import BadAddressError
 from emu.displaced import Code, Refused
 from emu.elf import Image
 from emu.elf_symbols import Binding, Symbol, SymbolType
@@ -94,15 +96,16 @@ def _instructions(isa: Isa, function: Function) -> Iterator[tuple[int, int]]:
 def functions(isa: Isa, path: str | Path | None) -> Iterator[Function]:
     """Yield the functions of an ELF file; those of the kernel guest, without one.
 
-    Raises `emu.elf_file.ElfError`.
+    Raises `emu.elf_file.ElfError`, and `NoPortError` for a file of another ISA.
     """
     image = Image(path or built(isa) / "kernel")
     if image.isa is not isa:
-        raise RaceError(f"{path}: it is for {image.isa.name}, not for {isa.name}")
+        raise NoPortError(f"{path} is for {image.isa.name}, not for {isa.name}")
     for symbol in image.functions:
-        if symbol.size:
+        with suppress(BadAddressError):  # a symbol of something that is not in the file
             code = image.read(symbol.value, symbol.size + _MORE)
-            yield Function(symbol.name, symbol.value, symbol.size, code)
+            if symbol.size and len(code) >= symbol.size:
+                yield Function(symbol.name, symbol.value, symbol.size, code)
 
 
 def patches(isa: Isa, provider: str, function: Function, module: str = "") -> Iterator[Patch]:
@@ -145,6 +148,8 @@ def find(isa: Isa, text: str) -> Patch:
     wanted = "0" if name == "entry" and provider != "fbt" else name
     for patch in found:
         if patch.name.rpartition(":")[2] == wanted or (provider == "sdt" and name in {"", "entry"}):
+            if patch.site not in patch.boundaries:
+                raise RaceError(f"{text}: the function's bytes before it are not all instructions")
             return patch
     names = [patch.name.rpartition(":")[2] for patch in found]
     raise RaceError(f"{provider} has no site '{name}' in {function}: there are {', '.join(names[:12])}")

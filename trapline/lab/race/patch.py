@@ -20,7 +20,7 @@ class RaceError(Exception):
 
 
 class NoPortError(RaceError):
-    """The provider does not exist on an ISA."""
+    """The provider, or the file, does not exist on an ISA."""
 
 
 class Kind(Enum):

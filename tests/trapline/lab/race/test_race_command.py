@@ -50,6 +50,14 @@ def test_an_isa_without_the_provider_is_left_out_and_said():
     assert run("--patch", "kinst::malloc:entry", "--isa", "i386").exit_code == 1
 
 
+def test_a_file_is_explored_on_its_own_isa():
+    file = "testbins/built/riscv64/linux/zoo"
+    done = run("--patch", f"uprobe:{file}:fib:0", "--method", "new-page")
+    assert done.exit_code == 0
+    assert f"{file} is for riscv64, not for i386: left out" in done.output
+    assert "riscv64  new-page      holds" in done.output
+
+
 def test_the_usual_methods_are_those_of_the_provider_and_ours():
     done = run("--patch", "sdt::hardclock_cnt:", "--isa", "aarch64")
     assert [line.split()[1] for line in done.output.splitlines()[:2]] == ["rendezvous", "stop-machine"]
