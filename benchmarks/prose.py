@@ -193,11 +193,25 @@ def _encodings(record: Record) -> str:
     )
 
 
+def _race(record: Record) -> str:
+    rows = [dict(zip(record["columns"], row, strict=True)) for row in record["rows"]]
+    ours = [row for row in rows if "ours" in row["whose"]]
+    wrong = [f"{row['provider']} on {row['ISA']} ({row['how']})" for row in ours if row["wrong"]]
+    races, states, undecided = (sum(row[name] for row in rows) for name in ("races", "states", "undecided"))
+    tried, failed = (sum(row[name] for row in ours) for name in ("races", "wrong"))
+    return (
+        f"{races:,} races of patching and executing, {states:,} states, {undecided or 'none'} undecided; of the "
+        f"{tried:,} by the simulator's own method {failed or 'none'} fail{': ' + _listed(wrong) if wrong else ''} "
+        "(docs/race.md says why, and which methods of real systems fail)."
+    )
+
+
 _TOTALS: Final[Mapping[str, Callable[[Record], str]]] = {
     "sweep": _sweep,
     "programs": _programs,
     "check": _check,
     "encodings": _encodings,
+    "race": _race,
 }
 
 

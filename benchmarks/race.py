@@ -41,7 +41,7 @@ class Total(NamedTuple):
 
 
 def _kinds(isa: Isa, provider: str) -> tuple[int, int, list[Patch]]:
-    """Return the numbers of a provider's sites in the kernel and of their kinds, and patches of each."""
+    """Return the numbers of a provider's sites and of their kinds, and patches of each kind."""
     found: dict[tuple[int, int, int], dict[str, Patch]] = {}
     sites = 0
     for function in functions(isa, None):

@@ -199,7 +199,9 @@ class Model:
             after = cpu._replace(mode=Mode.RUNS, pc=done.pc, state=done.state, paths=paths, steps=cpu.steps + 1)
             return Move(token, text, self._with(world, number, after))
         expected = [self._ends[path] for path in (OLD, NEW) if paths & path]
-        if done not in expected:
+        # A copy that faults does so at its own address.
+        faults = bool(done.fault) and any((end.state, end.fault) == (done.state, done.fault) for end in expected)
+        if done not in expected and not faults:
             state, pc, fault = expected[0]
             why = (
                 f"it comes to {self.patch.where(done.pc)}{done.fault and ' with ' + done.fault}, not to "
