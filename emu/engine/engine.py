@@ -7,6 +7,7 @@
 | `counter` (`emu.engine.counting`) | the exact count of instructions |
 | `code` (`emu.engine.code`) | code is written, and its translation is forgotten |
 | `handlers` (`emu.engine.handlers`) | breakpoints, other exceptions, system calls |
+| `spaces` (`emu.engine.spaces`) | the address spaces that the host keeps |
 | `special` (`emu.engine.special`) | instructions that the host serves: counters, random numbers |
 | `emu.engine.native`, `emu.engine.interpreted` | what Unicorn calls, in machine code and in Python |
 
@@ -25,9 +26,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import partial
-from itertools import count
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
@@ -46,9 +45,10 @@ from emu.engine.memory import GuestMemory, HostMemory, Memory
 from emu.engine.pages import PAGE, AddressSpace, PageMap
 from emu.engine.plans import Adjust, Encoder, Window, Windows
 from emu.engine.refusals import Refusals
+from emu.engine.spaces import Spaces
 from emu.engine.special import Special
 from emu.engine.state import BLOCKS, NEVER, Word
-from emu.engine.tlb import Fills, SoftTlb
+from emu.engine.tlb import SoftTlb
 from emu.engine.tracepoints import Tracepoints
 from emu.engine.watch import Accessed, Watch
 from emu.isa.base import Isa
@@ -104,13 +104,13 @@ class Engine:
         self._pc = isa.registers.slots[isa.registers.pc]
         self._watch: Watch | None = None
         self._steps = False
-        self._spaces: WeakKeyDictionary[AddressSpace, int] = WeakKeyDictionary()
-        self._space_numbers = count(1)
         self._windows = Windows()
         self._take_over_parts()
         self._tlb: SoftTlb | None = None
         if isinstance(self.memory, HostMemory):
             self._tlb = SoftTlb(self.cpu, self.memory, _NOWHERE, self._state)
+        self.spaces = Spaces(self.memory, self._tlb, self._state, self.forget_user_blocks)
+        self._take_over_spaces()
         self.callbacks = self._install_callbacks(delivers=on_system_call is None)
         now = interpreted.Interrupted(self.cpu, self._state, self.handlers)
         self.special = Special(isa, self.cpu, self.memory, self.counter, now, self._code_hooks, self.callbacks.special)
@@ -143,6 +143,11 @@ class Engine:
         self.forget_code, self.code_changed = self.code.forget, self.code.changed
         self.refuse_in = self.code.refuse_in
         self.discount, self.forget_user_blocks = self.counter.discount, self.counter.forget_user_blocks
+
+    def _take_over_spaces(self) -> None:
+        spaces = self.spaces
+        self.use, self.fills, self.forget_space = spaces.use, spaces.fills, spaces.forget
+        self.space_number, self.flush_page = spaces.number, spaces.flush_page
 
     def _install_callbacks(self, *, delivers: bool) -> native.Callbacks | interpreted.Callbacks:
         model, handlers = self.isa.unicorn, self.handlers
@@ -235,33 +240,7 @@ class Engine:
         """Instructions executed so far, without the one at pc."""
         return self.counter.instructions
 
-    # -- address spaces of the host's
-
-    def use(self, space: AddressSpace) -> None:
-        """Change to another address space; between two runs, or in a trap.
-
-        Raises TypeError if the guest has page tables.
-        """
-        if not isinstance(self.memory, HostMemory) or self._tlb is None:
-            raise TypeError("the guest has page tables of its own")
-        self.memory.use(space)
-        self._state[Word.SPACE] = self.space_number(space)
-        self._tlb.use(space)
-        self.forget_user_blocks()
-
-    def fills(self, space: AddressSpace) -> Fills:
-        """Return the known translations of an address space that the host keeps.
-
-        Raises TypeError if the guest has page tables.
-        """
-        if self._tlb is None:
-            raise TypeError("the guest has page tables of its own")
-        return self._tlb.of(space)
-
-    def forget_space(self, space: AddressSpace) -> None:
-        """Forget an address space that the host keeps and uses no more."""
-        if self._tlb is not None:
-            self._tlb.forget(space)
+    # -- threads
 
     def note_thread(self, number: int) -> None:
         """Note which thread runs, if the host keeps the threads."""
@@ -273,18 +252,6 @@ class Engine:
         Eight bytes there are read, also where pointers have four: the others must not change.
         """
         self.tracepoints.find_thread_at(self.memory.pointer + physical)
-
-    def space_number(self, space: AddressSpace) -> int:
-        """Return the number of an address space, which is unique while the engine exists."""
-        number = self._spaces.get(space)
-        if number is None:
-            number = self._spaces[space] = next(self._space_numbers)
-        return number
-
-    def flush_page(self, address: int) -> None:
-        """Forget the translation of a page's address, because its mapping has changed."""
-        if self._tlb is not None:
-            self._tlb.flush_page(address)
 
     # -- running
 
