@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from emu.words import WORD_MASK
 from trapline.export.errors import ExportError
 from trapline.export.events import Recording, Value
 from trapline.export.plain import cell
@@ -85,5 +86,5 @@ def _text(text: str) -> bytes:
 
 def _packed(value: Value) -> bytes:
     if isinstance(value, int):
-        return (value & 0xFFFF_FFFF_FFFF_FFFF).to_bytes(8, "little")
+        return (value & WORD_MASK).to_bytes(8, "little")
     return _text(str(cell(value)))

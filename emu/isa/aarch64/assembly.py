@@ -16,6 +16,7 @@ from typing import Final
 
 from emu.isa.assembly import Assembly, Operand, Row, choice, immediate, number_in, rows
 from emu.isa.fields import Field
+from emu.words import WORD_MASK
 
 # Keystone's number of the architecture (keystone/keystone_const.py); it is little-endian.
 _KEYSTONE: Final = (2, 0)
@@ -30,7 +31,7 @@ def _near(where: Field) -> Operand:
 
 
 def _distance(target: int, address: int) -> int:
-    distance = target - address & (1 << 64) - 1
+    distance = target - address & WORD_MASK
     return distance - (1 << 64) if distance >> 63 else distance
 
 

@@ -122,7 +122,7 @@ def load_rules(text: str) -> Rules:
         sys.path.insert(0, here)
     try:
         thing: Any = import_module(module_name)
-    except Exception as error:  # noqa: BLE001  somebody's module may fail in any way
+    except Exception as error:  # noqa: BLE001  a user's module may fail in any way
         raise RulesError(f"{module_name} cannot be imported: {type(error).__name__}: {error}") from None
     for part in name.split("."):
         if not hasattr(thing, part):
