@@ -80,7 +80,7 @@ class LiveFrame:
         self._word = engine.isa.word
         self._load = engine.load
         self.moved = False
-        """Whether a handler has said where to go on; the caller of the handler takes note, and
+        """Whether a handler has set the pc to continue at; the caller of the handler takes note, and
         makes it false."""
 
     def register(self, name: str) -> int:

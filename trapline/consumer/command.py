@@ -65,7 +65,7 @@ _SAVED: Final = frozenset({Mode.HEADER, Mode.LINK, Mode.ANONYMOUS})
 _BUFFER: Final = "4m"
 
 
-class _Exit(Exception):  # noqa: N818 - it is no error
+class _Exit(Exception):  # noqa: N818  not an error
     """The end of the command, with its status."""
 
     def __init__(self, status: int) -> None:

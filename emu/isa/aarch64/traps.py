@@ -17,7 +17,7 @@ TRAPS = Traps(
     wait=(0xD503207F).to_bytes(4, "little"),  # wfi
     exception="BRK, exception class 0x3c, immediate 0x40d: ELR points at the brk.",
     flush="The kernel cleans the data cache and invalidates the instruction cache for these bytes (dc, ic, dsb, isb): "
-    "otherwise the CPU could go on executing the old instruction.",
+    "otherwise the CPU could still execute the old instruction.",
     states=tuple(number << 28 for number in range(16)),
     settable=0xF << 28,
     kept=frozenset({"x18"}),

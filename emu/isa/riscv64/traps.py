@@ -21,7 +21,7 @@ TRAPS = Traps(
     flags="",
     wait=(0x10500073).to_bytes(4, "little"),  # wfi
     exception="breakpoint, scause 3: sepc points at the ebreak.",
-    flush="fence.i makes this CPU, and no other, fetch the bytes again: otherwise it could go on executing the old "
+    flush="fence.i makes this CPU, and no other, fetch the bytes again: otherwise it could still execute the old "
     "instruction.",
     kept=frozenset({"tp", "gp"}),
 )

@@ -3,7 +3,7 @@
 FBT's first RISC-V port looked for `sd ra, imm(sp)` and `ret` as 32-bit words.  Once the kernel was
 compiled with the C extension nearly every function saved ra with `c.sdsp` and returned with `c.jr
 ra`.  Nothing crashed: the probes were just not there.  A scan that finds them must also write a
-breakpoint as short as the instruction, and the stub must know how far to go on.
+breakpoint as short as the instruction, and the stub must know how far to advance.
 """
 
 from dataclasses import replace

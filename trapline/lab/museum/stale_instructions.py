@@ -2,7 +2,7 @@
 
 On most CPUs that are not x86, what was fetched as an instruction stays in the instruction cache
 when the same bytes are written as data.  Who writes code cleans the one cache and drops the line
-from the other, or the old bytes go on being executed.  A debugger's breakpoint was put back to the
+from the other, or the old bytes are still executed.  A debugger's breakpoint was put back to the
 original instruction and the caches left alone: on the next run the CPU took the same breakpoint
 again, which no debugger claimed any more.  (Here the cache is Unicorn's translated code.)
 """
