@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
@@ -54,8 +55,12 @@ ERRORS: Final = (
     report.ReportError,
 )
 _STATES: Final = 20
-# Options that only --object has.
+# Options that only --object has, and those that have no meaning with it: one run in this process examines
+# the code itself, not a program's sites by the package's rules.
 _OF_OBJECTS: Final = frozenset({"glue", "first", "fuzz", "memory"})
+_NOT_OF_OBJECTS: Final = frozenset(
+    {"arguments", "provider", "every_instruction", "rules", "run", "jobs", "dask", "kept", "encodings", "asm"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +319,9 @@ def check_command(
             # Only the user of objects waits for these modules.
             from trapline.commands.object import examine  # noqa: PLC0415
 
+            _refuse(_NOT_OF_OBJECTS, "has no effect with --object")
             examine(objects, reports, options)
+        _refuse(_OF_OBJECTS, "has no effect without --object")
         options = {name: value for name, value in options.items() if name not in _OF_OBJECTS}
         for file in reports:
             report.writer(file)
@@ -326,6 +333,15 @@ def check_command(
         raise _Failure(str(error)) from None
     print_lines(report.text.lines(tally))
     sys.exit(2 if tally.empty else 0 if tally.same else 1)
+
+
+def _refuse(names: frozenset[str], why: str) -> None:
+    """Raise `click.UsageError` if the command line gives one of some parameters."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        if parameter.name in names and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+            name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.name.upper()
+            raise click.UsageError(f"{name} {why}")
 
 
 def _play(museum: str | None, file: str, syntax: Syntax) -> None:
