@@ -16,8 +16,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine.errors import EngineError
 from emu.isa.base import Isa
-from emu.wheel import common
-from emu.wheel.layout import REMEDY, Mode, current, part
+from emu.wheel.layout import COMMON, REMEDY, Mode, current, part
 
 KNOWN: Final[Mapping[str, int]] = {
     # struct uc_struct
@@ -36,7 +35,7 @@ KNOWN: Final[Mapping[str, int]] = {
     # What QEMU tests between blocks.
     "CPU_INTERRUPTS": 0x1C,
 }
-_OFFSETS: Final = part(common.PART, KNOWN)
+_OFFSETS: Final = part(COMMON, KNOWN)
 UC_CPU: Final = _OFFSETS["UC_CPU"]
 UC_EXITS: Final = _OFFSETS["UC_EXITS"]
 UC_INVALIDATE: Final = _OFFSETS["UC_INVALIDATE"]

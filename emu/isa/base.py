@@ -7,7 +7,7 @@ say what works with it, and each level depends on those above it.
 | --- | --- | --- | --- |
 | code runs | `registers.py` | `REGISTERS`: names, Unicorn ids, slots in the CPU state, D's regs[] | `registers` |
 | code runs | `unicorn.py`, `unicorn.ll` | `UNICORN`: how Unicorn models the CPU | `unicorn` |
-| code runs | `elf.py` | `ELF`: e_machine, relocations, operands in assembly | `elf` |
+| code runs | `elf.py` | `ELF`: e_machine, operands in assembly | `elf` |
 | functions are called, stacks are walked | `calling.py` | `CALLING`: arguments, results, frames | `calling` |
 | guests have page tables | `paging.py` | `PAGING`: a page walk without side effects | `paging` |
 | traps are taken | `traps.py` | `TRAPS`: breakpoints, the pc in a trap, the trap frame | `traps` |
@@ -19,6 +19,9 @@ say what works with it, and each level depends on those above it.
 Providers have a port for each ISA, `providers/<provider>/<isa>.py`; the kernel guest has its
 machine-dependent part in `testbins/kernel/<isa>/`.  docs/adding-an-isa.md lists all of these files,
 and the few registries that name an ISA; tests/emu/isa/ checks that this list is complete.
+
+Only the assembler, the linker and `trapline doctor` import an ISA's `assembly.py`, `relocations.py`
+and `calibration.py`: they are not attributes.
 
 Nearly everything here is data; a feature that an ISA lacks is None.
 """

@@ -20,6 +20,7 @@ from emu.isa.x86 import offsets as x86_offsets
 from emu.isa.x86_64.calibration import SUBJECT as X86_64
 from emu.wheel import common, functions
 from emu.wheel.bench import Bench, NotFoundError, Subject
+from emu.wheel.layout import COMMON
 from emu.wheel.reading import Reader
 
 SUBJECTS: Final = (X86_64, I386, AARCH64, RISCV64)
@@ -63,7 +64,7 @@ def _find(subject: Subject, reader: Reader) -> list[tuple[str, dict[str, int]]]:
         runs = {run.name: bench.find_run(run) for run in subject.runs}
         common.experiments(bench)
         own = subject.experiments(bench)
-        found += [(subject.name, runs | own), (common.PART, bench.facts)]
+        found += [(subject.name, runs | own), (COMMON, bench.facts)]
     return found
 
 

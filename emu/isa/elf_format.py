@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from emu.isa.relocations import Relocations
-
 # A number in an operand, as assemblers print it: ASCII digits, of 64 bits at most, no octal.
 NUMBER: Final = r"-?(?:0x[0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,19})"
 
@@ -67,7 +65,5 @@ class ElfFormat:
     operands: OperandForms
     object_flags: int = 0
     """e_flags of an object file that may be linked with any other."""
-    relocations: Relocations = field(default_factory=Relocations)
-    """The relocations of object files; without them none can be linked."""
     toolchain: Toolchain = field(default_factory=Toolchain)
     """How object files are made."""

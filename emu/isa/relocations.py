@@ -1,9 +1,9 @@
 """The contract of an ISA's relocations: how a linker fills in the addresses of an object file.
 
-`emu/isa/<isa>/relocations.py` gives one `Relocations`, which is `Isa.elf.relocations`; its numbers
-and formulas are those of the ISA's ELF supplement, which call the value of the symbol S, the addend
-A, the address of the relocated place P, and the address of the symbol's entry in the global offset
-table G.
+`emu/isa/<isa>/relocations.py` gives one `Relocations`, which `emu.linking` imports when it links:
+no other part of an ISA needs it.  Its numbers and formulas are those of the ISA's ELF supplement,
+which call the value of the symbol S, the addend A, the address of the relocated place P, and the
+address of the symbol's entry in the global offset table G.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Relocations:
     """The relocations of an ISA's object files."""
 
     types: Mapping[int, Relocation] = field(default_factory=dict)
-    """By their numbers."""
+    """The types of relocations, by their numbers."""
     ignored: frozenset[int] = frozenset()
     """Types that change nothing if the linker does not relax."""
     table_symbol: str = "_GLOBAL_OFFSET_TABLE_"

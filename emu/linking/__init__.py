@@ -1,4 +1,4 @@
-"""Linking object files at fixed addresses, as a kernel's module loader or `ld` does.
+"""The linker of object files: it gives them fixed addresses, as a module loader or `ld` does.
 
     linked = link([ElfFile("a.o"), ElfFile("b.o")], Externs(functions=("printf",)))
     linked.image.symbol("f").value

@@ -1,7 +1,7 @@
 """The places of all parts of a linked file: code first, then constants, then data.
 
 The sections that are not loaded, those of DWARF, are joined by name: addresses in them are offsets
-in what was joined.
+in the joined section.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DEBUG: Final = ".debug"
 
 @dataclass
 class Part:
-    """A section of an object, or what the linker adds."""
+    """A section of an object, or a part that the linker adds."""
 
     name: str
     flags: int
@@ -31,7 +31,7 @@ class Part:
     alignment: int
     address: int = 0
     type: SymbolType = SymbolType.NOTYPE
-    """What the linker's own parts are."""
+    """The type of the symbol of a part that the linker adds."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class OutputSection:
     address: int
     data: bytes
     size: int
-    """In memory."""
+    """The number of bytes in memory."""
 
 
 class LinkLayout:
@@ -53,7 +53,7 @@ class LinkLayout:
         self._base = base
         self._parts: dict[tuple[int, int], Part] = {}
         self.added: dict[str, Part] = {}
-        """What the linker adds, by the name of its symbol."""
+        """The parts that the linker adds, by the names of their symbols."""
         self.entries = Part(".got", ALLOC | WRITE, bytearray(), 0, 16)
         """The global offset table."""
         self.end = base
@@ -113,7 +113,7 @@ class LinkLayout:
             yield _joined(name, 0, 0, joined)
 
     def _groups(self) -> list[list[Part]]:
-        """Return the loaded parts: code, constants, data."""
+        """Return the loaded parts in three groups: code, constants, data."""
         loaded = [part for part in self._parts.values() if part.flags & ALLOC]
         everything = [*loaded, *self.added.values(), *([self.entries] if self.entries.size else [])]
         return [

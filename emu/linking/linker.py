@@ -12,7 +12,7 @@ from emu.elf_symbols import Binding, SymbolType
 from emu.linking.layout import LinkLayout
 from emu.linking.object_file import ABSOLUTE, COMMON, UNDEFINED, InputSymbol, ObjectFile
 from emu.linking.output import OutputSymbol, write
-from emu.linking.relocating import Relocator, Resolved
+from emu.linking.relocating import Relocator, Resolved, relocations_of
 
 # The default address: in reach of absolute addresses of 32 bits, signed or not, on every ISA.
 BASE: Final = 0x2000_0000
@@ -21,10 +21,10 @@ _DATA_ALIGNMENT: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Externs:
-    """What the linker itself defines for symbols that no object defines."""
+    """The definitions that the linker adds for symbols that no object defines."""
 
     functions: Sequence[str] = ()
-    """Each becomes a function of one return instruction, which may be hooked."""
+    """The names of functions: each has one return instruction, which may be hooked."""
     data: Mapping[str, int] = field(default_factory=dict)
     """The size in bytes of each variable; all are zero."""
     body: bytes = b""
@@ -46,7 +46,7 @@ class UndefinedError(Exception):
 
 
 class Linked(NamedTuple):
-    """The result."""
+    """The result of linking."""
 
     image: Image
     externs: Mapping[str, int]
@@ -79,7 +79,7 @@ class _Link:
         self._defined: dict[str, Resolved] = {}
 
     def run(self) -> Linked:
-        """Link."""
+        """Link the objects.  Raises `ElfError` and `UndefinedError`."""
         commons = self._commons()
         self._offer(self._undefined(commons), commons)
         self._layout.close()
@@ -121,10 +121,10 @@ class _Link:
         return owners
 
     def _undefined(self, commons: Mapping[str, object]) -> list[str]:
-        """Return the undefined symbols.  Raises `UndefinedError`: nobody offers some of them."""
+        """Return the undefined symbols.  Raises `UndefinedError` if a strong one is not offered."""
         wanted: dict[str, list[str]] = {}
         weak: set[str] = set()
-        others = {"", self._isa.elf.relocations.table_symbol, *self._owners, *commons}
+        others = {"", relocations_of(self._isa).table_symbol, *self._owners, *commons}
         for one in self._objects:
             for index in sorted(one.used):
                 symbol = one.symbols[index]
@@ -149,7 +149,7 @@ class _Link:
         return found
 
     def _offer(self, wanted: Sequence[str], commons: Mapping[str, InputSymbol]) -> None:
-        """Make room for the externs that are used, and for the common symbols."""
+        """Add the externs that are used, and the common symbols, to the layout."""
         functions, data = self._externs.functions, self._externs.data
         for name in wanted:
             if name in data:
@@ -175,7 +175,7 @@ class _Link:
     def _values(self, number: int, one: ObjectFile) -> list[Resolved]:
         """Return the values of an object's symbols, by number."""
         found = []
-        table = self._isa.elf.relocations.table_symbol
+        table = relocations_of(self._isa).table_symbol
         for symbol in one.symbols:
             local = symbol.binding is Binding.LOCAL
             if not local and symbol.name in self._defined:

@@ -57,9 +57,9 @@ class InputRelocation(NamedTuple):
     offset: int
     type: int
     symbol: int
-    """The symbol's number."""
+    """The number of the symbol."""
     addend: int | None
-    """None: it is in the relocated place."""
+    """The addend; None if the relocated place holds it."""
 
 
 class ObjectFile:
@@ -79,12 +79,12 @@ class ObjectFile:
 
     @property
     def name(self) -> str:
-        """Its base name."""
+        """The base name of the file."""
         return self.path.name
 
     @cached_property
     def sections(self) -> tuple[InputSection, ...]:
-        """Its sections, by number."""
+        """The sections of the file, by number."""
         return tuple(
             InputSection(
                 section.name,
@@ -101,7 +101,7 @@ class ObjectFile:
 
     @cached_property
     def symbols(self) -> tuple[InputSymbol, ...]:
-        """Its symbols, by number.  Raises `ElfError`: a name or a section is not in the file."""
+        """The symbols of the file, by number.  Raises `ElfError` if a section does not exist."""
         table = self.file.section_of_type("SHT_SYMTAB")
         if table is None:
             raise self.file.error("no symbol table")
@@ -131,7 +131,7 @@ class ObjectFile:
 
     @cached_property
     def relocations(self) -> tuple[tuple[int, tuple[InputRelocation, ...]], ...]:
-        """The number of each relocated section, and its relocations.
+        """The number of each relocated section, with its relocations.
 
         Raises `ElfError`: one is damaged.
         """

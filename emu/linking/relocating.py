@@ -1,20 +1,29 @@
-"""Relocating: the addresses that an object file leaves open are filled in."""
+"""The relocator: it fills in the addresses that an object file leaves open."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from typing import NamedTuple
 
 from emu.elf_symbols import Binding, SymbolType
 from emu.elf_writer import ALLOC
 from emu.isa.base import Isa
-from emu.isa.relocations import Reference, Relocation
+from emu.isa.relocations import Reference, Relocation, Relocations
 from emu.linking.layout import LinkLayout, Part
 from emu.linking.object_file import UNDEFINED, InputRelocation, ObjectFile
 
 
+@cache
+def relocations_of(isa: Isa) -> Relocations:
+    """Return the relocations of an ISA.  Only a linker imports them."""
+    found: Relocations = import_module(f"emu.isa.{isa.name}.relocations").RELOCATIONS
+    return found
+
+
 class Resolved(NamedTuple):
-    """A symbol's value."""
+    """The value of a symbol, with its type and its size in bytes."""
 
     value: int
     type: SymbolType
@@ -31,7 +40,7 @@ class Relocator:
         """The addresses of the table's entries, by their content."""
 
     def relocate(self, number: int, one: ObjectFile, values: Sequence[Resolved]) -> None:
-        """Relocate all sections of an object.  Raises `ElfError`: a value does not fit."""
+        """Relocate all sections of an object.  Raises `ElfError` if a value does not fit."""
         for target, relocations in one.relocations:
             part = self._layout.part(number, target)
             if part is not None:
@@ -53,7 +62,7 @@ class Relocator:
         relocations: Iterable[InputRelocation],
         values: Sequence[Resolved],
     ) -> None:
-        known = self._isa.elf.relocations
+        known = relocations_of(self._isa)
         paired: dict[int, int] = {}
         later: list[tuple[InputRelocation, Relocation]] = []
         for each in relocations:

@@ -1,4 +1,4 @@
-"""An engine to experiment with: its structures are located, and short runs are observed."""
+"""The engine of an experiment: it locates Unicorn's structures, and observes short runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def only(what: str, candidates: Iterable[int]) -> int:
 
 
 def places(data: bytes, value: int, size: int) -> set[int]:
-    """Return the aligned offsets at which a number of `size` bytes is."""
+    """Return the aligned offsets of a number of `size` bytes in some data."""
     wanted = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
     found, at = set(), data.find(wanted)
     while at >= 0:
@@ -57,68 +57,69 @@ class RegisterRun(NamedTuple):
     """Registers that follow each other as 64-bit words."""
 
     name: str
-    """The fact: the offset of the first."""
+    """The name of the fact that is found: the offset of the first register."""
     numbers: tuple[int, ...]
-    """Unicorn's ids."""
+    """Unicorn's ids of the registers."""
     values: tuple[int, int]
-    """What the first holds in two experiments; the others hold a little more."""
+    """The values of the first register in two experiments; those of the others are a little
+    larger."""
     before: int = 0
-    """Bytes before the first that belong to the fact: a register that cannot be written."""
+    """The number of bytes by which the fact begins earlier: a register that cannot be written."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What the common experiments need to know of a CPU."""
+    """The facts about a CPU that the common experiments need."""
 
     name: str
-    """Of the part of the layout that is found."""
+    """The name of the part of the layout that is found."""
     architecture: int
     mode: int
     target: str
     """QEMU's name of the CPU, at the end of its functions' names."""
     runs: tuple[RegisterRun, ...]
     traps: tuple[tuple[bytes, int], ...]
-    """Code that raises an exception, and its number in Unicorn's hook; two at least."""
+    """Code that raises an exception, with the number that Unicorn's hook gets; at least two."""
     wait: bytes
     """The instruction that waits for an interrupt."""
     nop: bytes
     functions: tuple[str, ...]
-    """Names that the library must export."""
+    """The names of functions that the library must export."""
     experiments: Callable[[Bench], dict[str, int]]
     """The experiments of this CPU alone."""
     prepare: Callable[[unicorn.Uc], None] = lambda _uc: None
 
 
 class Snapshot(NamedTuple):
-    """What the structures held in the hook of an exception."""
+    """The content of the structures when the hook of an exception is called."""
 
     number: int
-    """Of the exception; -1: an invalid instruction."""
+    """The number of the exception; -1: an invalid instruction."""
     engine: bytes
     cpu: bytes
     env: bytes
 
 
 class _Found(NamedTuple):
-    """A place where the structures may be, as offsets."""
+    """A possible place of the structures, as offsets."""
 
     engine_cpu: int
     cpu_env: int
     cpu_engine: int
     env: int
     size: int
-    """Of the registers that are known."""
+    """The number of bytes of the registers that are known."""
 
 
 @dataclass
 class Bench:
-    """One engine; `round` 0 or 1 chooses the values that the experiments use."""
+    """One engine for experiments; `round` (0 or 1) chooses the values that they use."""
 
     subject: Subject
     round: int
     reader: Reader
     facts: dict[str, int] = field(default_factory=dict)
-    """The common facts found so far."""
+    """The common facts that have been found."""
 
     def __post_init__(self) -> None:
         """Open the engine and locate its structures."""
@@ -128,30 +129,30 @@ class Bench:
         self.uc.mem_map(DATA, _SIZE)
         self.subject.prepare(self.uc)
         self.fits = self._locate()
-        """Where the structures may be, until `settle`."""
+        """The possible places of the structures, until `settle` is called."""
         self.cpu = self.env = self.env_size = 0
         self.seen: list[Snapshot] = []
         self.on_trap: Callable[[int], None] | None = None
-        """Called in the hook of an exception, instead of ending the run."""
+        """The function that is called at an exception; None: the exception ends the run."""
         self.uc.hook_add(unicorn.UC_HOOK_INTR, self._trap)
         self.uc.hook_add(unicorn.UC_HOOK_INSN_INVALID, self._invalid)
 
     # -- memory
 
     def engine_bytes(self) -> bytes:
-        """Return struct uc_struct, as much as can be read."""
+        """Return the readable bytes of struct uc_struct."""
         return self.reader.read(self.handle, _ENGINE)
 
     def cpu_bytes(self) -> bytes:
-        """Return the CPU's object up to its registers."""
+        """Return the bytes of the CPU's object before its registers."""
         return self.reader.read(self.cpu, self.env - self.cpu)
 
     def env_bytes(self) -> bytes:
-        """Return the CPU's registers."""
+        """Return the bytes of the CPU's registers."""
         return self.reader.read(self.env, self.env_size)
 
     def write(self, address: int, value: int, size: int = _WORD) -> None:
-        """Write a number into memory that was found."""
+        """Write a number of `size` bytes to an address in this process."""
         ctypes.memmove(address, (value & (1 << 8 * size) - 1).to_bytes(size, "little"), size)
 
     def function(self, name: str) -> Any:
@@ -200,7 +201,7 @@ class Bench:
     # -- registers
 
     def found(self, name: str, number: int, values: tuple[int, int], size: int = _WORD) -> int:
-        """Return the place in the registers of one that the public call writes.
+        """Return the offset of a register, which is found by writing it with the public call.
 
         Raises `NotFoundError`.
         """
@@ -212,7 +213,7 @@ class Bench:
         return only(name, candidates or ())
 
     def find_run(self, run: RegisterRun) -> int:
-        """Return the place of a run's first register.  Raises `NotFoundError`."""
+        """Return the offset of a run's first register.  Raises `NotFoundError`."""
         values = run.values if self.round else run.values[::-1]
         first = self.found(run.name, run.numbers[0], values)
         for place, number in enumerate(run.numbers):
@@ -225,7 +226,7 @@ class Bench:
     # -- where the structures are
 
     def _locate(self) -> list[_Found]:
-        """Return where the structures may be.
+        """Return the possible places of the structures.
 
         A context is a copy of the registers, behind a short header.  The CPU has a pointer to its
         engine, and one to its registers, which are a part of it.
@@ -252,7 +253,7 @@ class Bench:
         return found
 
     def settle(self, others: Iterable[Bench]) -> None:
-        """Keep the place of the CPU that fits in other engines, too.  Raises `NotFoundError`."""
+        """Keep the place of the CPU that fits in the other engines too.  Raises `NotFoundError`."""
         fits = set(self.fits).intersection(*(other.fits for other in others))
         if len(fits) != 1:
             raise NotFoundError(f"the CPU: {len(fits) or 'no'} places fit")

@@ -10,8 +10,6 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.wheel.bench import CODE, Bench, NotFoundError, only, places
 
-# The name of this part of the layout.
-PART: Final = "common"
 _WORD: Final = 8
 _INT: Final = 4
 # Addresses that no code has, one for each experiment.
@@ -34,7 +32,7 @@ def experiments(bench: Bench) -> None:
 
 
 def _exception(bench: Bench) -> int:
-    """Find the number of the current exception: that of each of several, and -1 between them."""
+    """Find the number of the current exception, which is -1 between two exceptions."""
     candidates = places(bench.cpu_bytes(), -1, _INT)
     for code, number in bench.subject.traps:
         seen = bench.trapped(code)
@@ -45,7 +43,7 @@ def _exception(bench: Bench) -> int:
 
 
 def _halted(bench: Bench) -> int:
-    """Find the flag that the CPU waits: set by its instruction and by an exit, not by a stop."""
+    """Find the flag of a waiting CPU: its instruction and an exit set it, a stop does not."""
     candidates = places(bench.cpu_bytes(), 0, _INT)
     bench.run(bench.subject.wait)
     candidates &= places(bench.cpu_bytes(), 1, _INT)
@@ -76,7 +74,7 @@ def _hook_range(bench: Bench) -> int:
 
 
 def _invalidate(bench: Bench) -> int:
-    """Find the function that forgets translated code: the public call passes its arguments on."""
+    """Find the function that drops translated code: the public call passes its arguments to it."""
     called: list[tuple[int, int, int]] = []
 
     def note(engine: int, address: int, size: int) -> int:
@@ -101,7 +99,7 @@ def _invalidate(bench: Bench) -> int:
 
 
 def _exits(bench: Bench) -> int:
-    """Find the tree of exits by its only key, and its function by replacing it."""
+    """Find the tree of exits by its only key, and its function by a replacement."""
     bench.uc.ctl_exits_enabled(enable=True)
     found: set[int] | None = None
     for sentinel in _SENTINELS:

@@ -1,4 +1,4 @@
-"""The offsets of a library are found by experiments, and kept on disk by the library's hash.
+"""The offsets of a library: experiments find them, and a cache on disk keeps them by its hash.
 
 The experiments run in a process of their own, which may crash without harm.  It imports
 `emu.isa.calibration`, which knows the experiments of every CPU: this package is below the ISAs.
@@ -10,14 +10,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from emu.disk_cache import cached
-from emu.wheel.library import Library
-
-Parts = Mapping[str, Mapping[str, int]]
+from emu.wheel.library import Library, Parts
 
 # What is added to the library's hash: change it when the experiments change.
 _EDITION: Final = b"2"
@@ -33,11 +30,11 @@ import_module("emu.isa.calibration").main()
 
 
 class CalibrationError(Exception):
-    """The offsets were not found: why."""
+    """The offsets were not found; the message says why."""
 
 
 def find(library: Library) -> Parts:
-    """Return the offsets of a library, from the disk if they were found before.
+    """Return the offsets of a library, from the cache if an earlier process has found them.
 
     Raises `CalibrationError`.
     """
@@ -70,7 +67,7 @@ def experiment() -> bytes:
 
 
 def understood(answer: bytes, *, refusals: bool = True) -> Parts:
-    """Return the offsets in an answer of the experiments.
+    """Return the offsets that an answer of the experiments contains.
 
     Raises `CalibrationError` if they were not found (`refusals`), or if it is damaged.
     """

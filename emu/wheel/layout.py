@@ -21,15 +21,16 @@ from enum import StrEnum
 from typing import Final
 
 from emu.wheel import library
-from emu.wheel.finding import CalibrationError, Parts, find
-from emu.wheel.library import Library
+from emu.wheel.library import Library, Parts
 
+# The name of the part that is the same on every CPU.
+COMMON: Final = "common"
 # What helps where the layout cannot be found.
 REMEDY: Final = f"pip install unicorn=={library.KNOWN_VERSION}"
 
 
 class Mode(StrEnum):
-    """See the module."""
+    """The way in which the offsets are known; the module describes each."""
 
     TABLE = "table"
     CALIBRATED = "calibrated"
@@ -38,13 +39,13 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class WheelLayout:
-    """What is known of one library."""
+    """The layout of one library, as far as it is known."""
 
     mode: Mode
     reason: str
     """Why it is this mode: a sentence without its first word, "since ..."."""
     parts: Parts = field(default_factory=dict)
-    """By part and name, in bytes; without the tables."""
+    """The offsets that experiments have found, in bytes: by part and name."""
 
 
 class _Current:
@@ -53,12 +54,14 @@ class _Current:
     layout: WheelLayout | None = None
 
 
-def choose(this: Library, find_parts: Callable[[Library], Parts] = find) -> WheelLayout:
-    """Return the layout of a library."""
+def choose(this: Library, find_parts: Callable[[Library], Parts] | None = None) -> WheelLayout:
+    """Return the layout of a library; `find_parts` replaces the experiments."""
     if this.is_known:
         return WheelLayout(Mode.TABLE, "this library is the known one")
+    from emu.wheel.finding import CalibrationError, find  # noqa: PLC0415  rarely needed
+
     try:
-        return WheelLayout(Mode.CALIBRATED, f"{this} is not the known library", find_parts(this))
+        return WheelLayout(Mode.CALIBRATED, f"{this} is not the known library", (find_parts or find)(this))
     except CalibrationError as error:
         return WheelLayout(Mode.UNKNOWN, str(error))
 
@@ -71,7 +74,7 @@ def current() -> WheelLayout:
 
 
 def assume(layout: WheelLayout) -> None:
-    """Use this layout from now on."""
+    """Make a layout that of this process."""
     _Current.layout = layout
 
 
@@ -92,7 +95,7 @@ def part(name: str, known: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def warning() -> str:
-    """Return what a user is told without asking; "": nothing."""
+    """Return the warning that every user gets; "" if there is none."""
     layout, this = current(), library.this()
     if layout.mode is not Mode.CALIBRATED:
         return ""

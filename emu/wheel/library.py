@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,10 +18,12 @@ _KNOWN_SIZE: Final = 24_507_432
 _KNOWN_BUILD: Final = bytes.fromhex("44285d3e80527122e9e361928189385906ec813e")
 # The linker's note with the build's hash is among the headers.
 _HEADERS: Final = 0x1000
+# The offsets in a library's structures, in bytes: by part and name.
+Parts = Mapping[str, Mapping[str, int]]
 
 
 class Library(NamedTuple):
-    """One library."""
+    """One build of the Unicorn library."""
 
     version: str
     path: Path
@@ -29,7 +32,7 @@ class Library(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether its layout is in tables: told by its size and its build, which costs no time."""
+        """Whether the tables are those of this library, by its size and its build's hash."""
         if self.version != KNOWN_VERSION:
             return False
         try:

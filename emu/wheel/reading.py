@@ -1,4 +1,4 @@
-"""Reading memory of this process at addresses that may not be mapped.
+"""A reader of this process's memory, at addresses that may not be mapped.
 
 The system copies the bytes, and refuses with EFAULT what a plain load would crash on: write(2) to a
 pipe (POSIX; on Linux, macOS, and below qemu-user).
@@ -15,7 +15,7 @@ _CHUNK: Final = 4096
 
 
 class Reader:
-    """Reads; close it afterwards."""
+    """A reader of memory; `close` it after use."""
 
     def __init__(self) -> None:
         self._out, self._in = os.pipe()
@@ -41,6 +41,6 @@ class Reader:
         return found
 
     def word(self, address: int) -> int | None:
-        """Return the 64-bit word at an address; None: it cannot be read."""
+        """Return the 64-bit word at an address, None if it cannot be read."""
         data = self.read(address, 8)
         return int.from_bytes(data, "little") if len(data) == 8 else None

@@ -30,6 +30,17 @@ def test_help_imports_no_command():
     assert run.stdout.endswith("\n[]\n")
 
 
+def test_a_trace_imports_neither_the_linker_nor_the_experiments():
+    program = (
+        "import sys; from trapline.cli import main\n"
+        "try: main(['dtrace', '-qn', 'BEGIN { exit(0) }'])\n"
+        "finally: print([name for name in sys.modules if name.startswith('emu.linking')\n"
+        "    or name.rpartition('.')[2] in {'relocations', 'calibration', 'bench', 'finding'}])"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.stdout.endswith("[]\n")
+
+
 def test_missing_llvmlite_is_said_once(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("trapline.cli.missing", lambda: NOT_INSTALLED)
     monkeypatch.setattr("trapline.framework.engines.available", lambda: False)

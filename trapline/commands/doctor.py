@@ -9,12 +9,13 @@ import click
 import trapline
 from emu.engine import layout as engine_layout
 from emu.isa.calibration import KNOWN
-from emu.wheel import common, layout, library
-from emu.wheel.finding import CalibrationError, Parts, experiment, understood
-from emu.wheel.layout import Mode
+from emu.wheel import layout, library
+from emu.wheel.finding import CalibrationError, experiment, understood
+from emu.wheel.layout import COMMON, Mode
+from emu.wheel.library import Parts
 from trapline.framework.engines import chosen, described
 
-_TABLES = {common.PART: engine_layout.KNOWN, **KNOWN}
+_TABLES = {COMMON: engine_layout.KNOWN, **KNOWN}
 
 
 @click.command("doctor")

@@ -52,7 +52,7 @@ def _counted(firing: Firing) -> Iterator[_Counted]:
 
 
 def _rounds(steps: Sequence[_Counted]) -> Iterator[Sequence[_Counted]]:
-    """Split a hit where a further exception is taken."""
+    """Return the parts of a hit that its further exceptions divide."""
     starts = [place for place, one in enumerate(steps) if place and one.step.stage is Stage.EXCEPTION]
     for start, end in pairwise([0, *starts, len(steps)]):
         yield steps[start:end]
@@ -92,7 +92,7 @@ def _touches(step: Step, frame: range, *, write: bool = False) -> bool:
 
 
 def _touched(steps: Sequence[_Counted], size: int) -> int:
-    """Return how many aligned blocks of memory are touched, without that of the probe's place."""
+    """Return the number of aligned blocks that are accessed, without that of the probe's place."""
     blocks: set[int] = set()
     for step, instructions in steps:
         spans = [(one.address, one.size) for one in step.memory] if step.code else []

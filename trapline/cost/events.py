@@ -12,23 +12,23 @@ from emu.displaced import Emulated, OutOfLine, Refused, Stepped, Treatment
 
 
 class Events(NamedTuple):
-    """How often each happens in one hit."""
+    """The number of events of each kind in one hit."""
 
     traps: int = 0
-    """Breakpoints that reach a handler, which then resumes the program."""
+    """The number of breakpoints that reach a handler, which then resumes the program."""
     steps: int = 0
-    """Copies that run in a single step: a second exception, and the way there."""
+    """The number of copies that run in a single step, with a second exception."""
     returns: int = 0
-    """Returns of a function that are caught by another return address."""
+    """The number of returns that a replaced return address catches."""
 
     @property
     def exceptions(self) -> int:
-        """How many exceptions the CPU takes."""
+        """The number of exceptions that the CPU takes."""
         return self.traps + self.steps + self.returns
 
 
 def of_treatment(treatment: Treatment, *, copies_trap: bool = False) -> Events:
-    """Return the events of a hit by what becomes of the displaced instruction.
+    """Return the events of a hit, by the treatment of the displaced instruction.
 
     `copies_trap`: whether a copy out of line ends with a breakpoint, and does not jump back by
     itself.  It does so if a probe fires behind the instruction, and always where no jump reaches

@@ -1,4 +1,4 @@
-"""A client of GDB's remote protocol that stops at one breakpoint, again and again.
+"""A client of GDB's remote protocol that stops repeatedly at one breakpoint.
 
 It does what gdb does: the breakpoint is removed, the CPU makes one step, the breakpoint is back.
 """

@@ -44,7 +44,7 @@ _SECONDS: Final = 60
 
 
 class HostError(Exception):
-    """Something cannot be measured on this host; the message says why."""
+    """A time cannot be measured on this host; the message says why."""
 
 
 class HostFigure(NamedTuple):
@@ -54,10 +54,10 @@ class HostFigure(NamedTuple):
     nanoseconds: float
     hits: int
     events: Events | None
-    """What the models have prices for; None: they have none."""
+    """The events that the models have prices for; None: the models have no prices."""
 
     def data(self) -> dict[str, Any]:
-        """Return it as a plain object for JSON."""
+        """Return the figure as a plain object for JSON."""
         return {"what": self.what, "nanoseconds": round(self.nanoseconds, 1), "hits": self.hits}
 
 
@@ -71,7 +71,7 @@ def code() -> Mapping[str, Any]:
 
 
 def measure() -> tuple[list[HostFigure], list[str]]:
-    """Return what was measured, and a line for each thing that cannot be.  Raises `HostError`."""
+    """Return the figures, and a line for each one that is missing.  Raises `HostError`."""
     host = code()
     figures, left_out = [], []
     for part in (_traps, _uprobes):
@@ -135,7 +135,7 @@ def _function(text: bytes) -> Iterator[tuple[str, Callable[[], None]]]:
 def _probed(
     what: str, kind: int, path: str, call: Callable[[], None], events: Events, config: int = 0
 ) -> HostFigure:  # fmt: skip
-    """Return how much longer a call takes with a uprobe at its first instruction."""
+    """Return the nanoseconds that a uprobe at its first instruction adds to a call."""
     plain = _fastest(call)
     with _opened(kind, path, config) as event:
         probed = _fastest(call)
@@ -179,7 +179,7 @@ def _opened(kind: int, path: str, config: int) -> Iterator[int]:
 
 
 def table(figures: list[HostFigure], left_out: list[str]) -> Table:
-    """Return what was measured beside what the models of this ISA predict."""
+    """Return the measured times beside the predictions of this ISA's models."""
     machines = of_isa(chosen([]), platform.machine())
     return Table(
         f"This host ({platform.machine()}, Linux {platform.release()})",

@@ -1,4 +1,4 @@
-"""The kernel guest making one system call, sched_yield(), again and again.
+"""The kernel guest, which repeats one system call: sched_yield().
 
 On the guest path (`TrapPath.GUEST`) its own vector takes the breakpoints, so that its instructions
 count.  What happens once is taken off by the difference between a long run and a short one.
@@ -22,9 +22,9 @@ class CountedRun(NamedTuple):
     instructions: int
     firings: int
     seconds: float
-    """Seconds of this process on its CPU, without the boot."""
+    """The CPU time of this process in seconds, without the boot."""
     breakpoints: int
-    """The number that was executed; 0 if they were not counted."""
+    """The number of executed breakpoints; 0 if they were not counted."""
 
 
 def machine(isa: Isa, generation: int, calls: int, path: TrapPath = TrapPath.GUEST) -> KernelMachine:
@@ -63,12 +63,12 @@ def run(
 
 
 class EachCall(NamedTuple):
-    """What one call adds to a run."""
+    """The cost that one call adds to a run."""
 
     instructions: float
     firings: float
     breakpoints: float
-    """0 if they were not counted."""
+    """The number of breakpoints; 0 if they were not counted."""
 
 
 def per_call(
@@ -80,7 +80,7 @@ def per_call(
     traps: bool = False,
     path: TrapPath = TrapPath.GUEST,
 ) -> EachCall:
-    """Return what each call adds: from the difference between a long run and a short one.
+    """Return the cost of each call: the difference between a long run and a short one.
 
     `traps`: count breakpoints, too.
     """

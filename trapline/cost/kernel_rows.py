@@ -115,7 +115,7 @@ class KernelLab:
         return self._runs[key]
 
     def _idle(self, probe: KernelProbe) -> Idle:
-        """Measure what a probe costs when it does not fire.  Raises `NoKernelError`."""
+        """Return the cost of a probe that does not fire.  Raises `NoKernelError`."""
         plain, other = (self._per_call(probe, program).instructions for program in ("", probe.other))
         if not probe.inline:
             rest = None if probe.mechanism == "syscall" else 0.0
@@ -126,7 +126,7 @@ class KernelLab:
         return Idle(grown / self._places, (plain - bare) / passed, (other - bare) / passed)
 
     def _code(self, generation: int) -> int:
-        """Return how many bytes of code a kernel has."""
+        """Return the number of bytes of code of a kernel."""
         return sum(len(section.data) for section in self._image(generation).code_sections)
 
     def _image(self, generation: int) -> Image:

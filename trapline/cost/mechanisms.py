@@ -1,4 +1,4 @@
-"""The table: what a hit of each mechanism costs on each ISA."""
+"""The table of the cost of a hit, for each mechanism and each ISA."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from trapline.cost.events import Events
 
 
 class ModelError(ValueError):
-    """No model has the name, or it cannot be used as it was asked to be."""
+    """No model has the name, or the request does not fit the model; the message says which."""
 
 
 class Check(NamedTuple):
@@ -29,7 +29,7 @@ class Check(NamedTuple):
     what: str
     events: Events
     measured: float
-    """Nanoseconds."""
+    """The published time in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +40,20 @@ class CostModel:
     title: str
     isas: tuple[str, ...]
     mechanism: str
-    """What was measured: `uprobe` or `kprobe`."""
+    """The measured mechanism: `uprobe` or `kprobe`."""
     source: str
     derivation: str
     trap: float
-    """Nanoseconds of each, as `Events` counts them."""
+    """The nanoseconds of each event, as `Events` counts them."""
     step: float
     returns: float
     checks: tuple[Check, ...]
     hz: float | None = None
-    """Its clock; None: it was not published."""
+    """The frequency of its clock in hertz; None: it was not published."""
     margin: float = 0.0
-    """The relative error that is assumed, of a model without checks."""
+    """The assumed relative error of a model that has no checks."""
     scale: float = 1.0
-    """How much longer everything takes: for another clock."""
+    """The factor by which all times are longer, for another clock."""
 
     @property
     def estimated(self) -> bool:
@@ -61,15 +61,15 @@ class CostModel:
         return bool(self.margin)
 
     def published(self, events: Events) -> float:
-        """Return what one hit costs on the machine that was measured, in nanoseconds."""
+        """Return the cost of one hit on the measured machine, in nanoseconds."""
         return events.traps * self.trap + events.steps * self.step + events.returns * self.returns
 
     def nanoseconds(self, events: Events) -> float:
-        """Return what one hit costs with the chosen clock."""
+        """Return the cost of one hit with the chosen clock, in nanoseconds."""
         return self.published(events) * self.scale
 
     def price(self, events: Events) -> str:
-        """Return what one hit costs with the chosen clock, as text."""
+        """Return the cost of one hit with the chosen clock, as text."""
         about = f" +-{self.margin:.0%} (estimated)" if self.estimated else ""
         return f"{self.nanoseconds(events):.0f} ns {self.name}{about}"
 

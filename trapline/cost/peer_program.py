@@ -28,7 +28,7 @@ class PeerProgram(NamedTuple):
     place: int
     """The address of the probed instruction."""
     offset: int
-    """Its place in the file."""
+    """The offset of the probed instruction in the file."""
     entry: int
     end: int
     """The address behind the loop, where the program ends itself by a system call."""

@@ -41,7 +41,7 @@ class PeerError(Exception):
 
 
 class PeerFigure(NamedTuple):
-    """The time of a hit."""
+    """The time of one hit, as measured with one peer."""
 
     isa: str
     tool: str
@@ -50,7 +50,7 @@ class PeerFigure(NamedTuple):
 
 
 def measure(isas: Sequence[Isa]) -> tuple[list[PeerFigure], list[str]]:
-    """Return the figures of all peers, and a line for each that was not run."""
+    """Return the figures of all peers, and a line for each missing one."""
     figures: list[PeerFigure] = []
     left_out: dict[str, None] = {}
     for isa in isas:

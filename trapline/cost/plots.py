@@ -49,7 +49,7 @@ class Plot(NamedTuple):
     title: str
     theme: str
     pictures: Mapping[str, bytes]
-    """By format."""
+    """The content of the files of the plot, by format."""
 
 
 def check() -> None:

@@ -28,22 +28,22 @@ class Hits:
     """provider:module:function:name."""
     hits: int
     events: Events
-    """Of one hit."""
+    """The events of one hit."""
     how: str
-    """What becomes of the displaced instruction."""
+    """The treatment of the displaced instruction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a run of a program with probes has done."""
+    """The result of a run of a program with probes."""
 
     isa: str
     instructions: int
-    """The program's own."""
+    """The number of instructions of the program itself."""
     hits: tuple[Hits, ...]
-    """The most frequent probe first; those that did not fire are left out."""
+    """The hits of each probe that fired; the most frequent probe comes first."""
     probes: int
-    """How many probes were enabled."""
+    """The number of enabled probes."""
 
 
 def profile(options: linux_machine.LinuxOptions, probes: Sequence[str]) -> Profile:
@@ -76,7 +76,7 @@ def profile(options: linux_machine.LinuxOptions, probes: Sequence[str]) -> Profi
 
 
 def _priced(machine: linux_machine.LinuxMachine, probe: object) -> tuple[Events, str] | None:
-    """Return the events of a hit, and what becomes of the instruction; None: there is none."""
+    """Return the events of a hit, and the treatment of the instruction; None: no displacement."""
     if not isinstance(probe, Probe) or not probe.enabled:
         return None
     fasttrap = machine.probes.fasttrap

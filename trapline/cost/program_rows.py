@@ -45,12 +45,12 @@ _RECORDED: Final = "{ @[arg0] = count(); }"
 
 
 class _Hits(NamedTuple):
-    """What a run with a probe has counted."""
+    """The counts of a run with a probe."""
 
     counted: Observer
     number: int
     program: int
-    """Instructions of the program itself."""
+    """The number of instructions of the program itself."""
 
 
 def _run(machine: linux_machine.LinuxMachine) -> tuple[Observer, int]:
@@ -76,12 +76,12 @@ class ProgramLab:
         self._sites: dict[str, Sequence[UserSite]] = {}
 
     def _machine(self, argument: str) -> linux_machine.LinuxMachine:
-        """Return it, at its entry."""
+        """Return the machine, with the program at its entry."""
         words = (str(self.image.path), argument)
         return linux_machine.start(linux_machine.LinuxOptions(words, isa=self.isa, accelerated=False))
 
     def _without(self, argument: str) -> _Hits:
-        """Run it without probes, once."""
+        """Return the counts of a run without probes, which is made once."""
         if argument not in self._plain:
             machine = self._machine(argument)
             counted, program = _run(machine)
@@ -89,7 +89,7 @@ class ProgramLab:
         return self._plain[argument]
 
     def _traced(self, argument: str, probe: str) -> _Hits:
-        """Run it with a probe of D's."""
+        """Return the counts of a run with a probe of a D program."""
         machine = self._machine(argument)
         with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.probes.provide) as tracer:
             tracer.enable(f"{probe} {_COUNTED}")
@@ -100,7 +100,7 @@ class ProgramLab:
         return _Hits(counted, hits, program)
 
     def _probed(self, argument: str, address: int, *, returns: bool = False, semaphore: int = 0) -> _Hits:
-        """Run it with a uprobe."""
+        """Return the counts of a run with a uprobe."""
         machine, hits = self._machine(argument), 0
 
         def hit(*_: object) -> None:
@@ -137,7 +137,7 @@ class ProgramLab:
 
     def _row(self, mechanism: str, what: str, hits: _Hits, argument: str, events: Events, recorded: Anatomy,
              idle: Idle) -> Row:  # fmt: skip
-        """Return what was measured, for one hit."""
+        """Return the row of a measurement, for one hit."""
         assert hits.number, f"{what} on {self.isa.name} has not fired"
         plain = self._without(argument)
         own = hits.program - plain.program

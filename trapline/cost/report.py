@@ -24,7 +24,7 @@ _MOST: Final = 10
 
 
 class ComparisonError(ValueError):
-    """A file is not a result that can be compared."""
+    """The file is not a result that can be compared; the message says why."""
 
 
 class Change(NamedTuple):
@@ -65,7 +65,7 @@ def model_lines(machines: Sequence[CostModel]) -> Iterator[Text]:
 
 
 def checks(machines: Sequence[CostModel]) -> Iterator[Text]:
-    """Yield the figures that were published beside those that the model predicts."""
+    """Yield the published figures beside the predictions of the model."""
     for machine in machines:
         clock = f", {machine.hz / 1e9:g} GHz" if machine.hz else ""
         yield Text(f"{machine.name}: {machine.title}{clock}", style="bold")
@@ -82,7 +82,7 @@ def checks(machines: Sequence[CostModel]) -> Iterator[Text]:
 
 
 def program_lines(profile: Profile, machines: Sequence[CostModel]) -> Iterator[Text]:
-    """Yield what probes would cost a program."""
+    """Yield the cost of probes in a program, as lines."""
     hits = sum(each.hits for each in profile.hits)
     yield Text(f"{hits:,} hits of {len(profile.hits):,} probes, of {profile.probes:,} that were enabled")
     between = profile.instructions / max(1, hits)
@@ -139,7 +139,7 @@ def data(rows: Sequence[Row], machines: Sequence[CostModel]) -> dict[str, Any]:
 
 
 def models_data(machines: Sequence[CostModel]) -> list[dict[str, Any]]:
-    """Return the models, with what they predict beside what was published, for JSON."""
+    """Return the models with their predictions and the published figures, for JSON."""
     return [
         {
             "name": machine.name,

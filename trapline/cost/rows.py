@@ -10,18 +10,18 @@ from trapline.cost.events import Events
 
 
 class Part(StrEnum):
-    """What an instruction of a hit is for."""
+    """The purpose of an instruction of a hit."""
 
     ENTRY = "trap entry"
-    """From the vector until the trap frame is complete; of a patched jump: the jump."""
+    """The code from the vector to the complete trap frame; for a patched jump, the jump."""
     DISPATCH = "dispatch"
-    """The way to the handlers, and what becomes of their answer."""
+    """The code that calls the handlers, and that acts on their answer."""
     ARGUMENTS = "arguments"
-    """Code of the kernel that loads the arguments and calls dtrace_probe()."""
+    """The code of the kernel that loads the arguments and calls dtrace_probe()."""
     DISPLACED = "displaced instruction"
-    """What is executed instead of the instruction that the patch replaces."""
+    """The code that replaces the displaced instruction."""
     RETURN = "return"
-    """Restoring the registers, and the way back."""
+    """The code that restores the registers and returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,44 +29,44 @@ class Anatomy:
     """One hit, as it was recorded."""
 
     parts: Mapping[Part, int] = field(default_factory=dict)
-    """Instructions of the guest."""
+    """The number of the guest's instructions in each part."""
     dif: int = 0
-    """Instructions of D's virtual machine."""
+    """The number of instructions of D's virtual machine."""
     accesses: int = 0
-    """Accesses of those instructions to memory."""
+    """The number of accesses of the guest's instructions to memory."""
     lines: int = 0
-    """Cache lines of 64 bytes that code and data touch, without the line of the probe's place."""
+    """The number of accessed cache lines of 64 bytes, without that of the probe's place."""
     pages: int = 0
-    """Pages of 4 KiB, each an entry of a TLB, without that of the probe's place."""
+    """The number of accessed pages of 4 KiB, without that of the probe's place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """What a probe costs when it does not fire; None: it cannot be measured here."""
+    """The cost of a probe that does not fire; None: it cannot be measured here."""
 
     code: float | None = 0.0
-    """Bytes of code at each place."""
+    """The number of bytes of code at each place."""
     rest: float | None = 0.0
-    """Instructions of each pass, nothing being enabled."""
+    """The number of instructions of each pass while no probe is enabled."""
     elsewhere: float | None = 0.0
-    """The same while another probe of the mechanism is enabled."""
+    """The same number while another probe of the mechanism is enabled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one hit costs."""
+    """The cost of one hit."""
 
     isa: str
     mechanism: str
     what: str
-    """What is probed."""
+    """The description of the probed place."""
     instructions: float
-    """Instructions of the guest that a run with another probe enabled does not execute."""
+    """The number of the guest's instructions that a run with another probe does not execute."""
     events: Events
-    """What the model has prices for."""
+    """The events that the model has prices for."""
     exceptions: float
-    """All exceptions that a run without the probe does not have, as they were counted."""
+    """The number of exceptions that a run without the probe does not have."""
     hits: int
-    """The number of hits that were counted."""
+    """The number of counted hits."""
     anatomy: Anatomy = field(default_factory=Anatomy)
     idle: Idle = field(default_factory=Idle)

@@ -31,9 +31,9 @@ class Point(NamedTuple):
 
     number: int
     instructions: float
-    """Of the guest, that a call without probes does not execute."""
+    """The number of the guest's instructions that a call without probes does not execute."""
     nanoseconds: float
-    """Of this emulator on its CPU, for the call; those of the call without probes are taken off."""
+    """The emulator's CPU time for the call, without that of a call without probes."""
 
 
 class Curve(NamedTuple):

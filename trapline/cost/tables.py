@@ -1,4 +1,4 @@
-"""Results as tables: one description, which the terminal, the page and the plots' legends share."""
+"""Results as tables, for the terminal, the page and the legends of the plots."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def number(value: float | None) -> str:
 
 
 def hits(rows: Sequence[Row]) -> Table:
-    """Return what a hit executes, by part."""
+    """Return the table of a hit's instructions, by part."""
     head = (*_LEADING, *(_SHORT.get(part, part.value) for part in Part), "instructions", "D", "exceptions")
     return Table(
         "One hit",
@@ -82,7 +82,7 @@ def hits(rows: Sequence[Row]) -> Table:
 
 
 def idle(rows: Sequence[Row], machines: Sequence[CostModel]) -> Table:
-    """Return what probes cost at rest and elsewhere, beside a hit, and its price by the models."""
+    """Return the cost of probes at rest, elsewhere and in a hit, and the prices by the models."""
     return Table(
         "At rest, enabled elsewhere, firing",
         (*_LEADING, "code", "at rest", "elsewhere", "firing", "on real machines, by the model"),
@@ -112,7 +112,7 @@ def _predicted(row: Row, machines: Sequence[CostModel]) -> str:
 
 
 def models(machines: Sequence[CostModel]) -> Table:
-    """Return what the models predict, beside what was published."""
+    """Return the predictions of the models beside the published figures."""
     return Table(
         "Predicted beside measured",
         ("model", "machine", "what", "measured ns", "predicted ns", "off"),

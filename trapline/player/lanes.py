@@ -1,4 +1,4 @@
-"""A race as one HTML page: a lane for each CPU, played step by step."""
+"""The HTML page of a race: it has a lane for each CPU, and plays the race step by step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trapline.player.page import embedded
 
 
 def lanes_page(race: dict[str, Any]) -> str:
-    """Return a page for what `trapline.lab.race.report.lanes` gives."""
+    """Return the page of a race, whose data `trapline.lab.race.report.lanes` returns."""
     folder = files(__package__)
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((folder / "lanes.html.j2").read_text("utf-8"))

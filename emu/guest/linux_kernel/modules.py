@@ -38,11 +38,11 @@ class Module:
     name: str
     text: range
     functions: tuple[Symbol, ...]
-    """By address."""
+    """The functions of the module, by address."""
     rewritten: frozenset[int]
     """The instructions that the kernel itself rewrites: jump labels and static calls."""
     types: Btf | None
-    """Its types, None if it has none."""
+    """The types of the module; None if the kernel has none for it."""
 
     def holding(self, address: int) -> Symbol | None:
         """Return the function that contains an address."""
@@ -52,7 +52,7 @@ class Module:
 
 
 class Modules:
-    """The modules of one kernel, as they are when they are asked for."""
+    """The modules of one kernel; each method reads the kernel's present memory."""
 
     def __init__(self, engine: Engine, facts: KernelFacts) -> None:
         self._engine = engine
@@ -69,7 +69,7 @@ class Modules:
             return []
 
     def named(self, name: str) -> Module | None:
-        """Return a live module."""
+        """Return the live module of a name, None if there is none."""
         return next((module for module in self.all() if module.name == name), None)
 
     def at(self, address: int) -> Module | None:
@@ -112,7 +112,7 @@ class Modules:
         return Module(name, text, tuple(self._functions(at, text)), frozenset(rewritten), self._types(at, name))
 
     def _functions(self, at: int, text: range) -> Iterator[Symbol]:
-        """Yield the functions in a module's code, by address; of several names the first."""
+        """Yield the functions in a module's code, by address; each has its first name."""
         load, offset = self._engine.load, self._facts.btf.offset
         table = load(at + offset("module", "kallsyms"), _WORD)
         symbols = load(table + offset("mod_kallsyms", "symtab"), _WORD)
@@ -129,7 +129,7 @@ class Modules:
         yield from (found[value] for value in sorted(found))
 
     def _types(self, at: int, name: str) -> Btf | None:
-        """Return the types of a module, which the kernel has copied when it loaded the module."""
+        """Return the types of a module; the kernel copied them when it loaded the module."""
         load, offset, base = self._engine.load, self._facts.btf.offset, self._facts.btf
         head = self._facts.symbols.get("btf_modules")
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from emu.isa.aarch64.relocations import RELOCATIONS
 from emu.isa.elf_format import NUMBER, ElfFormat, InRegister, OperandForms, Toolchain
 
 _NAMES: Final = {
@@ -26,7 +25,6 @@ ELF = ElfFormat(
         re.compile(rf"\[\s*(?P<base>\w+)\s*(?:,\s*(?:#?(?P<displacement>{NUMBER})|(?P<index>\w+))\s*)?\]", re.ASCII),
         _NAMES,
     ),
-    relocations=RELOCATIONS,
     toolchain=Toolchain(
         "aarch64-linux-gnu",
         ("-mgeneral-regs-only", "-mno-outline-atomics"),

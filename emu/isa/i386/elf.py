@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from emu.isa.elf_format import ElfFormat, OperandForms, Toolchain
-from emu.isa.i386.relocations import RELOCATIONS
 from emu.isa.x86 import elf as x86
 
 ELF = ElfFormat(
@@ -16,7 +15,6 @@ ELF = ElfFormat(
     operands=OperandForms(
         x86.CONSTANT, x86.REGISTER, re.compile(f"(?!$){x86.PLACE}(?:{x86.PARTS})?"), x86.protected_mode_names()
     ),
-    relocations=RELOCATIONS,
     toolchain=Toolchain(
         "i686-linux-gnu",
         ("-m32", "-mgeneral-regs-only", "-fcf-protection=none"),

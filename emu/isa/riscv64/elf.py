@@ -7,7 +7,6 @@ from typing import Final
 
 from emu.isa.elf_format import NUMBER, ElfFormat, InRegister, OperandForms, Toolchain
 from emu.isa.riscv64.registers import GENERAL
-from emu.isa.riscv64.relocations import RELOCATIONS
 
 # EF_RISCV_RVC and the double-float ABI: objects of other ABIs are not linked together.
 _DOUBLE_RVC: Final = 5
@@ -24,7 +23,6 @@ ELF = ElfFormat(
         _NAMES,
     ),
     object_flags=_DOUBLE_RVC,
-    relocations=RELOCATIONS,
     toolchain=Toolchain(
         "riscv64-linux-gnu",
         ("-march=rv64gc", "-mabi=lp64", "-mcmodel=medany"),

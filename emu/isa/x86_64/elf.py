@@ -6,14 +6,12 @@ import re
 
 from emu.isa.elf_format import ElfFormat, OperandForms, Toolchain
 from emu.isa.x86 import elf as x86
-from emu.isa.x86_64.relocations import RELOCATIONS
 
 ELF = ElfFormat(
     machine="EM_X86_64",
     number=62,
     irelative=37,
     operands=OperandForms(x86.CONSTANT, x86.REGISTER, re.compile(x86.PLACE + x86.PARTS), x86.long_mode_names()),
-    relocations=RELOCATIONS,
     toolchain=Toolchain(
         "x86_64-linux-gnu",
         ("-m64", "-mno-red-zone", "-mgeneral-regs-only", "-fcf-protection=none"),

@@ -12,14 +12,14 @@ from emu.engine.engine import Engine
 from emu.engine.errors import EngineError
 from emu.isa import ISAS
 from emu.isa.calibration import KNOWN
-from emu.wheel import common, finding, layout, library
+from emu.wheel import finding, layout, library
 from emu.wheel.bench import NotFoundError, only, places
 from emu.wheel.finding import CalibrationError, experiment, find, understood
 from emu.wheel.library import Library
 from emu.wheel.reading import Reader
 
 ROOT = Path(__file__).resolve().parents[3]
-TABLES = {common.PART: dict(engine_layout.KNOWN), **KNOWN}
+TABLES = {layout.COMMON: dict(engine_layout.KNOWN), **KNOWN}
 OTHER = Library("2.1.3", Path(__file__), "another host")
 
 

@@ -44,7 +44,7 @@ class ProbeError(Exception):
 
 
 class Cpu:
-    """See the module.  `text` is assembly of one function, for an address."""
+    """A CPU with one function; the module lists its methods.  `text` is the function's assembly."""
 
     def __init__(self, isa: str, text: str, start: int = CODE) -> None:
         self.isa = isa
@@ -54,9 +54,9 @@ class Cpu:
         self.code = b"".join(one.code for one in self.instructions)
         self.word = ISAS[isa].word
         self.traps = 0
-        """Breakpoints that were hit."""
+        """The number of breakpoints that were hit."""
         self.before: Callable[[int], object] = lambda _pc: None
-        """Called with the pc before each instruction of `step` and `steps`."""
+        """The function that `step` and `steps` call with the pc before each instruction."""
         self._isa = ISAS[isa]
         self._guest = FunctionGuest(self._isa, self.code, address=start)
         self._engine = self._guest.engine
@@ -100,7 +100,7 @@ class Cpu:
             self._engine.memory.write(address, bytes(data))
 
     def flush(self, address: int, size: int) -> None:
-        """Let the CPU see stores to code: what `fence.i`, `ic ivau` and `isb` are for."""
+        """Make the CPU see stores to code, as `fence.i`, `ic ivau` and `isb` do."""
         self._engine.write_code(address, self.read(address, size))
 
     def allocate(self, data: bytes | int) -> int:
@@ -192,7 +192,7 @@ class Cpu:
             raise RunError(f"at {self.place(self['pc'])}: {_told(error)}") from error
 
     def displace(self, address: int) -> None:
-        """Do the work of the instruction that stood at an address, as FBT's stub does it.
+        """Emulate the instruction that was at an address, as FBT's stub does.
 
         Raises `RunError` for an instruction that the stub does not know.
         """
@@ -204,7 +204,7 @@ class Cpu:
         compile_plan(plan, self._isa)(self._engine, address)
 
     def place(self, address: int) -> str:
-        """Return how a message names an address."""
+        """Return the name of an address for messages."""
         offset = address - self.start
         return f"+{offset:#x}" if 0 <= offset < len(self.code) else f"{address:#x}"
 

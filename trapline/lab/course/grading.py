@@ -1,4 +1,4 @@
-"""Grades: one folder's points, and a class of students as CSV."""
+"""Grades: the points of one folder, and the table of a class as CSV."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Grade:
     work: Work
     results: tuple[Result, ...]
     printed: str = ""
-    """What the student's files have printed."""
+    """The output of the student's files."""
 
     @property
     def points(self) -> int:
-        """The points that were reached."""
+        """The points that the student has reached."""
         return sum(one.points for one in self.results)
 
     @property
     def of(self) -> int:
-        """The points that there are."""
+        """The largest possible number of points."""
         return sum(one.of for one in self.results)
 
 
@@ -55,7 +55,7 @@ def folders(top: Path) -> Iterator[tuple[str, Path]]:
 
 
 def as_csv(top: Path, more: Path | None = None, seconds: float = SECONDS) -> str:
-    """Return the grades of a class: a row for each work, also for one that cannot be checked.
+    """Return the grades of a class: each work has a row, even one that cannot be checked.
 
     Raises `CourseError`.
     """

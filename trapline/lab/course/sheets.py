@@ -95,7 +95,7 @@ class Sheet:
 
 @cache
 def _checker(path: Path, _changed: float) -> Check:
-    """Return a sheet's checker, which is read again when it has changed.  Raises `CourseError`."""
+    """Return a sheet's checker; a changed file is read again.  Raises `CourseError`."""
     spec = importlib.util.spec_from_file_location(f"trapline_lab_{path.parent.name}", path)
     assert spec is not None
     assert spec.loader is not None

@@ -40,11 +40,11 @@ _SHOWN: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check has found."""
+    """The result of a check."""
 
     results: tuple[Result, ...]
     printed: str
-    """What the student's files have printed: the end of it."""
+    """The end of the output of the student's files."""
 
 
 def supervised(check: Check, work: Work, place: Path, seconds: float = SECONDS) -> Checked:
@@ -76,7 +76,7 @@ def supervised(check: Check, work: Work, place: Path, seconds: float = SECONDS) 
 
 
 def _messages(check: Check, work: Work, output: BinaryIO, skip: int, seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield what a process tells; the last message is `ended`: how it ended."""
+    """Yield the messages of a process; the last one, `ended`, says how the process ended."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         # The child uses nothing of other threads.
@@ -112,7 +112,7 @@ def _messages(check: Check, work: Work, output: BinaryIO, skip: int, seconds: fl
 
 
 def _memory(child: int) -> int:
-    """Return the bytes of memory that a process uses; 0 if that is not known."""
+    """Return the number of bytes of memory that a process uses; 0 if it is unknown."""
     try:
         return int(Path(f"/proc/{child}/statm").read_text("ascii").split()[1]) * resource.getpagesize()
     except OSError:
@@ -173,7 +173,7 @@ def _confine(folder: Path, output: BinaryIO) -> None:
 
 
 def _why(test: Callable[[], str], folder: Path) -> str:
-    """Return what is wrong with a part; what the student's code raises is wrong with it."""
+    """Return the mistake in a part; an exception of the student's code is one."""
     try:
         return test()
     except CourseError as error:

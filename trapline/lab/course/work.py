@@ -1,4 +1,4 @@
-"""A student's work on a sheet, and what a checker says of it."""
+"""A student's work on a sheet, and the verdict of a checker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MODULE: Final = "work_of_a_student_"
 
 
 class CourseError(Exception):
-    """Something that cannot be done; the message says why, on one line."""
+    """The course cannot execute a command; the message says why, on one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class Result:
     name: str
     points: int
     of: int
-    """Points that the part is worth."""
+    """The largest number of points of the part."""
     why: str = ""
-    """The parts that failed."""
+    """The mistake in the part; "" if there is none."""
     hint: str = ""
 
 

@@ -1,1 +1,1 @@
-"""Bring your own object: the user's compiled code runs in the function guest, and is judged."""
+"""Checks of the user's compiled objects, which run in the function guest."""

@@ -1,4 +1,4 @@
-"""Compiling the sources that a glue is for, with the package's own headers instead of a kernel's.
+"""The compilation of a glue's sources, with the package's own headers instead of a kernel's.
 
 The headers are below `headers/<pack>`: those that are there, and the names in the file `names`,
 each of which stands for the pack's header of its own name (`freebsd.h`).
@@ -32,14 +32,14 @@ class BuildError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How the sources of a glue are compiled."""
+    """The sources of a glue, and the options for their compilation."""
 
     pack: str
     """The folder of headers."""
     sources: Sequence[str]
-    """The sources' base names, or paths from the end; the required ones first."""
+    """The base names of the sources, or the ends of their paths; the required ones come first."""
     required: int = 1
-    """How many of them must be there."""
+    """The number of sources that must exist."""
     options: Sequence[str] = ()
     includes: Sequence[str] = ()
     """Folders of the source tree whose headers are used, too, after the pack's; "{folder}" stands
@@ -56,7 +56,7 @@ class Built:
 
 
 def compiler(isa: Isa) -> tuple[str, ...]:
-    """Return the command of a C compiler for an ISA: gcc, a cross gcc, clang.
+    """Return the command of a C compiler for an ISA: gcc, a cross gcc or clang.
 
     Raises `BuildError`: there is none.
     """
@@ -86,7 +86,7 @@ def build(recipe: Recipe, isa: Isa, sources: Path, out: Path, command: Sequence[
 
 @contextmanager
 def header_folder(pack: str) -> Iterator[Path]:
-    """Return a folder with all the headers of a pack, which is there inside a `with` statement."""
+    """Yield a folder with all headers of a pack; the `with` statement removes it at its end."""
     with tempfile.TemporaryDirectory(prefix="trapline-headers-") as name:
         folder = Path(name)
         shutil.copytree(_HEADERS / pack, folder, dirs_exist_ok=True)
@@ -98,7 +98,7 @@ def header_folder(pack: str) -> Iterator[Path]:
 
 
 def _find(sources: Path, name: str, isa: Isa) -> Path | None:
-    """Return the source of a name for an ISA: its path names the ISA, or no other."""
+    """Return the source of a name for an ISA; its path does not name another ISA."""
     own = {isa.name, *isa.elf.toolchain.folders}
     others = {word for other in ISAS.values() for word in (other.name, *other.elf.toolchain.folders)} - own
     found = sorted(path for path in sources.rglob(Path(name).name) if str(path).endswith(name))

@@ -17,7 +17,7 @@ from trapline.lab.objects.user_code import UserCode
 def check_objects(
     paths: Sequence[str | Path], glue: type[Glue], request: Request, isa: Isa | None = None, *, checked: bool = True
 ) -> ObjectReport:
-    """Link, load and examine.  `checked`: whether shadow memory watches each access.
+    """Link, load and examine the objects.  `checked`: whether shadow memory watches each access.
 
     Raises `trapline.lab.objects.user_code.ObjectError`, `emu.elf_file.ElfError`, `LayoutError`
     (debugging information lacks a structure) and `RequestError`.

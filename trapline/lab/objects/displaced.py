@@ -1,4 +1,4 @@
-"""Displaced instructions: the user's handler on a trap frame against the instruction on a CPU.
+"""Displaced instructions: the user's handler on a trap frame is compared with a CPU.
 
 Both have the same memory at the same place: a scratch area, in the middle of which sp points.  The
 values of registers are random, from a seed; each distinct instruction is tried once, in as many
@@ -36,14 +36,14 @@ class Handler(Protocol):
     """The user's code that executes displaced instructions on a frame of registers."""
 
     frame: str
-    """The structure's name."""
+    """The name of the structure of a trap frame."""
 
     def key(self, frame: View, register: str) -> Any:
         """Return the member that holds a register, None if the frame has none for it."""
         ...
 
     def execute(self, frame: int, address: int, instruction: bytes) -> str:
-        """Execute; return why it was not possible, "" if it was.
+        """Execute an instruction; return the reason if it cannot be executed, "" if it can.
 
         Raises `FunctionFaultError` and `GluePanicError`.
         """
@@ -51,7 +51,7 @@ class Handler(Protocol):
 
 
 class DisplacedCheck:
-    """Executes displaced instructions by the user's handler, and by a CPU.
+    """A comparison of the user's handler with a CPU, on displaced instructions.
 
     `texts` are the places where instructions are, with their sizes in bytes.
     """
@@ -76,7 +76,7 @@ class DisplacedCheck:
         self._known: set[bytes] = set()
 
     def differences(self, address: int, code: bytes) -> Iterator[str]:
-        """Yield a sentence for the first state in which they differ; nothing if they do not.
+        """Yield a sentence about the first state in which they differ; nothing if they agree.
 
         `code` are the bytes of the instruction and some after it.  Raises `FunctionFaultError` and
         `GluePanicError`.
@@ -123,7 +123,7 @@ class DisplacedCheck:
         return State({name: engine.read_register(name) for name in before.registers}, engine.read(_SCRATCH, _SIZE))
 
     def _handle(self, address: int, instruction: bytes, before: State) -> tuple[State, str]:
-        """Return what the handler makes of a frame, and why it refuses it."""
+        """Return the state after the handler, and the reason if it refuses the instruction."""
         code, frame = self._code, self._frame
         code.guest.engine.memory.write(_SCRATCH, before.memory)
         for name, value in before.registers.items():

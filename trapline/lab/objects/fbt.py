@@ -43,7 +43,7 @@ class ObjectSite(NamedTuple):
     probe: str
     address: int
     patch: bytes
-    """What `fbt_patch_tracepoint` writes; empty if it is not defined."""
+    """The bytes that `fbt_patch_tracepoint` writes; empty if it is not defined."""
     rval: int
     roffset: int
     record: int
@@ -109,13 +109,13 @@ class FbtKernel(Glue):
     @extern("dtrace_id_t dtrace_probe_create(uintptr_t id, const char *module, const char *function, "
             "const char *name, int aframes, void *record)")  # fmt: skip
     def probe_create(self, _id: int, _module: str, _function: str, name: str, _aframes: int, record: int) -> int:
-        """Note a probe."""
+        """Record the creation of a probe."""
         self.created.append((name, record))
         return len(self.created)
 
     @extern("void dtrace_probe(dtrace_id_t id, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e)")
     def probe(self, probe_id: int, *arguments: int) -> None:
-        """Note a firing."""
+        """Record that a probe has fired."""
         self.fired.append(Fired(probe_id, arguments))
 
     @extern("int dtrace_instr_size(uint8_t *instruction)")
@@ -140,7 +140,7 @@ class FbtKernel(Glue):
 
     @extern("void free(void *memory, void *type)")
     def free(self, address: int, _type: int) -> None:
-        """Take memory back.  Raises `FunctionFaultError`: it is not allocated."""
+        """Free memory.  Raises `FunctionFaultError` if it is not allocated."""
         size = self._sizes.pop(address, None)
         if address and size is None:
             raise FunctionFaultError(f"free of {address:#x}, which is not allocated", self.code.guest.engine.pc)
@@ -148,7 +148,7 @@ class FbtKernel(Glue):
 
     @extern("void kmem_free(void *memory, size_t size)")
     def kmem_free(self, address: int, _size: int) -> None:
-        """Take memory back."""
+        """Free memory."""
         self.free(address, 0)
 
     @extern("long intr_disable(void)")
@@ -171,7 +171,7 @@ class FbtKernel(Glue):
 
     @extern("bool arm64_get_writable_addr(uintptr_t address, uintptr_t *writable)")
     def writable_address(self, address: int, writable: int) -> int:
-        """Say that the code is writable where it is."""
+        """Return the address itself, because the code is writable."""
         self.code.store(writable, address.to_bytes(self.code.isa.word, "little"))
         return 1
 
@@ -198,7 +198,7 @@ class FbtKernel(Glue):
     # -- scanning and patching
 
     def scan(self, name: str, address: int, size: int) -> tuple[list[ObjectSite], int]:
-        """Offer a function, whose bytes are in the guest, to the scanner.
+        """Call the scanner for a function whose bytes are in the guest.
 
         Returns the records that it has made, and its result: not 0 ends the walk of a module.
         Raises `FunctionFaultError` and `GluePanicError`.
@@ -214,7 +214,7 @@ class FbtKernel(Glue):
         return [site for probe, record in self.created for site in self._records(probe, record)], result & 0xFFFF_FFFF
 
     def patched(self, site: ObjectSite, address: int, size: int) -> bytes:
-        """Return the function's bytes as `fbt_patch_tracepoint` leaves them, and undo it."""
+        """Return the function's bytes after `fbt_patch_tracepoint`, and undo the patch."""
         code = self.code
         record = code.view(_PROBE, site.record)
         before = code.guest.engine.read(address, size)
@@ -241,7 +241,7 @@ class FbtKernel(Glue):
         return found
 
     def _text(self, text: str) -> int:
-        """Return the address of a string, which stays."""
+        """Return the address of a string in the guest; it is never freed."""
         if text not in self._names:
             self._names[text] = self.code.allocate(text.encode() + b"\0")
         return self._names[text]
@@ -271,7 +271,7 @@ def frame_key(frame: View, register: str) -> Any:
 
 
 class FbtHandler:
-    """The function of dtrace_subr.c for a breakpoint of the kernel."""
+    """The handler of dtrace_subr.c for a breakpoint of the kernel."""
 
     frame = "trapframe"
 
@@ -279,10 +279,10 @@ class FbtHandler:
         self._code = code
 
     def key(self, frame: View, register: str) -> Any:
-        """Return the member that holds a register, None if there is none."""
+        """Return the member that holds a register, None if the frame has none for it."""
         return frame_key(frame, register)
 
     def execute(self, frame: int, _address: int, _instruction: bytes) -> str:
-        """Execute the instruction that the records have for the frame's pc."""
+        """Execute the instruction of the record for the frame's pc."""
         status = self._code.call(HANDLER, frame) & _INT
         return f"their handler does not emulate it: {HANDLER} returns {status - _INT - 1}" if status else ""

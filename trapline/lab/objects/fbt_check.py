@@ -54,7 +54,7 @@ class FbtCheck:
         )
 
     def run(self) -> None:
-        """Scan each function by both, and compare."""
+        """Call both scanners for each function, and compare their results."""
         module = Module(self._image.path.name, self._image.symbols, self._image.read, dependencies(self._image.symbols))
         counts = dict.fromkeys(("functions", "sites in both", "sites patched", "firings"), 0)
         self._report.counts = counts
@@ -86,7 +86,7 @@ class FbtCheck:
         return self._request.function is None or fnmatchcase(name, self._request.function)
 
     def _present(self, symbol: Symbol) -> bool:
-        """Return whether the bytes of a function that our rules refuse are there."""
+        """Return whether the image has the bytes of a function that our rules refuse."""
         return any(
             segment.vaddr <= symbol.value and symbol.value + symbol.size <= segment.vaddr + len(segment.data)
             for segment in self._image.segments
@@ -122,7 +122,7 @@ class FbtCheck:
                 self._same_site(symbol, mine, yours)
 
     def _why_not(self, function: Function | None, result: ScanResult, address: int) -> str:
-        """Return our reason for not having a site."""
+        """Return the reason why our scanner makes no site at a place."""
         if result.refusal is not None:
             return f"our rule '{result.refusal.rule.name}': {result.refusal.rule.why} [{result.refusal.rule.source}]"
         if function is not None:
@@ -205,7 +205,7 @@ class FbtCheck:
             )  # fmt: skip
 
     def _expected(self, site: Site, registers: Mapping[str, int], words: Sequence[int]) -> tuple[int, ...]:
-        """Return the probe's arguments by our rules."""
+        """Return the probe's arguments that our rules give."""
         isa = self._code.isa
         first, second = isa.calling.results
         if site.roffset:
@@ -232,7 +232,7 @@ class FbtGlue(FbtKernel):
     """FreeBSD's FBT: fbt_isa.c, and dtrace_subr.c where it emulates in C."""
 
     def examine(self, request: Request, report: ObjectReport) -> None:
-        """Compare with the package's rules, function by function of an image."""
+        """Compare the objects with the package's rules, for each function of an image."""
         if request.image is None:
             raise RequestError("--glue fbt compares the sites of a kernel or a module: name one, as testbins:kernel")
         FbtCheck(self.code, request, report).run()

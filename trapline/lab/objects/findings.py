@@ -12,7 +12,7 @@ class Difference:
     """A place where the user's code and the package's rules disagree."""
 
     kind: str
-    """"only theirs", "only ours", "differs", "displaced", "arguments"."""
+    """The kind: "only theirs", "only ours", "differs", "displaced" or "arguments"."""
     function: str
     offset: int
     probe: str
@@ -21,7 +21,7 @@ class Difference:
 
     @property
     def place(self) -> str:
-        """Its name for users."""
+        """The name of the place for users."""
         return f"{self.function}+{self.offset:#x}"
 
 
@@ -33,7 +33,7 @@ class Failure:
     what: str
     where: str
     code: bytes = b""
-    """The bytes that it was given, if they were made for it."""
+    """The bytes of the function that was made for the call; empty if none was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class BadAccess:
     where: str
     size: int
     subject: str
-    """What was examined at the first one."""
+    """The function or encoding that was examined at the first access."""
     count: int
 
 
@@ -54,13 +54,13 @@ class Coverage:
 
     file: str
     lines: int
-    """Lines that have code."""
+    """The number of lines that have code."""
     missed: Sequence[int]
-    """Those of them that did not run."""
+    """The lines that have code and did not run."""
 
     @property
     def percent(self) -> float:
-        """The part that ran."""
+        """The percentage of the lines that ran."""
         return 100 * (self.lines - len(self.missed)) / self.lines if self.lines else 100.0
 
 
@@ -73,21 +73,21 @@ class ObjectReport:
     glue: str
     target: str = ""
     counts: dict[str, int] = field(default_factory=dict)
-    """What was examined, by the words of the report."""
+    """The numbers of examined things, by the words of the report."""
     differences: list[Difference] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     accesses: list[BadAccess] = field(default_factory=list)
     coverage: list[Coverage] = field(default_factory=list)
     omitted: list[str] = field(default_factory=list)
-    """The parts of the check that were left out, a sentence each."""
+    """One sentence about each part of the check that was left out."""
 
     @property
     def same(self) -> bool:
-        """Whether nothing was found."""
+        """Whether the check has no findings."""
         return not (self.differences or self.failures or self.accesses)
 
     def as_data(self) -> Mapping[str, Any]:
-        """Return it as plain data."""
+        """Return the report as plain data for JSON."""
         return {
             "objects": self.objects,
             "isa": self.isa,

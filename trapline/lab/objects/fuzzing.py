@@ -1,4 +1,4 @@
-"""Made function bodies for a scanner: from real instructions, from random bytes, and mutated.
+"""Generated function bodies for a scanner: real instructions, random bytes and mutations.
 
 hypothesis makes them and makes each finding as short as it can; the seed is fixed, so the same
 objects give the same findings.
@@ -34,7 +34,7 @@ _SEED: Final = 20
 
 
 class ScanFuzzer:
-    """Offers made functions to the user's scanner, and to the package's."""
+    """A fuzzer that gives generated functions to the user's scanner and to the package's."""
 
     def __init__(self, code: UserCode, port: Port, request: Request, report: ObjectReport) -> None:
         glue = code.glue
@@ -46,7 +46,7 @@ class ScanFuzzer:
         code.place(_PAGE, bytes(_SIZE))
 
     def run(self) -> None:
-        """Make `request.fuzz` bodies for each kind of finding, and report the shortest of each.
+        """Try `request.fuzz` bodies for each kind of finding, and report the shortest of each.
 
         Raises `RequestError`: hypothesis is not installed.
         """

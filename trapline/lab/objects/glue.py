@@ -51,14 +51,14 @@ def extern(declaration: str) -> Callable[[_F], _F]:
 
 
 class Glue:
-    """What every glue offers: the functions that compilers call, memory, and panic."""
+    """The base class of glues: it has the functions that compilers call, memory and panic."""
 
     entries: ClassVar[Sequence[str]] = ()
     """The functions that the objects must define."""
     data: ClassVar[Mapping[str, int]] = {}
-    """Variables that are offered, with their sizes in bytes."""
+    """The sizes in bytes of the variables that the glue defines, by name."""
     recipe: ClassVar[Recipe | None] = None
-    """How `trapline object build` compiles the sources."""
+    """The recipe by which `trapline object build` compiles the sources."""
 
     def __init__(self, code: UserCode) -> None:
         self.code = code

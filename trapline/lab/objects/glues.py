@@ -1,4 +1,4 @@
-"""The glues by their names, and those of the user's own files."""
+"""The package's glues by their names, and the glues in the user's own files."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _MEMBERS: Final[Mapping[str, tuple[Any, ...]]] = {
 
 
 class LinuxUprobesGlue(Glue):
-    """Linux' uprobes."""
+    """The glue for the uprobes of Linux."""
 
     entries = (_ANALYZE,)
     recipe = Recipe(
@@ -53,7 +53,7 @@ class LinuxUprobesGlue(Glue):
     frame = "pt_regs"
 
     def set_up(self) -> None:
-        """Make the structures that the functions are given."""
+        """Make the structures that the functions get as arguments."""
         code = self.code
         self._probe = code.view("arch_uprobe")
         self._size = size_of(code.layout("arch_uprobe"))
@@ -99,12 +99,12 @@ class LinuxUprobesGlue(Glue):
 
     @extern("int uprobe_pre_sstep_notifier(void *registers)")
     def before_step(self, _registers: int) -> int:
-        """Return that there is no probe."""
+        """Return 0: no probe is hit."""
         return 0
 
     @extern("int uprobe_post_sstep_notifier(void *registers)")
     def after_step(self, _registers: int) -> int:
-        """Return that there is no probe."""
+        """Return 0: no probe is hit."""
         return 0
 
     # -- the functions under test
@@ -122,7 +122,7 @@ class LinuxUprobesGlue(Glue):
 
     @property
     def simulates(self) -> bool:
-        """Whether the instruction that was analyzed last is simulated; else its copy is executed."""
+        """Whether the last analyzed instruction is simulated; False: its copy is executed."""
         return bool(self._probe["simulate"])
 
     def key(self, frame: View, register: str) -> Any:
@@ -146,7 +146,7 @@ class LinuxUprobesGlue(Glue):
 
 
 class _UprobesCheck:
-    """Asks both decoders about instructions, and executes what is simulated."""
+    """A check that asks both decoders about instructions, and executes the simulated ones."""
 
     def __init__(self, glue: LinuxUprobesGlue, request: Request, report: ObjectReport) -> None:
         self._glue, self._code, self._request, self._report = glue, glue.code, request, report
@@ -215,7 +215,7 @@ class _UprobesCheck:
             self._fail(instruction, str(error), self._code.guest.engine.pc)
 
     def _ours(self, instruction: bytes) -> tuple[str, str]:
-        """Return our decision and its rule; "" if it is not made by the code under test."""
+        """Return our decision and its rule; "" if the code under test does not decide it."""
         treatment = self._port.treat(Code(instruction, self._address), Fidelity.EXACT)
         if isinstance(treatment, Refused):
             # The generic code refuses breakpoints before it asks the ISA's.

@@ -1,4 +1,4 @@
-"""C prototypes of the functions that a glue offers: how arguments are read and results written.
+"""C prototypes of the functions of a glue: the widths of their arguments and results.
 
 Only widths and signs matter, so an unknown type name is a machine word without a sign.
 
@@ -27,14 +27,14 @@ _TYPES: Final = {
 
 
 class PrototypeError(Exception):
-    """A declaration that is not understood."""
+    """The declaration cannot be parsed; the message says why."""
 
 
 class CType(NamedTuple):
     """A type of a parameter or of a result."""
 
     size: int
-    """In bytes; 0: a machine word."""
+    """The size in bytes; 0: a machine word."""
     signed: bool
     text: bool = False
     """Whether it is a `const char *`, whose string is read."""
@@ -53,11 +53,11 @@ class Prototype:
     name: str
     parameters: tuple[CType, ...]
     result: CType | None
-    """None: void."""
+    """The type of the result; None: void."""
 
 
 def prototype(declaration: str) -> Prototype:
-    """Return what a declaration says.  Raises `PrototypeError`."""
+    """Return the prototype of a declaration.  Raises `PrototypeError`."""
     found = _DECLARATION.fullmatch(declaration)
     if found is None:
         raise PrototypeError(f"not a C prototype: '{declaration}'")

@@ -19,7 +19,7 @@ _RANGES: Final = 8
 
 
 class ReportFileError(Exception):
-    """A report that cannot be written; one line."""
+    """The report cannot be written; the message says why, on one line."""
 
 
 def lines(report: ObjectReport) -> Iterator[Text]:
@@ -64,7 +64,7 @@ def _by_kind(differences: Sequence[Difference]) -> Mapping[str, list[Difference]
 
 
 def _percent(one: Coverage) -> str:
-    """Return the part of a file's lines that ran, and those that did not."""
+    """Return the percentage of a file's lines that ran, and the numbers of the other lines."""
     text = f"{one.lines - len(one.missed)} of {one.lines} ({one.percent:.0f} %)"
     shown = ", ".join(map(str, one.missed[:_RANGES])) + (", ..." if len(one.missed) > _RANGES else "")
     return f"{text}; not {shown}" if one.missed else text

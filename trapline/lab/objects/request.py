@@ -15,19 +15,19 @@ class RequestError(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """The options."""
+    """The options of one check."""
 
     image: Image | None = None
     """The kernel, module or program whose code is examined."""
     function: str | None = None
-    """Only functions whose names match this glob."""
+    """The glob that the names of examined functions match."""
     fidelity: Fidelity = Fidelity.EXACT
     syntax: Syntax = Syntax.INTEL
     sample: int = 20_000
-    """The number of encodings that a decoder is asked."""
+    """The number of encodings that are tried."""
     first: int = 0
-    """The number of the first one."""
+    """The number of the first encoding."""
     fuzz: int = 0
-    """The number of made function bodies."""
+    """The number of generated function bodies for each kind of finding."""
     states: int = 20
     """The number of CPU states in which each displaced instruction is tried."""

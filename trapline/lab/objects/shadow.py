@@ -30,9 +30,9 @@ class Mistake:
     pc: int
     size: int
     address: int
-    """Of the first one."""
+    """The address of the first bad access."""
     subject: str
-    """What was being examined then."""
+    """The function or encoding that was examined at the first bad access."""
     count: int = 1
 
 
@@ -50,9 +50,9 @@ class Shadow:
         self._bytes = bytearray(len(guest.engine.memory.ram))
         self.mistakes: dict[tuple[str, int], Mistake] = {}
         self.subject = ""
-        """What is being examined."""
+        """The function or encoding that is examined now."""
         self.inside = 0
-        """Not 0: the host serves a gate."""
+        """The number of gates that the host serves now."""
         for segment in image.segments:
             rights = self.READ | self.KNOWN | (self.WRITE if segment.flags & SegmentFlag.WRITE else 0)
             self.set(segment.vaddr, segment.memsz, rights)
@@ -73,7 +73,7 @@ class Shadow:
             address, size = address + part, size - part
 
     def host(self, address: int, size: int, *, writes: bool) -> None:
-        """Note an access that a gate does for the code under test."""
+        """Check an access that a gate makes for the code under test."""
         if not self.inside or not size:
             return
         place = self._guest.physical(address)

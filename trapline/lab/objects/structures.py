@@ -9,20 +9,20 @@ from trapline.d.types import Array, Composite, Integer, Member, resolve
 
 
 class LayoutError(Exception):
-    """A structure or a member that the debugging information lacks; one line."""
+    """The debugging information lacks a structure or a member; the message has one line."""
 
 
 class Memory(Protocol):
-    """Where structures are."""
+    """The memory that contains the structures."""
 
     name: str
 
     def load(self, address: int, size: int) -> bytes:
-        """Read."""
+        """Return bytes at an address."""
         ...
 
     def store(self, address: int, data: bytes) -> None:
-        """Write."""
+        """Write bytes at an address."""
         ...
 
 

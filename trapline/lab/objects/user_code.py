@@ -36,7 +36,7 @@ class ObjectError(Exception):
 
 
 class Offered(Protocol):
-    """What the code needs of a glue (`trapline.lab.objects.glue.Glue`)."""
+    """The methods of a glue that the code calls (`trapline.lab.objects.glue.Glue`)."""
 
     entries: ClassVar[Sequence[str]]
     data: ClassVar[Mapping[str, int]]
@@ -70,7 +70,7 @@ class UserCode:
         self.objects = [ObjectFile(path, isa) for path in paths]
         self.name = ",".join(one.name for one in self.objects)
         self.limit = LIMIT
-        """The number of instructions after which a call is taken to be endless."""
+        """The number of instructions after which a call counts as endless."""
         self.isa = isa = self.objects[0].isa
         externs = glue.externs()
         try:
@@ -138,12 +138,12 @@ class UserCode:
         return address
 
     def release(self, address: int, size: int) -> None:
-        """Take memory back: accesses to it are mistakes from now on."""
+        """Free memory: each later access to it is a mistake."""
         if self.shadow is not None:
             self.shadow.set(address, size, Shadow.NONE)
 
     def place(self, address: int, data: bytes) -> None:
-        """Put the code to be examined at its own address; only `showing` makes it readable."""
+        """Store the code to examine at its own address; only `showing` makes it readable."""
         self.guest.place(address, data, Access.READ | Access.WRITE)
         if self.shadow is not None:
             self.shadow.set(address, len(data), Shadow.NONE)
@@ -168,7 +168,7 @@ class UserCode:
         return DwarfTypes(self.image)
 
     def layout(self, name: str) -> Composite:
-        """Return the structure of a tag or a typedef.  Raises `LayoutError`: it is not described."""
+        """Return the structure of a tag or a typedef.  Raises `LayoutError` if DWARF lacks it."""
         found = self.types.tag("struct", name) or self.types.typedef(name)
         kind = resolve(found) if found is not None else None
         if not isinstance(kind, Composite) or kind.members is None:
@@ -208,7 +208,7 @@ class UserCode:
         return f"{line} ({named})" if line else named
 
     def _bind(self, address: int, method: str, declared: Prototype) -> None:
-        """Make a gate."""
+        """Call a method of the glue when the code calls an extern."""
         function = getattr(self.glue, method)
         isa, engine = self.isa, self.guest.engine
         calling, word = isa.calling, isa.word

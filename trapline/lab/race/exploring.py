@@ -1,4 +1,4 @@
-"""Races by their names, explored, and replayed from one line of text."""
+"""Exploration of a race, and its replay from one line of text."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ NOT_MODELLED: Final = (
 
 @dataclass(frozen=True)
 class Explored:
-    """A race and what was found."""
+    """A race, and the result of its search."""
 
     model: Model
     found: Found
 
     @property
     def race(self) -> Race:
-        """What was explored."""
+        """The race that was explored."""
         return self.model.race
 
     @property
@@ -55,7 +55,7 @@ def explore(race: Race, *, bound: int = BOUND) -> Explored:
 
 
 def replay(line: str) -> tuple[Model, tuple[Move, ...]]:
-    """Take the steps of a line that `Explored.line` has given.
+    """Return the model and the steps of a line that `Explored.line` has returned.
 
     Raises `RaceError` and `emu.elf_file.ElfError`.
     """
@@ -81,7 +81,7 @@ def replay(line: str) -> tuple[Model, tuple[Move, ...]]:
 
 
 def chosen(name: str, known: Iterable[str], what: str) -> str:
-    """Return a name if it is known.  Raises `RaceError`."""
+    """Return the name itself if it is known.  Raises `RaceError` if it is not."""
     names = list(known)
     if name not in names:
         near = nearest(name, names)

@@ -1,4 +1,4 @@
-"""The code as the CPUs may see it: its successive contents, and what a fetch may return of them.
+"""The code as the CPUs see it: its successive contents, and the results of a fetch.
 
 A content gets visible to fetches store by store.  A CPU may fetch each block of bytes from any
 content since its last synchronization, older or newer at each fetch (the instruction cache that
@@ -27,11 +27,11 @@ History = tuple[Content, ...]
 
 
 def canonical(history: History, marks: frozenset[int], cuts: tuple[int, ...]) -> tuple[History, dict[int, int]]:
-    """Return an equal history in which what makes no difference is always the same.
+    """Return an equivalent history in a normal form, and the new places of the marks.
 
     `marks`: the contents from which a CPU may still fetch; `cuts`: where the blocks of a fetch
     begin.  Contents before all marks are dropped.  Those between two marks are an unordered set,
-    and of each block only its values count.  Also return the new places of the marks.
+    and of each block only its values count.
     """
     found: list[Content] = []
     places: dict[int, int] = {}
@@ -58,7 +58,7 @@ def canonical(history: History, marks: frozenset[int], cuts: tuple[int, ...]) ->
 
 
 class Fetch(NamedTuple):
-    """One thing that a fetch may return."""
+    """One possible result of a fetch."""
 
     code: bytes
     """An instruction."""
@@ -67,7 +67,7 @@ class Fetch(NamedTuple):
 
 
 class CodeView:
-    """Finds what may be fetched at an address, given contents."""
+    """The possible results of a fetch at an address, for given contents."""
 
     def __init__(self, patch: Patch) -> None:
         self._patch = patch
@@ -98,7 +98,7 @@ class CodeView:
         return code[at : at + _LONGEST]
 
     def _mixed(self, contents: list[bytes], pc: int) -> list[tuple[bytes, bool]]:
-        """Combine contents block by block."""
+        """Return all combinations of the contents' blocks, and whether each is settled."""
         unit, size = self._rules.unit, len(contents[0])
         cuts = [0, *(at for at in range(1, size) if (pc + at) % unit == 0), size]
         blocks = [list(dict.fromkeys(one[a:b] for one in contents)) for a, b in pairwise(cuts)]

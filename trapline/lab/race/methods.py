@@ -35,11 +35,11 @@ class Method:
     """A way of writing code."""
 
     write: Write
-    """(patch, address, bytes) -> the operations."""
+    """The function of a patch, an address and bytes that returns the operations."""
     what: str
-    """One line about it."""
+    """A line that describes the method."""
     source: str
-    """Who writes code so."""
+    """The systems that write code by this method."""
     framework: bool = True
     """Whether DTrace's (or the kernel's) own cross calls surround it."""
 
@@ -77,7 +77,7 @@ def _breakpoint_first(patch: Patch, address: int, data: bytes) -> list[Operation
 
 
 def _quiescent(patch: Patch, address: int, data: bytes) -> list[Operation]:
-    """Put a breakpoint that leads past the bytes first, then wait, then write as `int3-first`."""
+    """Write a breakpoint that leads past the bytes, then wait, then write as `int3-first`."""
     trap = _breakpoint(patch)
     first: list[Operation] = [Divert(on=True), Store(address, trap), Flush(), Interrupt(synchronize=True), Quiesce()]
     return first + [one for one in _breakpoint_first(patch, address, data) if one != Divert(on=True)]
@@ -130,7 +130,7 @@ OURS: Final = "stop-machine"
 
 
 class _Recorder:
-    """Memory that notes what the `Patcher` writes.  Implements `emu.patcher.CodeMemory`."""
+    """A memory that records the `Patcher`'s writes.  Implements `emu.patcher.CodeMemory`."""
 
     def __init__(self, patch: Patch) -> None:
         self._patch = patch

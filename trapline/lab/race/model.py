@@ -1,4 +1,4 @@
-"""The model: in each state, the steps that any CPU may take, and what is wrong with a step."""
+"""The model: in each state, the steps that any CPU may take, and the failures of a step."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _LONGEST_PASS: Final = 12
 
 @dataclass(frozen=True)
 class Race:
-    """What is to be explored."""
+    """The race to explore."""
 
     patch: Patch
     method: str
     scenario: str = "toggle"
     cpus: int = 2
-    """The patching CPU and those that execute."""
+    """The number of CPUs: the patching one and those that execute."""
     passes: int = 2
-    """How often each of those enters the code."""
+    """The number of times that each executing CPU enters the code."""
 
 
 class Model:
@@ -46,7 +46,7 @@ class Model:
         """The address at which the CPUs enter the code."""
         self._ends = {path: self._run(self.start, patched=path == NEW)[-1] for path in (OLD, NEW)}
         self.fetched: set[tuple[int, bytes]] = set()
-        """What was fetched at patched bytes, with its address."""
+        """The instructions that were fetched at patched bytes, with their addresses."""
         self.between: set[int] = set()
         """The operations of the script before which a CPU executed patched bytes."""
         data = self.patch.new if plan_.patched else self.patch.old
@@ -63,7 +63,7 @@ class Model:
         return start == self.patch.site or any(done.pc == self.patch.site for done in self._run(start, patched=False))
 
     def _run(self, start: int, *, patched: bool) -> list[Executed]:
-        """Return what one CPU alone executes from an address until it leaves the code."""
+        """Return the execution of one CPU alone, from an address until it leaves the code."""
         patch, jumps = self.patch, patched and self.patch.kind is Kind.JUMP
         content = (Content(0, patch.new if jumps else patch.old),)
         done = [Executed(self.processor.initial, start, "")]
@@ -78,7 +78,7 @@ class Model:
     # -- the steps
 
     def moves(self, world: World, *, reduce: bool = True) -> list[Move]:
-        """Return the steps that are to be explored from a state.
+        """Return the steps to explore from a state.
 
         `reduce`: if a CPU's next instruction has nothing to do with the patch, its order does not
         matter, and it is the only step (a persistent set of one).
@@ -94,7 +94,7 @@ class Model:
         return found
 
     def canonical(self, world: World) -> World:
-        """Return the one of all equal states that stands for them."""
+        """Return the state that represents all equivalent states."""
         last = len(world.history) - 1
         floors = [last if cpu.mode is Mode.DONE else cpu.floor for cpu in world.cpus]
         oldest = min(floors)
@@ -106,7 +106,7 @@ class Model:
         return world._replace(history=history, clean=places[max(world.clean, oldest)], cpus=cpus)
 
     def finished(self, world: World) -> bool:
-        """Return whether everything is done."""
+        """Return whether the script and all CPUs have finished."""
         done = all(cpu.mode is Mode.DONE for cpu in world.cpus)
         return done and world.at == len(self.script) and not world.pending
 
@@ -142,7 +142,7 @@ class Model:
             yield self._judged(world, number, fetch, token)
 
     def _judged(self, world: World, number: int, fetch: Fetch, token: str) -> Move:
-        """Return the step that executes a fetched instruction, or what is wrong with that."""
+        """Return the step that executes a fetched instruction, or its failure."""
         cpu, patch, code = world.cpus[number], self.patch, fetch.code
         text = f"executes {code.hex(' ')} ({patch.text(code, cpu.pc)}) at {patch.where(cpu.pc)}"
         if not self._touches(cpu.pc, len(code)):
@@ -174,7 +174,7 @@ class Model:
         return own or (code == self._trap and code != self.patch.old[: len(code)])
 
     def _paths(self, pc: int, code: bytes) -> int:
-        """Return the images of the code of which some bytes are an instruction."""
+        """Return the images (OLD, NEW) that contain these bytes as an instruction."""
         patch, at, found = self.patch, pc - self.patch.address, 0
         places = {
             OLD: patch.boundaries,
@@ -213,13 +213,13 @@ class Model:
         return Move(token, text, self._with(world, number, self._again(cpu)))
 
     def _again(self, cpu: Cpu) -> Cpu:
-        """Return a CPU that has left the code, and enters it again or is done."""
+        """Return a CPU that has left the code: it enters the code again, or is done."""
         if cpu.passes == 1:
             return Cpu(Mode.DONE, 0, 0, 0, 0, 0, 0)
         return Cpu(Mode.RUNS, self.start, self.processor.initial, cpu.passes - 1, OLD | NEW, cpu.floor, 0)
 
     def _handled(self, world: World, number: int) -> Move:
-        """Return the step of a handler: it fires, and executes the displaced instruction."""
+        """Return the step of a handler: it fires the probe and executes the instruction."""
         cpu, token, patch = world.cpus[number], f"{number + 1}", self.patch
         synchronized = self._patcher.refetching(world, cpu, synchronize=False)
         world = self._with(world, number, synchronized)
@@ -245,7 +245,7 @@ class Model:
         return self._went_on(world, number, self.processor.displaced(cpu.state), cpu.paths, token, text)
 
     def _diverted(self, cpu: Cpu) -> Executed:
-        """Execute the new bytes in the place of the temporary breakpoint."""
+        """Return the step that executes the new bytes instead of the temporary breakpoint."""
         view, done = (Content(0, self.patch.new),), Executed(cpu.state, cpu.pc, "")
         while self._touches(done.pc, 1) and not done.fault and done.pc >= self.patch.site:
             code = self.view.fetches(view, done.pc)[0].code

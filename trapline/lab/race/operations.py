@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Bytes are stored over code; if not `whole`, one by one, as memcpy may do."""
+    """The CPU stores bytes over code; if not `whole`, one by one, as memcpy may do."""
 
     address: int
     data: bytes
@@ -22,7 +22,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """Another page, with other bytes, takes the place of the page of the code (copy on write)."""
+    """Another page, with other bytes, replaces the page of the code (copy on write)."""
 
     address: int
     data: bytes
@@ -62,7 +62,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """They continue.  `synchronize`: each first fetches anew."""
+    """The stopped CPUs continue.  `synchronize`: each fetches anew before."""
 
     synchronize: bool
 
@@ -93,7 +93,7 @@ class Divert:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A probe's record is found by the handler, and it fires; or no more."""
+    """The handler finds a probe's record from now on, or does not find it any more."""
 
     owner: int
     on: bool
@@ -104,7 +104,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """The record of the breakpoint is freed: a later hit is nobody's."""
+    """The record of the breakpoint is freed: a later hit has no handler."""
 
     def __str__(self) -> str:
         return "free the record of the breakpoint"

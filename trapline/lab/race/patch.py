@@ -16,7 +16,7 @@ _AROUND = 2
 
 
 class RaceError(Exception):
-    """Something cannot be explored; the message says why, on one line."""
+    """The race cannot be explored; the message says why, on one line."""
 
 
 class NoPortError(RaceError):
@@ -24,7 +24,7 @@ class NoPortError(RaceError):
 
 
 class Kind(Enum):
-    """What a CPU does when it executes the patch."""
+    """The effect of the patch on a CPU that executes it."""
 
     TRAP = "a breakpoint"
     JUMP = "a jump"
@@ -37,18 +37,18 @@ class Patch:
     isa: Isa
     provider: str
     name: str
-    """As the user named it: provider:module:function:name."""
+    """The name that the user gave: provider:module:function:name."""
     function: str
     code: bytes
-    """The function's bytes, and a few of those that follow."""
+    """The function's bytes, and a few bytes after them."""
     address: int
-    """Where they are placed: the same offset in a page as in the file."""
+    """The address of the code: the offset in its page is that of the file."""
     offset: int
-    """Of the patch, in bytes from the function's start."""
+    """The offset of the patch, in bytes from the function's start."""
     new: bytes
     kind: Kind
     scanned: int = 0
-    """Bytes of `code` that are the function's own; 0: all."""
+    """The number of bytes of `code` that belong to the function; 0: all."""
 
     @property
     def site(self) -> int:
@@ -72,7 +72,7 @@ class Patch:
 
     @cached_property
     def patched_boundaries(self) -> frozenset[int]:
-        """The addresses of instructions within the patched bytes once the patch is in."""
+        """The addresses of instructions within the patched bytes, after the patch."""
         if self.kind is Kind.TRAP:
             return frozenset({self.site})
         found = _boundaries(self.isa, self.new + self.code[self.offset + len(self.new) :], self.site, self.end, 0)
@@ -80,13 +80,13 @@ class Patch:
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """The addresses where the CPUs might begin: some instructions before the patch, in order."""
+        """The addresses at which the CPUs may begin: instructions before the patch, in order."""
         place = self.boundaries.index(self.site)
         return self.boundaries[max(0, place - _AROUND) : place + 1]
 
     @property
     def stop(self) -> int:
-        """The address at which they have left the patch behind them."""
+        """The address at which a CPU has passed the patch."""
         return self.boundaries[-1]
 
     def image(self, *, patched: bool) -> bytes:
@@ -96,12 +96,12 @@ class Patch:
         return self.code[: self.offset] + self.new + self.code[self.offset + len(self.new) :]
 
     def text(self, code: bytes, address: int) -> str:
-        """Return the instruction that some bytes are at an address."""
+        """Return the disassembly of the instruction that begins these bytes, for an address."""
         found = disassembly.first(self.isa.capstone, code, address)
         return found.text if found else disassembly.NO_INSTRUCTION
 
     def where(self, address: int) -> str:
-        """Name an address."""
+        """Return the name of an address."""
         inside = 0 <= address - self.address <= len(self.code)
         return f"{self.function}+{address - self.address:#x}" if inside else f"{address:#x}"
 

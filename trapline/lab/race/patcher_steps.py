@@ -28,7 +28,7 @@ PATCHER = "P"
 
 
 class PatcherSteps:
-    """What the patching CPU may do next."""
+    """The next steps of the patching CPU."""
 
     def __init__(self, patch: Patch, script: tuple[Operation, ...]) -> None:
         self._patch = patch
@@ -36,7 +36,7 @@ class PatcherSteps:
         self._script = script
 
     def moves(self, world: World) -> Iterator[Move]:
-        """Yield its steps: a store gets visible, or the next operation begins or ends."""
+        """Yield the steps: a store gets visible, or the next operation begins or ends."""
         waiting = world.pending[:1] if self._rules.ordered else self._independent(world.pending)
         for address, data in waiting:
             shown = self.stored(world, address, data)
@@ -62,7 +62,7 @@ class PatcherSteps:
         return tuple(found)
 
     def stored(self, world: World, address: int, data: bytes) -> World:
-        """Add a content, in which a store is visible."""
+        """Return the state with one more content, in which a store is visible."""
         last = world.history[-1]
         at = address - self._patch.site
         content = Content(last.page, last.data[:at] + data + last.data[at + len(data) :])
@@ -72,7 +72,7 @@ class PatcherSteps:
         return world if content == world.history[-1] else world._replace(history=(*world.history, content))
 
     def _parts(self, store: Store) -> tuple[tuple[int, bytes], ...]:
-        """Divide a store where it may tear."""
+        """Return the parts of a store, which is divided where it may tear."""
         start, end, rules = store.address, store.address + len(store.data), self._rules
         whole = start // rules.block == (end - 1) // rules.block or (
             len(store.data) in {1, 2, 4, 8} and start % len(store.data) == 0
@@ -84,7 +84,7 @@ class PatcherSteps:
         return tuple((a, store.data[a - start : b - start]) for a, b in pairwise(cuts))
 
     def _after(self, world: World, operation: Operation) -> World | None:
-        """Return the state after an operation; None: it has to wait."""
+        """Return the state after an operation, None if the operation has to wait."""
         everyone = sum(1 << number for number, cpu in enumerate(world.cpus) if cpu.mode is not Mode.DONE)
         heard = world.heard & everyone == everyone
         match operation:
@@ -130,7 +130,7 @@ class PatcherSteps:
         return cpu._replace(floor=max(cpu.floor, floor))
 
     def answers(self, world: World, number: int) -> Iterator[Move]:
-        """Yield how a CPU may answer the operation for which the patching CPU waits."""
+        """Yield the answers of a CPU to the operation for which the patching CPU waits."""
         cpu, bit = world.cpus[number], 1 << number
         if world.at >= len(self._script) or world.heard & bit or world.pending or cpu.mode is not Mode.RUNS:
             return

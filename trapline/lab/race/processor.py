@@ -34,7 +34,7 @@ class Executed(NamedTuple):
     """The number of the state after it."""
     pc: int
     fault: str
-    """How it faulted; "" if it did not."""
+    """The description of its fault; "" if it did not fault."""
 
 
 class _Stored(NamedTuple):
@@ -53,7 +53,7 @@ _PROBERS: Final[dict[str, Callable[[TrialCpu, Module, str, int], Prober]]] = {
 
 
 class Processor:
-    """One engine over a patch's code, and the states that the CPUs of the model have been in."""
+    """One engine with a patch's code, and all states of the CPUs of the model."""
 
     def __init__(self, patch: Patch) -> None:
         self.patch = patch
@@ -75,7 +75,7 @@ class Processor:
 
     @staticmethod
     def _registers(isa: Isa) -> dict[str, int]:
-        """Return registers all of which are valid addresses, each another one."""
+        """Return registers whose values are valid addresses, all of them different."""
         data = _DATA[isa.word]
         names = [name for name in general_registers(isa) if name != isa.registers.sp]
         return {isa.registers.sp: data} | {name: data + 0x100 + 16 * place for place, name in enumerate(names)}
@@ -86,7 +86,7 @@ class Processor:
         return len(self._known) + len(self._handled)
 
     def execute(self, state: int, pc: int, code: bytes) -> Executed:
-        """Execute the instruction that some bytes are, at a pc."""
+        """Return the outcome of the instruction that begins these bytes, at a pc."""
         key = (state, pc, code)
         if key not in self._known:
             self._known[key] = self._execute(state, pc, code)
@@ -113,7 +113,7 @@ class Processor:
         return self._handled[state]
 
     def _probed(self) -> TrialCpu:
-        """Return a CPU with the provider's probe in place.  Raises `RaceError` if it refuses."""
+        """Return a CPU with the provider's probe.  Raises `RaceError` if it is refused."""
         patch = self.patch
         assert patch.kind is Kind.TRAP
         cpu = self._make(stepping=False)

@@ -27,7 +27,7 @@ def verdict(explored: Explored) -> str:
 
 
 def coverage(explored: Explored) -> str:
-    """Return how much was explored."""
+    """Return the numbers of explored states and steps, as text."""
     model, found = explored.model, explored.found
     scope = "all" if found.complete else "part"
     return (
@@ -78,7 +78,7 @@ def as_data(explored: Explored) -> dict[str, Any]:
 
 
 def lanes(model: Model, trace: Sequence[Move]) -> dict[str, Any]:
-    """Return the steps of a trace for the page: what each CPU does, and what it may fetch then."""
+    """Return the steps of a trace for the page, with the actions and fetches of each CPU."""
     race = model.race
     world = model.first
     rows = [_row(model, None, world)]

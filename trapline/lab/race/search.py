@@ -1,4 +1,4 @@
-"""The search: every state that the steps lead to, breadth first, so that a failure is the shortest."""
+"""The search: it visits all states breadth first, so that a failure has the fewest steps."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class Found:
 
     states: int
     steps: int
-    """The steps between them."""
+    """The number of steps between the states."""
     complete: bool
-    """Whether every state was reached; False: the bound was, or a failure."""
+    """Whether every state was reached; False: the bound or a failure ended the search."""
     waiting: int = 0
-    """States that were found and not followed, because of the bound."""
+    """The number of states that were found but not followed, because of the bound."""
     failure: Failure | None = None
     trace: tuple[Move, ...] = ()
     """The shortest way to the failure."""
 
 
 def search(model: Model, *, bound: int = BOUND, reduce: bool = True) -> Found:
-    """Explore a race until everything is reached, a failure is found, or the bound is."""
+    """Explore a race until all states or the bound are reached, or a failure is found."""
     came: dict[World, tuple[World, str] | None] = {model.first: None}
     layer, steps = [model.first], 0
     while layer:
@@ -72,7 +72,7 @@ class ReplayError(Exception):
 
 
 def follow(model: Model, tokens: list[str]) -> tuple[Move, ...]:
-    """Take the steps of some tokens.  Raises `ReplayError`."""
+    """Return the steps that the tokens name.  Raises `ReplayError`."""
     world: World | None = model.first
     taken: list[Move] = []
     for number, token in enumerate(tokens, 1):

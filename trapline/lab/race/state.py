@@ -1,4 +1,4 @@
-"""The state of the model: small tuples, so that those met before are found by their hash."""
+"""The state of the model: small tuples, whose hashes find the known ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from trapline.lab.race.memory import History
 
 
 class Mode(IntEnum):
-    """What a CPU is doing."""
+    """The activity of a CPU."""
 
     RUNS = 0
     TRAPPED = 1
-    """It has taken the breakpoint; its handler has not begun, and interrupts are disabled."""
+    """The CPU has taken the breakpoint; its handler has not begun, and interrupts are disabled."""
     STOPPED = 2
     DONE = 3
 
@@ -26,20 +26,20 @@ class Cpu(NamedTuple):
     state: int
     """The number of its registers and memory (`Processor`)."""
     passes: int
-    """How often it still enters the code."""
+    """The number of times that the CPU will still enter the code."""
     paths: int
-    """Whether what it executed of the patched bytes was all old (OLD), all new (NEW), or both."""
+    """The images (OLD, NEW, as bits) that agree with all the patched bytes that it has executed."""
     floor: int
     """The oldest content of the history that it may still fetch."""
     steps: int
-    """Instructions of this pass."""
+    """The number of instructions in this pass."""
 
 
 OLD, NEW = 1, 2
 
 
 class World(NamedTuple):
-    """The state of everything."""
+    """The state of the whole model."""
 
     at: int
     """The next operation of the script."""
@@ -64,7 +64,7 @@ class World(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Something that must not happen."""
+    """A behaviour that must not happen."""
 
     kind: str
     text: str
@@ -74,7 +74,7 @@ class Move(NamedTuple):
     """One step of one CPU."""
 
     token: str
-    """It names the step among those possible in its state."""
+    """The name of the step, unique among the steps that are possible in its state."""
     text: str
     world: World | None
     """The next state; None after a failure."""
