@@ -30,8 +30,8 @@ from trapline.consumer.compiling import Compiler, Provide, provide_nothing
 from trapline.consumer.consume import Handlers
 from trapline.consumer.elements import Aggregations, Element, aggregations
 from trapline.consumer.output import Output, Writer
+from trapline.consumer.request import Request, Source, Specifier
 from trapline.consumer.session import Session, Work
-from trapline.consumer.usage import Request, Source, Specifier
 
 if TYPE_CHECKING:
     from emu.guest.base import Guest

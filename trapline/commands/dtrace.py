@@ -19,7 +19,7 @@ from providers.fidelity import Fidelity
 from trapline.consumer.command import main
 from trapline.consumer.environment import CommandEnvironment, MachineError, TracedMachine
 from trapline.consumer.output import Writer
-from trapline.consumer.usage import MachineOptions
+from trapline.consumer.request import MachineOptions
 from trapline.d.scopes import NoNames
 from trapline.framework.program import Program
 from trapline.framework.settings import DEFAULTS

@@ -23,6 +23,7 @@ from trapline.consumer.host_limit import HostLimit
 from trapline.consumer.jsonlines import element_line, firing_line
 from trapline.consumer.listing import HEADING
 from trapline.consumer.output import Output, open_for_append
+from trapline.consumer.request import Mode, Request, Source, Specifier
 from trapline.consumer.saving import (
     ANONYMOUS,
     Compiled,
@@ -35,7 +36,7 @@ from trapline.consumer.saving import (
 from trapline.consumer.session import Session
 from trapline.consumer.structure import show
 from trapline.consumer.tracing_loop import TracingLoop
-from trapline.consumer.usage import USAGE, FlagError, Mode, Request, Source, Specifier, UsageError, parse_arguments
+from trapline.consumer.usage import USAGE, FlagError, UsageError, parse_arguments
 from trapline.d.descriptions import why_none
 from trapline.d.disassemble import disassemble_program
 from trapline.d.errors import CompileError

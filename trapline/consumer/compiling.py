@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from emu.words import decimal
 from trapline.consumer import library
-from trapline.consumer.usage import Request, Source, Specifier
+from trapline.consumer.request import Request, Source, Specifier
 from trapline.d.builtins import NEWEST, vocabulary
 from trapline.d.compiler import CompileContext, CompileError, Form, Globals, compile_program
 from trapline.d.errors import Place

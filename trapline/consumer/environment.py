@@ -11,7 +11,7 @@ from emu.guest.base import Guest
 from trapline.consumer.client import File
 from trapline.consumer.compiling import Provide, provide_nothing
 from trapline.consumer.output import Writer
-from trapline.consumer.usage import MachineOptions
+from trapline.consumer.request import MachineOptions
 from trapline.d.scopes import Foreign, NoNames
 from trapline.framework.program import Program
 

@@ -17,7 +17,7 @@ from trapline.framework.program import Program
 
 if TYPE_CHECKING:
     from emu.isa import Isa
-    from trapline.consumer.usage import Source
+    from trapline.consumer.request import Source
     from trapline.d.scopes import DeclaredProbe
 
 # Where -A saves programs for -a.

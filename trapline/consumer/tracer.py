@@ -22,8 +22,8 @@ from trapline.consumer.compiling import Compiler, Provide, provide_nothing
 from trapline.consumer.consume import Handlers
 from trapline.consumer.elements import Aggregations, Element, aggregations
 from trapline.consumer.output import Output
+from trapline.consumer.request import Request, Source, Specifier
 from trapline.consumer.session import Session
-from trapline.consumer.usage import Request, Source, Specifier
 
 __all__ = ["Aggregations", "Element", "Event", "Tracer"]
 

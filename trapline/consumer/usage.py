@@ -1,4 +1,4 @@
-"""The command line of dtrace(1): flags as getopt reads them, usage, and the request as data.
+"""The command line of dtrace(1): its usage, and flags as getopt reads them.
 
 Source: FreeBSD cmd/dtrace/dtrace.c.  Words that are not flags may stand anywhere; they are the
 macro arguments.
@@ -9,12 +9,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from enum import Enum
 from typing import Final
 
 from emu.isa import ISAS
 from emu.words import decimal
+from trapline.consumer.request import MachineOptions, Mode, Request, Setting, Source, Specifier
 from trapline.framework.program import DataModel
 from trapline.options import OPTIONS, OptionError, parse_assignment, parse_size
 
@@ -135,116 +134,6 @@ class FlagError(UsageError):
     """A flag getopt() refuses; the usage text is shown after the message."""
 
 
-class Mode(Enum):
-    """The task of a dtrace command."""
-
-    TRACE = ""
-    ANONYMOUS = "-A"
-    HEADER = "-h"
-    LINK = "-G"
-    LIST = "-l"
-    VERSION = "-V"
-
-
-class Specifier(Enum):
-    """The first field of a description on the command line; a script has none."""
-
-    SCRIPT = "s"
-    NAME = "n"
-    FUNCTION = "f"
-    MODULE = "m"
-    PROVIDER = "P"
-    ID = "i"
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One program: a description with its text, or a script with its path."""
-
-    specifier: Specifier
-    text: str
-
-    @property
-    def kind(self) -> str:
-        """Its kind in messages."""
-        return "script" if self.specifier is Specifier.SCRIPT else "description"
-
-    @property
-    def name(self) -> str:
-        """Its name in messages: the path of a script, a description up to its predicate or body."""
-        if self.specifier is Specifier.SCRIPT:
-            return self.text
-        return self.text[: next((i for i, mark in enumerate(self.text) if mark in "{/;"), len(self.text))]
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """An option given by a flag."""
-
-    flag: str
-    """Its name in messages: `-x bufsize`, `-b 4q`."""
-    name: str
-    value: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class MachineOptions:
-    """The machine to trace: Trapline's own flags, and -c."""
-
-    isa: str | None = None
-    """None: that of the program, x86_64 for the kernel."""
-    guest: str | None = None
-    """`kernel`, `linux` or `linux-kernel`; None: as the command of -c demands, else the kernel."""
-    root: str | None = None
-    debug_root: str | None = None
-    """Folder of debug files; None: usr/lib/debug in the root."""
-    program_output: str | None = None
-    """The destination of the program's output: "stderr" or a file; None: standard output."""
-    trap: str = "host"
-    fidelity: str = "exact"
-    sdt: str = "2024"
-    """Generation of SDT that the kernel is built with."""
-    load: tuple[str, ...] = ()
-    """Modules that the kernel, or its boot loader, loads before tracing begins."""
-    console: bool = False
-    boot: bool = False
-    """Whether tracing begins during the boot of a Linux kernel."""
-    ram: int | None = None
-    """Size in bytes of a Linux guest's memory; None: the guest's default."""
-    evaltime: str = "main"
-    """The point in the start of a Linux program at which probes are created."""
-    commands: tuple[str, ...] = ()
-    """The commands of -c."""
-    pids: tuple[int, ...] = ()
-    """The processes of -p."""
-    environment: tuple[tuple[str, str | None], ...] = ()
-    """Changes to the environment of the commands, in order (-x setenv, unsetenv); None: not set."""
-
-
-@dataclass(slots=True)
-class Request:
-    """A command line as data."""
-
-    mode: Mode = Mode.TRACE
-    sources: list[Source] = field(default_factory=list)
-    settings: list[Setting] = field(default_factory=list)
-    arguments: list[str] = field(default_factory=list)
-    """The words that are not flags: $1, $2 ..."""
-    export: str | None = None
-    """The file of --export."""
-    export_format: str | None = None
-    machine: MachineOptions = field(default_factory=MachineOptions)
-    output: str | None = None
-    execute: bool = True
-    """Whether probes are enabled: not with -e."""
-    disassemble: bool = False
-    verbose: bool = False
-    allow_zero: bool = False
-    help: bool = False
-    model: DataModel | None = None
-    """The data model of the programs; None: that of the machine."""
-
-
 _SPECIFIERS: Final = {specifier.value: specifier for specifier in Specifier}
 _MODELS: Final = {"32": DataModel.ILP32, "64": DataModel.LP64}
 _MODES: Final = {mode.value[1:]: mode for mode in Mode if mode.value}
@@ -359,7 +248,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         elif flag in LONG:
             machine[flag] = _chosen(f"--{flag}", flag, text)
         else:
-            _refuse(flag, text)
+            raise FlagError(f"illegal option -- {flag}{text}")
     if len(modes) > 1:
         raise UsageError("only one of the [-AGhlV] options can be specified at a time")
     if modes:
@@ -440,13 +329,6 @@ def _chosen(flag: str, name: str, value: str) -> str:
     if choices is not None and value not in choices:
         raise UsageError(f"{flag} {value}: choose from {', '.join(choices)}")
     return value
-
-
-def _refuse(flag: str, value: str) -> None:
-    """Refuse a process of the host, and a word that resembles a data model."""
-    if flag == "p":
-        raise UsageError("-p: a process of this host is not in the guest; trace a program of the guest with -c")
-    raise FlagError(f"illegal option -- {flag}{value}")
 
 
 def _environment(settings: Sequence[Setting]) -> Iterator[tuple[str, str | None]]:

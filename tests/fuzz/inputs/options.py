@@ -12,7 +12,7 @@ from tests.fuzz.case import Fuzzer
 from tests.fuzz.mutation import damage_words
 from trapline.consumer.command import main
 from trapline.consumer.environment import CommandEnvironment, TracedMachine
-from trapline.consumer.usage import MachineOptions
+from trapline.consumer.request import MachineOptions
 from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, kernel_guest
 from trapline.options import OPTIONS, OptionError, Options
 

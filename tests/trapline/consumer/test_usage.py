@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trapline.consumer.usage import (
-    FlagError,
-    MachineOptions,
-    Mode,
-    Setting,
-    Source,
-    Specifier,
-    UsageError,
-    parse_arguments,
-)
+from trapline.consumer.request import MachineOptions, Mode, Setting, Source, Specifier
+from trapline.consumer.usage import FlagError, UsageError, parse_arguments
 
 
 def test_flags_cluster_and_values_may_be_attached():
