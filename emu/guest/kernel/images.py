@@ -15,7 +15,8 @@ from emu.isa.base import Isa
 FUNCTIONS = "functions"
 LINUX = "linux"
 KERNELS = "kernels"
-_NOT_IN_GUEST = tuple(f"{folder}/" for folder in (FUNCTIONS, LINUX, KERNELS))
+OBJECTS = "objects"
+_NOT_IN_GUEST = tuple(f"{folder}/" for folder in (FUNCTIONS, LINUX, KERNELS, OBJECTS))
 
 
 def built(isa: Isa) -> Path:

@@ -105,7 +105,7 @@ def test_a_server_and_its_clients_work_together(isa):
     assert 'Asynchronous notification "ch" with payload "hello"' in ran.stdout
     assert "has no" not in ran.stderr, "system calls that are not there"
     assert fired["deadlock-found"] == 1
-    assert fired["lock-wait-done"] >= 2
+    assert fired["lock-wait-done"] >= 1
     assert fired["transaction-commit"] > 80
 
 
