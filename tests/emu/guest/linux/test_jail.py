@@ -81,7 +81,7 @@ def test_a_path_is_reported_from_the_root(root):
     assert path_of(root, place.found()) == "/a/b"
 
 
-@pytest.mark.parametrize("path", ["/proc/self/root/..", "/proc/self/cwd/../../..", "/proc/1/../../.."])
+@pytest.mark.parametrize("path", ["/proc/self/root/..", "/proc/self/cwd" + 50 * "/..", "/proc/1/../../.."])
 def test_proc_leads_nowhere_else(path):
     from emu.guest.kernel import images
     from emu.isa import X86_64
