@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 Cell = str | int | float
 
@@ -19,6 +22,11 @@ class Scale:
     def rounds(self, number: int) -> int:
         """Return the number of rounds of a loop, given the number in a measurement."""
         return max(1, number // 100) if self.smallest else number
+
+    def some(self, items: Iterable[T]) -> list[T]:
+        """Return the items to measure: the first and the last of them in the smallest amount."""
+        every = list(items)
+        return [every[0], every[-1]] if self.smallest else every
 
     def turns(self, number: int) -> int:
         """Return the number of measurements of each action."""

@@ -130,7 +130,7 @@ class Commands(Fuzzer):
     seconds = 60.0
     megabytes = 2048
     forks = True
-    quick = 12
+    quick = 6
     compared = 3
 
     def __init__(self) -> None:

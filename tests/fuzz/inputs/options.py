@@ -47,7 +47,7 @@ class OptionValues(Fuzzer):
     seconds = 20.0
     megabytes = 1200
     forks = True
-    quick = 12
+    quick = 6
     compared = 2
 
     def __init__(self) -> None:
