@@ -53,6 +53,16 @@ def places(data: bytes, value: int, size: int) -> set[int]:
     return found
 
 
+def agreed(what: str, experiments: Iterable[set[int]]) -> int:
+    """Return the only place that fits in all experiments.  Raises `NotFoundError`."""
+    return only(what, set.intersection(*experiments))
+
+
+def words_of_code(*instructions: int) -> bytes:
+    """Return the code of instructions of four bytes."""
+    return b"".join(word.to_bytes(4, "little") for word in instructions)
+
+
 class RegisterRun(NamedTuple):
     """Registers that follow each other as 64-bit words."""
 
@@ -205,12 +215,27 @@ class Bench:
 
         Raises `NotFoundError`.
         """
-        candidates: set[int] | None = None
-        for value in values:
+
+        def fits(value: int) -> set[int]:
             self.uc.reg_write(number, value)
-            here = places(self.env_bytes(), value, size)
-            candidates = here if candidates is None else candidates & here
-        return only(name, candidates or ())
+            return places(self.env_bytes(), value, size)
+
+        return agreed(name, map(fits, values))
+
+    def reservation(self, register: int, reserve: bytes, clear: bytes) -> int:
+        """Return the offset of the address that an instruction reserves; another clears it to -1.
+
+        `register` has the address for both.  Raises `NotFoundError`.
+        """
+
+        def fits(address: int) -> set[int]:
+            self.uc.reg_write(register, address)
+            self.run(reserve + self.subject.wait)
+            held = places(self.env_bytes(), address, _WORD)
+            self.run(clear + self.subject.wait)
+            return held & places(self.env_bytes(), -1, _WORD)
+
+        return agreed("the reservation", map(fits, (DATA + 0x120, DATA + 0x340)))
 
     def find_run(self, run: RegisterRun) -> int:
         """Return the offset of a run's first register.  Raises `NotFoundError`."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.wheel.bench import CODE, Bench, NotFoundError, only, places
+from emu.wheel.bench import CODE, Bench, NotFoundError, agreed, only, places
 
 _WORD: Final = 8
 _INT: Final = 4
@@ -101,13 +101,13 @@ def _invalidate(bench: Bench) -> int:
 def _exits(bench: Bench) -> int:
     """Find the tree of exits by its only key, and its function by a replacement."""
     bench.uc.ctl_exits_enabled(enable=True)
-    found: set[int] | None = None
-    for sentinel in _SENTINELS:
+
+    def fits(sentinel: int) -> set[int]:
         bench.uc.ctl_set_exits([sentinel])
-        engine = bench.engine_bytes()
-        here = {at for at in range(0, len(engine) - _WORD, _WORD) if _key(bench, bench.handle + at) == sentinel}
-        found = here if found is None else found & here
-    place = only("the tree of exits", found or ())
+        size = len(bench.engine_bytes())
+        return {at for at in range(0, size - _WORD, _WORD) if _key(bench, bench.handle + at) == sentinel}
+
+    place = agreed("the tree of exits", map(fits, _SENTINELS))
     asked: list[int] = []
 
     def compare(key: int, _node: int, _data: Any) -> int:

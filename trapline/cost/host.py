@@ -15,7 +15,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from emu.isa import ISAS
 from trapline.cost.events import Events
 from trapline.cost.models import chosen, of_isa
 from trapline.cost.tables import Table, number
+from trapline.cost.timing import fastest
 
 _PMU: Final = Path("/sys/bus/event_source/devices/uprobe/type")
 _PARANOID: Final = Path("/proc/sys/kernel/perf_event_paranoid")
@@ -147,13 +147,12 @@ def _probed(
 
 def _fastest(call: Callable[[], None]) -> float:
     """Return the nanoseconds of a call, of the fastest of some turns."""
-    best = float("inf")
-    for _ in range(_TURNS):
-        start = time.perf_counter_ns()
+
+    def calls() -> None:
         for _ in range(_CALLS):
             call()
-        best = min(best, (time.perf_counter_ns() - start) / _CALLS)
-    return best
+
+    return fastest(calls, _TURNS) / _CALLS
 
 
 @contextmanager

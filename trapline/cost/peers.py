@@ -27,6 +27,7 @@ from providers import uprobes
 from trapline.cost.gdb_client import GdbClient
 from trapline.cost.peer_program import BASE, HITS, PeerProgram, program
 from trapline.cost.tables import Table, number
+from trapline.cost.timing import fastest
 from trapline.machine.linux_machine import EvalTime, LinuxOptions, start_guest
 
 _TURNS: Final = 3
@@ -76,22 +77,12 @@ def _file(made: PeerProgram) -> Iterator[Path]:
         yield path
 
 
-def _fastest(action: Callable[[], object]) -> float:
-    """Return the nanoseconds of the fastest of some turns."""
-    best = float("inf")
-    for _ in range(_TURNS):
-        start = time.perf_counter_ns()
-        action()
-        best = min(best, time.perf_counter_ns() - start)
-    return best
-
-
 def _each(probed: Callable[[], int], plain: Callable[[], object]) -> tuple[float, int]:
     """Return the nanoseconds of a hit, and the number of hits, which has to be that of the program."""
     hits = probed()
     if hits != HITS:
         raise PeerError(f"it saw {hits} of {HITS} hits")
-    return max(0.0, _fastest(probed) - _fastest(plain)) / HITS, hits
+    return max(0.0, fastest(probed, _TURNS) - fastest(plain, _TURNS)) / HITS, hits
 
 
 # -- the peers

@@ -55,11 +55,12 @@ def compare_programs(isa: Isa) -> list[Row]:
 
     Raises `emu.guest.linux_kernel.errors.KernelFileError`, and `emu.guest.base.GuestError`.
     """
-    functions = _called(isa)
+    image = _image(isa)
+    functions = _called(isa, image)
     event = _FETCHED.format(*oracle_values.registers(isa))
     definition = oracle_values.definition(isa, event)
     rows = [Row(f"{one.value:#x}", "uprobe") for one in functions]
-    run = _start(isa, functions, event)
+    run = _start(isa, image, functions, event)
 
     def values(_address: int) -> str:
         return oracle_values.values(definition, _hit(run), isa)
@@ -76,10 +77,9 @@ def _image(isa: Isa) -> Image:
     return image
 
 
-def _called(isa: Isa) -> list[Symbol]:
+def _called(isa: Isa, image: Image) -> list[Symbol]:
     """Return functions that the workload calls, by address."""
     traced = start(LinuxKernelOptions(isa=isa, commands=(WORKLOAD,)))
-    image = _image(isa)
     counts: Counter[int] = Counter()
 
     def note(address: int) -> Callable[[], None]:
@@ -95,8 +95,7 @@ def _called(isa: Isa) -> list[Symbol]:
     return [one for _, one in found[:: max(1, len(found) // _MOST)]]
 
 
-def _start(isa: Isa, functions: list[Symbol], fetched: str) -> _Run:
-    image = _image(isa)
+def _start(isa: Isa, image: Image, functions: list[Symbol], fetched: str) -> _Run:
     places = " ".join(f"{number}:{image.offset_of(one.value):#x}" for number, one in enumerate(functions))
     words = fetched.replace("$", "\\$")
     event = f"p:{GROUP}/e${{e%%:*}} {_FILE}:${{e#*:}} {words}"

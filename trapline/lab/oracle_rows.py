@@ -56,7 +56,7 @@ class Row:
         return self.ours == self.kernel + self.missed and self.same_values
 
     def hit(self, values: str) -> None:
-        """TraceLine a hit of Trapline's breakpoint, with the values as the kernel would print them."""
+        """Record a hit of Trapline's breakpoint, with the values as the kernel would print them."""
         self.ours += 1
         self._hits.append(values.replace(MARK, ""))
 

@@ -11,10 +11,10 @@ from unicorn import arm64_const as uc
 from emu.isa.aarch64.offsets import PART
 from emu.isa.aarch64.registers import REGISTERS
 from emu.isa.aarch64.system_calibration import system_registers
-from emu.wheel.bench import DATA, Bench, RegisterRun, Subject, only, places
+from emu.wheel.bench import Bench, RegisterRun, Subject, agreed, only, places
+from emu.wheel.bench import words_of_code as _code
 
 _INT: Final = 4
-_WORD: Final = 8
 _MAGIC: Final = (0x5A5A_1234_5678_9AB0, 0x1B1B_0123_4567_8AB0)
 _DELIVER: Final = "arm_cpu_do_interrupt_aarch64"
 _EXCEPTION_IRQ: Final = 5
@@ -36,10 +36,6 @@ _BEHIND: Final = 0x40
 _SYNDROME: Final = 0x3C << 26 | 1 << 25
 
 
-def _code(*words: int) -> bytes:
-    return b"".join(word.to_bytes(_INT, "little") for word in words)
-
-
 def _prepare(machine: unicorn.Uc) -> None:
     """Make EL1 and EL2 AArch64, as `emu.isa.aarch64.unicorn` does."""
     machine.reg_write(uc.UC_ARM64_REG_CP_REG, (*_SCR_EL3, 1 << 10 | 1))
@@ -51,7 +47,7 @@ def _experiments(bench: Bench) -> dict[str, int]:
         "TTBR0": bench.found("ttbr0_el1", uc.UC_ARM64_REG_TTBR0_EL1, (0x0012_3456_7000, 0x0045_6789_A000)),
         "TTBR1": bench.found("ttbr1_el1", uc.UC_ARM64_REG_TTBR1_EL1, (0x0022_3456_7000, 0x0055_6789_A000)),
         "PSTATE": _pstate(bench),
-        "EXCLUSIVE_ADDRESS": _reservation(bench),
+        "EXCLUSIVE_ADDRESS": bench.reservation(uc.UC_ARM64_REG_X0, _code(_LDXR), _code(_CLREX)),
         **system_registers(bench),
         # It ends in EL2, so it is the last.
         "TARGET_EL": _target(bench),
@@ -60,26 +56,12 @@ def _experiments(bench: Bench) -> dict[str, int]:
 
 def _pstate(bench: Bench) -> int:
     """Find the mode, of which the program changes a bit."""
-    found: set[int] | None = None
-    for choice, mode in zip(_STACK, _MODES, strict=True):
+
+    def fits(choice: int, mode: int) -> set[int]:
         bench.run(_code(choice, _WFI))
-        env = bench.env_bytes()
-        here = {at for at in range(0, len(env) - _INT, _INT) if int.from_bytes(env[at : at + _INT], "little") == mode}
-        found = here if found is None else found & here
-    return only("pstate", found or ())
+        return places(bench.env_bytes(), mode, _INT)
 
-
-def _reservation(bench: Bench) -> int:
-    """Find the address that a load-exclusive reserves; `clrex` makes it all ones."""
-    bench.run(_code(_CLREX, _WFI))
-    found = places(bench.env_bytes(), -1, _WORD)
-    for address in (DATA + 0x120, DATA + 0x340):
-        bench.uc.reg_write(uc.UC_ARM64_REG_X0, address)
-        bench.run(_code(_LDXR, _WFI))
-        found &= places(bench.env_bytes(), address, _WORD)
-        bench.run(_code(_CLREX, _WFI))
-        found &= places(bench.env_bytes(), -1, _WORD)
-    return only("the reservation", found)
+    return agreed("pstate", map(fits, _STACK, _MODES))
 
 
 def _target(bench: Bench) -> int:
@@ -87,11 +69,11 @@ def _target(bench: Bench) -> int:
 
     It is behind the syndrome, which names the breakpoint's number.
     """
-    syndromes: set[int] | None = None
-    for number in (5, 0x40D):
-        here = places(bench.trapped(_code(0xD420_0000 | number << 5)).env, _SYNDROME | number, _INT)
-        syndromes = here if syndromes is None else syndromes & here
-    syndrome = only("the syndrome", syndromes or ())
+
+    def named(number: int) -> set[int]:
+        return places(bench.trapped(_code(0xD420_0000 | number << 5)).env, _SYNDROME | number, _INT)
+
+    syndrome = agreed("the syndrome", map(named, (5, 0x40D)))
     env = bench.env_bytes()
     candidates = {at for at in places(env, 1, _INT) if syndrome < at < syndrome + _BEHIND}
     return only("the level of an exception", {at for at in candidates if _chooses_level(bench, at)})

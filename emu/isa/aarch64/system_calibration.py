@@ -12,7 +12,7 @@ from typing import Any, Final
 from unicorn import arm64_const as uc
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.wheel.bench import Bench, NotFoundError, only
+from emu.wheel.bench import Bench, NotFoundError, only, words_of_code
 
 _INT: Final = 4
 _WORD: Final = 8
@@ -105,5 +105,5 @@ def _run(bench: Bench, place: int, function: Any, instruction: int) -> None:
     """Run an instruction while a function is at a place."""
     old = bench.reader.word(place) or 0
     bench.write(place, ctypes.cast(function, ctypes.c_void_p).value or 0)
-    bench.run(instruction.to_bytes(_INT, "little") + _WFI.to_bytes(_INT, "little"))
+    bench.run(words_of_code(instruction, _WFI))
     bench.write(place, old)

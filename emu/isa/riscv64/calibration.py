@@ -9,7 +9,8 @@ from unicorn import riscv_const as uc
 
 from emu.isa.riscv64.offsets import PART
 from emu.isa.riscv64.registers import GENERAL, REGISTERS
-from emu.wheel.bench import DATA, Bench, NotFoundError, RegisterRun, Subject, only, places
+from emu.wheel.bench import Bench, NotFoundError, RegisterRun, Subject, only, places
+from emu.wheel.bench import words_of_code as _code
 
 _INT: Final = 4
 _WORD: Final = 8
@@ -24,32 +25,14 @@ _HARD: Final = 2
 _TABLES: Final = (8 << 60 | 0x12345, 8 << 60 | 0x54321)
 
 
-def _code(*words: int) -> bytes:
-    return b"".join(word.to_bytes(_INT, "little") for word in words)
-
-
 def _experiments(bench: Bench) -> dict[str, int]:
     return {
-        "RESERVATION": _reservation(bench),
+        "RESERVATION": bench.reservation(uc.UC_RISCV_REG_A0, _code(_LR), _code(_SC)),
         "INVALID_ERROR": _error(bench),
         "MIE": bench.found("mie", uc.UC_RISCV_REG_MIE, _INTERRUPTS),
         "MIP": _pending(bench),
         "SATP": bench.found("satp", uc.UC_RISCV_REG_SATP, _TABLES),
     }
-
-
-def _reservation(bench: Bench) -> int:
-    """Find the address that lr reserves; sc makes it all ones."""
-    bench.uc.reg_write(uc.UC_RISCV_REG_A0, DATA)
-    bench.run(_code(_LR, _SC, _WFI))
-    found = places(bench.env_bytes(), -1, _WORD)
-    for address in (DATA + 0x120, DATA + 0x340):
-        bench.uc.reg_write(uc.UC_RISCV_REG_A0, address)
-        bench.run(_code(_LR, _WFI))
-        found &= places(bench.env_bytes(), address, _WORD)
-        bench.run(_code(_SC, _WFI))
-        found &= places(bench.env_bytes(), -1, _WORD)
-    return only("the reservation", found)
 
 
 def _error(bench: Bench) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import unicorn
 from unicorn import x86_const as uc
 
 from emu.isa.x86.offsets import PART
-from emu.wheel.bench import Bench, NotFoundError, RegisterRun, Subject, only, places
+from emu.wheel.bench import Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
 
 _INT: Final = 4
 _WORD: Final = 8
@@ -67,11 +66,6 @@ def _experiments(bench: Bench) -> dict[str, int]:
     }
 
 
-def _both(what: str, of: Callable[[int], set[int]]) -> int:
-    """Return the only place that fits in two experiments.  Raises `NotFoundError`."""
-    return only(what, of(0) & of(1))
-
-
 def _control(bench: Bench) -> int:
     """Find cr4 by two bits that have no other effect here: PCE, DE."""
 
@@ -80,7 +74,7 @@ def _control(bench: Bench) -> int:
         bench.uc.reg_write(uc.UC_X86_REG_CR4, value)
         return places(bench.env_bytes(), value, _WORD)
 
-    return _both("cr4", fits)
+    return agreed("cr4", map(fits, (0, 1)))
 
 
 def _flags(bench: Bench) -> int:
@@ -90,7 +84,7 @@ def _flags(bench: Bench) -> int:
         bench.uc.reg_write(uc.UC_X86_REG_EFLAGS, _FLAGS[number])
         return places(bench.env_bytes(), _FLAGS[number], _WORD)
 
-    return _both("eflags", fits)
+    return agreed("eflags", map(fits, (0, 1)))
 
 
 def _hidden(bench: Bench) -> int:
@@ -110,7 +104,7 @@ def _hidden(bench: Bench) -> int:
             == copy
         }
 
-    place = _both("hflags", fits)
+    place = agreed("hflags", map(fits, (0, 1)))
     if place % _WORD:
         raise NotFoundError("hflags: it is not at a whole word")
     return place
@@ -130,7 +124,7 @@ def _msr(bench: Bench, number: int) -> int:
         bench.uc.reg_write(uc.UC_X86_REG_MSR, (number, value))
         return places(bench.env_bytes(), value, _WORD)
 
-    return _both(f"MSR {number:#x}", fits)
+    return agreed(f"MSR {number:#x}", map(fits, (0, 1)))
 
 
 def _exceptions(bench: Bench) -> dict[str, int]:

@@ -33,13 +33,13 @@ def lines(report: ObjectReport) -> Iterator[Text]:
         for one in found[:_SHOWN]:
             yield Text(f"  {one.place}  {one.probe}  {one.instruction}: {one.what}")
         if len(found) > _SHOWN:
-            yield Text(f"  ... and {len(found) - _SHOWN:,} more (--json shows all)", "dim")
+            yield Text(f"  ... and {len(found) - _SHOWN:,} more (--report FILE.json has all)", "dim")
     if report.failures:
         yield Text(f"failures: {len(report.failures):,}", "bold red")
         for failure in report.failures[:_SHOWN]:
             yield Text(f"  {failure_text(failure.subject, failure.what, failure.where, failure.code)}")
         if len(report.failures) > _SHOWN:
-            yield Text(f"  ... and {len(report.failures) - _SHOWN:,} more (--json shows all)", "dim")
+            yield Text(f"  ... and {len(report.failures) - _SHOWN:,} more (--report FILE.json has all)", "dim")
     if report.accesses:
         yield Text(f"bad accesses to memory: {len(report.accesses):,} places", "bold red")
         for access in report.accesses:
