@@ -18,9 +18,9 @@ from unittest import mock
 import unicorn
 
 from benchmarks.figures import Cell, Figures, Scale, seconds
-from emu.engine.engine import Engine
+from emu.engine import engine
+from emu.engine.hooks import Hooks
 from emu.guest.kernel import images
-from emu.guest.linux import kernel
 from emu.isa import Isa
 from trapline.machine import linux_machine
 
@@ -30,24 +30,24 @@ STATUS = 13
 _TURNS = 7
 
 
-class _Uncounted(Engine):
-    """An engine without the hook at every block: it counts no instructions and has no clock."""
+class _Uncounted(Hooks):
+    """The hooks of an engine, without that of every block: it counts nothing and has no clock."""
 
-    def _hook(self, kind: int, *arguments: Any, **options: Any) -> int:
-        return 0 if kind == unicorn.UC_HOOK_BLOCK else super()._hook(kind, *arguments, **options)
+    def add(self, kind: int, *arguments: Any, **options: Any) -> int:
+        return 0 if kind == unicorn.UC_HOOK_BLOCK else super().add(kind, *arguments, **options)
 
 
-def _start(isa: Isa, engine: type[Engine] = Engine) -> linux_machine.LinuxGuest:
+def _start(isa: Isa, hooks: type[Hooks] = Hooks) -> linux_machine.LinuxGuest:
     words = (str(images.linux(isa, "zoo")), CASE)
     options = linux_machine.LinuxOptions(words, isa=isa, evaltime=linux_machine.EvalTime.EXEC)
-    with mock.patch.object(kernel, "Engine", engine):
+    with mock.patch.object(engine, "Hooks", hooks):
         return linux_machine.start_guest(options)
 
 
-def _seconds(isa: Isa, engine: type[Engine]) -> tuple[float, float]:
+def _seconds(isa: Isa, hooks: type[Hooks]) -> tuple[float, float]:
     """Run the program; return the seconds of the run, and those with loading."""
     began = time.perf_counter()
-    guest = _start(isa, engine)
+    guest = _start(isa, hooks)
     loaded = time.perf_counter()
     guest.run(None)
     ended = time.perf_counter()
@@ -90,7 +90,7 @@ def _row(isa: Isa, scale: Scale) -> list[Cell]:
     others = {"qemu": _qemu(isa), "qiling": _qiling(isa)}
     counted, bare, outside = [], [], {name: [] for name, run in others.items() if run is not None}
     for _ in range(scale.turns(_TURNS)):
-        counted.append(_seconds(isa, Engine))
+        counted.append(_seconds(isa, Hooks))
         bare.append(_seconds(isa, _Uncounted))
         for name, times in outside.items():
             run = others[name]

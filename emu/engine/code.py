@@ -125,7 +125,7 @@ class Code:
                 if watched is not None:
                     self._learn(watched, address)
                 callback()
-            except BaseException as error:  # noqa: BLE001  raised again by Engine.run
+            except BaseException as error:  # noqa: BLE001  raised again by Running
                 self._fail(error)
             finally:
                 self.hooked.inside = 0

@@ -1,4 +1,4 @@
-"""Unicorn behind one class: run, stop, traps; and the parts of one CPU.
+"""Unicorn behind one class, which joins the parts of one CPU.
 
 | part | content |
 | --- | --- |
@@ -8,6 +8,7 @@
 | `code` (`emu.engine.code`) | code is written, and its translation is forgotten |
 | `handlers` (`emu.engine.handlers`) | breakpoints, other exceptions, system calls |
 | `spaces` (`emu.engine.spaces`) | the address spaces that the host keeps |
+| `running` (`emu.engine.running`) | run, step, watch, stop |
 | `special` (`emu.engine.special`) | instructions that the host serves: counters, random numbers |
 | `emu.engine.native`, `emu.engine.interpreted` | what Unicorn calls, in machine code and in Python |
 
@@ -29,34 +30,28 @@ from functools import partial
 from typing import Final
 
 import unicorn
-from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine import interpreted, native
-from emu.engine.access import Access
 from emu.engine.code import Code
 from emu.engine.code_hooks import CodeHooks
-from emu.engine.counting import PREPAID, Counter
+from emu.engine.counting import Counter
 from emu.engine.cpu import Cpu
-from emu.engine.errors import GuestCrashError, PageFaultError
 from emu.engine.handlers import Handlers
 from emu.engine.hooks import Hooks
 from emu.engine.inlined import MARKER
 from emu.engine.memory import GuestMemory, HostMemory, Memory
-from emu.engine.pages import PAGE, AddressSpace, PageMap
+from emu.engine.pages import AddressSpace, PageMap
 from emu.engine.plans import Adjust, Encoder, Window, Windows
 from emu.engine.refusals import Refusals
+from emu.engine.running import NOWHERE, Running
 from emu.engine.spaces import Spaces
 from emu.engine.special import Special
-from emu.engine.state import BLOCKS, NEVER, Word
+from emu.engine.state import BLOCKS, Word
 from emu.engine.tlb import SoftTlb
 from emu.engine.tracepoints import Tracepoints
-from emu.engine.watch import Accessed, Watch
 from emu.isa.base import Isa
 from emu.plans import Plan
 
-# emu_start's `until`: an address without code. With 0, a jump to NULL would end the run without an error.
-_NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
-_emu_start = uclib.uc_emu_start
 _ON_INSTRUCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
@@ -102,13 +97,11 @@ class Engine:
         self._code_hooks = CodeHooks()
         self.code = Code(self.cpu, self.memory, self.counter, self._code_hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
-        self._watch: Watch | None = None
-        self._steps = False
         self._windows = Windows()
         self._take_over_parts()
         self._tlb: SoftTlb | None = None
         if isinstance(self.memory, HostMemory):
-            self._tlb = SoftTlb(self.cpu, self.memory, _NOWHERE, self._state)
+            self._tlb = SoftTlb(self.cpu, self.memory, NOWHERE, self._state)
         self.spaces = Spaces(self.memory, self._tlb, self._state, self.forget_user_blocks)
         self._take_over_spaces()
         self.callbacks = self._install_callbacks(delivers=on_system_call is None)
@@ -117,6 +110,17 @@ class Engine:
         self.handlers.take_special = self.special.take_fault
         if self._tlb is not None:
             self._hooks.add(unicorn.UC_HOOK_TLB_FILL, self.callbacks.fill or self._tlb.callback)
+        self.running = Running(
+            self.cpu,
+            self.counter,
+            self.code,
+            self._code_hooks,
+            self.handlers,
+            self.special,
+            self._hooks,
+            self._tlb,
+        )
+        self._take_over_running()
         if isinstance(pages, PageMap):
             self._follow(pages)
         self._show_windows()
@@ -148,6 +152,11 @@ class Engine:
         spaces = self.spaces
         self.use, self.fills, self.forget_space = spaces.use, spaces.fills, spaces.forget
         self.space_number, self.flush_page = spaces.number, spaces.flush_page
+
+    def _take_over_running(self) -> None:
+        running = self.running
+        self.run, self.step, self.watch = running.run, running.step, running.watch
+        self.stop, self.stop_in_user_mode, self.leave = running.stop, running.stop_in_user_mode, running.leave
 
     def _install_callbacks(self, *, delivers: bool) -> native.Callbacks | interpreted.Callbacks:
         model, handlers = self.isa.unicorn, self.handlers
@@ -187,6 +196,11 @@ class Engine:
             system_call = callbacks.system_call or _ON_INSTRUCTION(lambda _uc, _words: handlers.system_call())
             add(unicorn.UC_HOOK_INSN, system_call, instruction=model.system_call_instruction)
         return callbacks
+
+    @property
+    def watched(self) -> bool:
+        """Whether a watcher is called before each instruction."""
+        return self.running.watched
 
     @property
     def hosted(self) -> bool:
@@ -240,8 +254,6 @@ class Engine:
         """Instructions executed so far, without the one at pc."""
         return self.counter.instructions
 
-    # -- threads
-
     def note_thread(self, number: int) -> None:
         """Note which thread runs, if the host keeps the threads."""
         self._state[Word.THREAD] = number
@@ -252,44 +264,6 @@ class Engine:
         Eight bytes there are read, also where pointers have four: the others must not change.
         """
         self.tracepoints.find_thread_at(self.memory.pointer + physical)
-
-    # -- running
-
-    def run(self, soft: int | None = None, hard: int | None = None) -> bool:
-        """Run until `stop`, until the CPU waits for an interrupt, or to a deadline.
-
-        `soft` is checked in user mode, `hard` anywhere, both at the start of blocks.  Returns True
-        if the CPU waits.  Raises the exception of a callback, `emu.engine.errors.PageFaultError` if
-        the host keeps the address space, and `GuestCrashError` if the CPU cannot continue.
-        """
-        # A time may be long past: the clock can be advanced further than the number of instructions ever executed.
-        soft = NEVER if soft is None else min(NEVER, max(0, soft + PREPAID))
-        hard = NEVER if hard is None else min(NEVER, max(0, hard + PREPAID))
-        if self._watch is not None:
-            waits = self._run_watched(self._watch, soft, hard)
-            if waits is not None:
-                return waits
-        self._emulate(soft, hard)
-        while self.cpu.halted.value:
-            self.cpu.halted.value = 0
-            if not self.special.take():
-                return True
-            self.handlers.raise_failure()
-            if self._state[Word.STOPPED]:  # its exception ends the run
-                return False
-            self._go_on()
-        if not self._state[Word.STOPPED]:
-            raise GuestCrashError(f"the CPU shut down at {self.pc:#x} (an exception while delivering one)", self.pc)
-        return False
-
-    def watch(self, watcher: Callable[[], bool], accessed: Accessed) -> None:
-        """Call `watcher` before each instruction, between two of them, until it returns False.
-
-        `accessed` is called for each access to memory meanwhile.  It begins with the next `run`: a
-        run under way ends before its next block.  Instructions then take some 50 us each.
-        """
-        self._watch = Watch(watcher, accessed, self._hooks)
-        self.stop()
 
     def observe(self, kind: int, callback: object, begin: int = 1, end: int = 0) -> int:
         """Add a hook of Unicorn's (UC_HOOK_*) for [begin, end], and return its handle.
@@ -302,99 +276,6 @@ class Engine:
     def observe_no_more(self, handle: int) -> None:
         """Remove a hook of `observe`."""
         self._hooks.remove(handle)
-
-    @property
-    def watched(self) -> bool:
-        """Whether a watcher is called before each instruction."""
-        return self._watch is not None
-
-    def _run_watched(self, watch: Watch, soft: int, hard: int) -> bool | None:
-        """Run while the watcher wants to be called.
-
-        Returns whether the CPU waits; None if nothing has stopped the run.
-        """
-        self._state[Word.HARD] = hard
-        while watch.watcher():
-            self._emulate(soft, hard, count=1)
-            if self.cpu.halted.value:
-                self.cpu.halted.value = 0
-                if not self.special.take():
-                    return True
-                self.handlers.raise_failure()
-            if self._state[Word.STOPPED] or not self._state[Word.HARD]:
-                return False
-            soft = min(soft, self._state[Word.SOFT])
-        watch.end()
-        self._watch = None
-        return None if self._state[Word.HARD] else False  # the watcher may have called `stop`
-
-    def step(self) -> bool:
-        """Execute one instruction, or one repetition of a string instruction; return as `run`.
-
-        An engine that steps should only step: all code is translated again when stepping begins or
-        ends.
-        """
-        self._emulate(NEVER, NEVER, count=1)
-        waits = bool(self.cpu.halted.value)
-        self.cpu.halted.value = 0
-        return waits and not self.special.take()
-
-    def _emulate(self, soft: int, hard: int, count: int = 0) -> None:
-        """Run Unicorn, and raise its errors. `count` 0: it runs until it is stopped."""
-        if bool(count) is not self._steps:
-            # Forget the translated blocks, whose size (one instruction or many) Unicorn would not check.
-            self.cpu.uc.ctl_flush_tb()
-            self._steps = bool(count)
-            self._code_hooks.count_all(counted=self._steps)
-        self._state[Word.SOFT], self._state[Word.HARD], self._state[Word.NEXT] = soft, hard, min(soft, hard)
-        self._go_on(count)
-
-    def _go_on(self, count: int = 0) -> None:
-        """Run Unicorn with the current deadlines."""
-        while self._run_once(count):
-            pass
-
-    def _run_once(self, count: int) -> bool:
-        """Run Unicorn; True: run it again, because it only stopped before a special instruction."""
-        self.counter.refresh()
-        self._state[Word.STOPPED] = 0
-        if self._tlb is not None:
-            self._tlb.missed = None
-        self.code.running = True
-        crash = _emu_start(self.cpu.reference, self.words[self._pc], _NOWHERE, 0, count)
-        self.code.running = False
-        self.handlers.raise_failure()
-        self.counter.settle()
-        if not crash:
-            return False
-        if self._tlb and self._tlb.missed:
-            address, access = self._tlb.missed
-            if access is Access.EXECUTE and not self.pc % PAGE and self.special.take():
-                self.handlers.raise_failure()
-                return not self._state[Word.STOPPED]
-            if self._tlb.failure:
-                failure, self._tlb.failure = self._tlb.failure, None
-                raise failure
-            raise PageFaultError(self.pc if access is Access.EXECUTE else address, access, self.pc)
-        raise GuestCrashError(f"the CPU cannot continue at {self.pc:#x}: {unicorn.UcError(crash)}", self.pc)
-
-    def stop(self) -> None:
-        """End the current run before its next block; between two runs this does nothing.
-
-        It sets a deadline that has passed. emu_stop in a code hook would stop before the hooked
-        instruction, whose hook would be called again.
-        """
-        self._state[Word.HARD] = self._state[Word.NEXT] = 0
-
-    def stop_in_user_mode(self) -> None:
-        """End the current run before its next block of user mode."""
-        self._state[Word.SOFT] = self._state[Word.NEXT] = 0
-
-    def leave(self) -> None:
-        """End the current run now; from a trap or a system call."""
-        self._state[Word.STOPPED] = 1
-        self._state[Word.NEXT] = 0
-        self.cpu.uc.emu_stop()
 
     def interrupt(self) -> None:
         """Deliver the clock interrupt to the guest's vector, between runs, if it is accepted."""

@@ -135,7 +135,7 @@ class SoftTlb:
             access = _ACCESS[kind]
             try:
                 found = memory.space.look_up(address, access)
-            except BaseException as error:  # noqa: BLE001  raised again by Engine.run
+            except BaseException as error:  # noqa: BLE001  raised again by Running
                 self.failure = error
                 found = None
             if found is None:
