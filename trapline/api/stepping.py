@@ -17,6 +17,7 @@ from trapline.lab.step.faults import FAULTS
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.recording import Recording, StepError
 from trapline.lab.step.run import record
+from trapline.player.played import Played
 
 
 class StepRecording(Recording):
@@ -26,7 +27,7 @@ class StepRecording(Recording):
 
     def html(self) -> str:
         """Return the page that plays it, which needs no other file."""
-        from trapline.player.page import Played, page  # noqa: PLC0415  only its user waits for jinja2
+        from trapline.player.page import page  # noqa: PLC0415  only its user waits for jinja2
 
         return page([Played(self.isa, self)])
 

@@ -24,6 +24,7 @@ from emu.guest.linux_kernel.kernel_file import KernelFile
 from emu.isa import DEFAULT_ISA, ISAS
 from providers.fidelity import Fidelity
 from trapline.commands.shared import print_lines, syntax_option
+from trapline.commands.terminal import tui_option
 from trapline.debug_root import debug_root_option
 from trapline.framework.engines import EngineError, ProgramEngine
 from trapline.lab.check import report
@@ -37,7 +38,7 @@ from trapline.lab.check.rules import RulesError
 from trapline.lab.check.states import POOL
 from trapline.lab.check.subject import PROVIDERS, Subject, SubjectError
 from trapline.lab.check.work import EncodingsSpec, Spec
-from trapline.lab.museum.gallery import MuseumError, find, show
+from trapline.lab.museum.gallery import MuseumError, show
 from trapline.own_files import TargetError, is_guest_program
 from trapline.targets import find_files, find_in, isas_of
 
@@ -283,6 +284,7 @@ class _Bar:
 @click.option("--memory/--no-memory", default=True, help="With --object: watch each access to memory (slow).")
 @click.option("--museum", metavar="NAME", help="Show a bug of a real probe implementation; 'list' prints the names.")
 @click.option("--html", metavar="FILE", help="With --museum: write a page that plays the exhibit, wrong beside right.")
+@tui_option
 def check_command(
     jobs: int,
     dask: str | None,
@@ -291,6 +293,8 @@ def check_command(
     museum: str | None,
     html: str | None,
     objects: str | None,
+    *,
+    tui: bool,
     **options: Any,
 ) -> None:
     """Check that PROGRAM is the same program when it is probed, or show exactly where it is not.
@@ -310,8 +314,11 @@ def check_command(
     interrupted; the same command continues where it stopped.
     """
     try:
-        if html is not None:
-            _play(museum, html, Syntax(options["syntax"]))
+        if html is not None or tui:
+            # Only the user of a player waits for these modules.
+            from trapline.commands.museum import play_exhibit  # noqa: PLC0415
+
+            play_exhibit(museum, html, Syntax(options["syntax"]), tui=tui)
             return
         if museum is not None:
             sys.exit(show(museum, click.echo, Syntax(options["syntax"])))
@@ -342,29 +349,6 @@ def _refuse(names: frozenset[str], why: str) -> None:
         if parameter.name in names and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
             name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.name.upper()
             raise click.UsageError(f"{name} {why}")
-
-
-def _play(museum: str | None, file: str, syntax: Syntax) -> None:
-    """Write an exhibit's page.  Raises `MuseumError`, and OSError."""
-    if museum is None:
-        raise click.UsageError("--html plays an exhibit: name it with --museum")
-    # Only the user of a page waits for these modules.
-    from trapline.lab.museum.orders import InOrders  # noqa: PLC0415
-    from trapline.lab.museum.playing import play  # noqa: PLC0415
-    from trapline.player.lanes import lanes_page  # noqa: PLC0415
-    from trapline.player.page import Played, page  # noqa: PLC0415
-
-    exhibit = find(museum)
-    if isinstance(exhibit.check, InOrders):
-        Path(file).write_text(lanes_page(exhibit.check.lanes(exhibit)), "utf-8")
-        return
-    old, right = play(exhibit, syntax)
-    played = (
-        Played("old rule", old, f"{exhibit.system}: {' '.join(old.notes)}", good=False),
-        Played("right rule", right, " ".join(right.notes), good=True),
-    )
-    Path(file).write_text(page(played, f"{exhibit.name}: {exhibit.title}"), "utf-8")
-    click.echo(f"{file}: written")
 
 
 def wanted_by(words: Sequence[str]) -> Wanted:

@@ -11,13 +11,15 @@ from emu.guest.base import GuestError
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
 from trapline.commands.shared import print_lines, syntax_option
+from trapline.commands.terminal import play, require_terminal, tui_option
 from trapline.consumer.errors import ConsumerError
 from trapline.d.errors import CompileError
 from trapline.lab.step import report
 from trapline.lab.step.faults import FAULTS
 from trapline.lab.step.machines import StepRequest
-from trapline.lab.step.recording import Recording, StepError
+from trapline.lab.step.recording import StepError
 from trapline.lab.step.run import record, record_pair
+from trapline.player.played import Played, title_of
 
 _ALL = "all"
 
@@ -51,6 +53,7 @@ _ALL = "all"
 @click.option("--json", "json_file", metavar="FILE", help="Write the recording as JSON; - is standard output.")
 @click.option("--jsonl", "lines_file", metavar="FILE", help="Write its steps as JSON lines; - is standard output.")
 @click.option("--html", "html_file", metavar="FILE", help="Write a page that plays the recording; it needs no network.")
+@tui_option
 def step_command(
     clause: str | None,
     uprobe: str | None,
@@ -69,6 +72,7 @@ def step_command(
     json_file: str | None,
     lines_file: str | None,
     html_file: str | None,
+    tui: bool,
 ) -> None:
     """Record the firing of a probe, instruction by instruction, and show it.
 
@@ -81,7 +85,12 @@ def step_command(
     """  # noqa: D301  (click reads the backspace: lines as they are)
     if (clause is None) is (uprobe is None):
         raise click.UsageError("name what to record: -n 'fbt::malloc:entry', or --uprobe 'p:NAME:SYMBOL'")
-    played: list[tuple[str, Recording, bool | None]] = []
+    files = {json_file, lines_file, html_file} - {None}
+    if tui and files:
+        raise click.UsageError("--tui plays the recording, and writes no file")
+    if tui:
+        require_terminal()
+    played: list[Played] = []
     for one in ISAS.values() if isa == _ALL else (ISAS[isa],):
         mistake = FAULTS[fault] if fault else None
         if mistake is not None and isa == _ALL and not mistake.possible(one):
@@ -92,16 +101,21 @@ def step_command(
             uprobe=uprobe is not None,
         )  # fmt: skip
         played += _recorded(request, Syntax(syntax))
-    recordings = [recording for _, recording, good in played if good is not True]
+    if tui:
+        from trapline.player.reels import firing_reels  # noqa: PLC0415  textual is an optional package
+
+        play(title_of(played), firing_reels(played))
+        return
+    recordings = [one.recording for one in played if one.good is not True]
     if json_file is not None:
         _write(json_file, report.as_json(recordings) + "\n")
     if lines_file is not None:
         _write(lines_file, report.as_json_lines(recordings))
     if html_file is not None:
-        from trapline.player.page import Played, page  # noqa: PLC0415  only the user of a page waits for jinja2
+        from trapline.player.page import page  # noqa: PLC0415  only the user of a page waits for jinja2
 
-        _write(html_file, page([Played(label, one, good=good) for label, one, good in played]))
-    if {json_file, lines_file, html_file} != {None}:
+        _write(html_file, page(played))
+    if files:
         return
     for number, recording in enumerate(recordings):
         if number:
@@ -109,19 +123,19 @@ def step_command(
         print_lines(report.text(recording, every_step=every_step))
 
 
-def _recorded(request: StepRequest, syntax: Syntax) -> list[tuple[str, Recording, bool | None]]:
+def _recorded(request: StepRequest, syntax: Syntax) -> list[Played]:
     """Return recordings with their labels; of a fault the wrong one and the right one."""
     try:
         if request.fault is None:
-            return [(request.isa.name, record(request, syntax), None)]
+            return [Played(request.isa.name, record(request, syntax))]
         wrong, right = record_pair(request, syntax)
     except CompileError as error:
         raise click.ClickException(error.text(errtags=False)) from None
     except (StepError, GuestError, ConsumerError) as error:
         raise click.ClickException(str(error)) from None
     return [
-        (f"{request.isa.name}, {request.fault.name}", wrong, False),
-        (f"{request.isa.name}, right", right, True),
+        Played(f"{request.isa.name}, {request.fault.name}", wrong, good=False),
+        Played(f"{request.isa.name}, right", right, good=True),
     ]
 
 

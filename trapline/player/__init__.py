@@ -1,1 +1,1 @@
-"""The player: a recording as one HTML page that needs no network (`trapline step --html`)."""
+"""The player: a recording as one HTML page (`--html`), and in a terminal (`--tui`)."""

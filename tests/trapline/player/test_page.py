@@ -11,7 +11,8 @@ import pytest
 from emu.isa import ISAS
 from tests.support.command import run_trapline
 from tests.trapline.lab.step.recorded import GUEST, recorded
-from trapline.player.page import Played, embedded, page
+from trapline.player.page import embedded, page
+from trapline.player.played import Played
 
 CHROMIUM = shutil.which("chromium")
 

@@ -1,0 +1,102 @@
+"""The player in a terminal shows the step of the keys, in wide and narrow terminals."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from tests.support.command import run_trapline
+from tests.trapline.lab.step.recorded import GUEST, recorded
+from trapline.lab.museum.gallery import find
+from trapline.player.played import Played
+from trapline.player.reels import firing_reels, race_reel
+
+pytest.importorskip("textual")
+
+from textual.widgets import Static
+
+from trapline.player.terminal import Pane, PlayerApp
+
+
+def play(app, size, act):
+    async def run():
+        async with app.run_test(size=size) as pilot:
+            await act(pilot)
+
+    asyncio.run(run())
+
+
+def text(app, name):
+    return str(app.query_one(f"#{name}", Static).content)
+
+
+def in_view(app):
+    return [pane.border_title for pane in app.query(Pane) if pane.display and pane.region.width]
+
+
+@pytest.fixture(scope="module")
+def reels():
+    return firing_reels([Played(isa, recorded(isa, path=GUEST)) for isa in ("x86_64", "aarch64")])
+
+
+def test_keys_in_a_terminal_of_80_columns(reels):
+    app = PlayerApp("getpid", reels)
+    steps = reels[0].film.steps
+
+    async def act(pilot):
+        assert in_view(app) == ["1 Code", "2 Registers"]
+        await pilot.press("right", "right", "left")
+        assert text(app, "sentence") == steps[1].sentence
+        await pilot.press("pagedown", "3")
+        assert app.step == 2
+        assert in_view(app) == ["1 Code", "3 Stack and trap frame"]
+        await pilot.press("j", "2", "0", "enter")
+        assert text(app, "place").startswith(f"Step 20 of {len(steps) - 1} | {steps[20].stage}")
+        await pilot.press("z")
+        assert in_view(app) == ["3 Stack and trap frame"]
+        await pilot.press("r")
+        assert app.reels[app.reel].label == "aarch64"
+        assert reels[1].film.steps[app.step].stage is steps[20].stage
+        await pilot.press("end", "right", "9")
+        assert app.step == len(reels[1].film.steps) - 1
+        assert steps[-1].sentence in str(app.query_one("#pane-8 Static", Static).content)
+
+    play(app, (80, 24), act)
+
+
+def test_a_large_terminal_shows_every_pane_and_what_is_wrong(reels):
+    film = reels[0].film
+    wrong = replace(film.steps[-1], fault="Here it goes wrong.")
+    firing = replace(film.firing, steps=(*film.steps[:-1], wrong))
+    app = PlayerApp("getpid", firing_reels([Played("x86_64", replace(film.recording, firings=(firing,)), good=False)]))
+
+    async def act(pilot):
+        assert len(in_view(app)) == len(app.query(Pane)) == 9
+        assert not app.query_one("#fault").display
+        await pilot.press("end", "d")
+        assert app.query_one("#fault").display
+        assert text(app, "fault") == "Here it goes wrong."
+        assert "resume" in app.export_screenshot()
+
+    play(app, (150, 45), act)
+
+
+def test_a_race_is_played_by_its_lanes():
+    exhibit = find("five-nops")
+    reel = race_reel(exhibit.check.lanes(exhibit))
+    app = PlayerApp(exhibit.title, [reel])
+
+    async def act(pilot):
+        await pilot.press("end")
+        assert text(app, "fault").startswith("torn")
+        await pilot.press("home", "pagedown")
+        assert reel.place(app.step) != reel.place(0)
+        assert "may fetch" in str(app.query_one("#pane-1 Static", Static).content)
+
+    play(app, (60, 24), act)
+
+
+def test_without_a_terminal_it_is_one_line():
+    run = run_trapline(["step", "-n", "fbt::sys_getpid:entry", "-c", "getpid 1", "--tui"])
+    assert run.returncode == 1
+    assert run.stderr == "Error: --tui plays in a terminal, and this is none: --html FILE writes a page\n"

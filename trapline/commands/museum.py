@@ -1,0 +1,56 @@
+"""`trapline check --museum NAME` with --html or --tui: an exhibit in the player."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from emu.disassembly import Syntax
+from trapline.commands.terminal import play, require_terminal
+from trapline.lab.museum import playing
+from trapline.lab.museum.exhibit import Exhibit
+from trapline.lab.museum.gallery import find
+from trapline.lab.museum.orders import InOrders
+from trapline.player.lanes import lanes_page
+from trapline.player.page import page
+from trapline.player.played import Played
+
+
+def play_exhibit(name: str | None, file: str | None, syntax: Syntax, *, tui: bool) -> None:
+    """Write an exhibit's page, or play it in the terminal.
+
+    Raises `MuseumError`, and `click.ClickException` if that is not possible.
+    """
+    if name is None:
+        raise click.UsageError(f"{'--tui' if tui else '--html'} plays an exhibit: name it with --museum")
+    if tui and file is not None:
+        raise click.UsageError("--tui plays the exhibit, and writes no file")
+    if tui:
+        require_terminal()
+    exhibit = find(name)
+    title = f"{exhibit.name}: {exhibit.title}"
+    race = exhibit.check.lanes(exhibit) if isinstance(exhibit.check, InOrders) else None
+    played = () if race else _played(exhibit, syntax)
+    if tui:
+        from trapline.player.reels import firing_reels, race_reel  # noqa: PLC0415  textual is an optional package
+
+        if race:
+            play(title, [race_reel(race)])
+        else:
+            play(title, firing_reels(played))
+        return
+    assert file is not None
+    try:
+        Path(file).write_text(lanes_page(race) if race else page(played, title), "utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{file}: {(error.strerror or str(error)).lower()}") from None
+    click.echo(f"{file}: written")
+
+
+def _played(exhibit: Exhibit, syntax: Syntax) -> tuple[Played, Played]:
+    old, right = playing.play(exhibit, syntax)
+    return (
+        Played("old rule", old, f"{exhibit.system}: {' '.join(old.notes)}", good=False),
+        Played("right rule", right, " ".join(right.notes), good=True),
+    )
