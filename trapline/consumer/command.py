@@ -7,32 +7,23 @@ Source: FreeBSD cmd/dtrace/dtrace.c.  The machine is opened by what calls `main`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from emu.guest.base import GuestError
 from trapline.consumer.client import Client
-from trapline.consumer.compiling import Compiler
+from trapline.consumer.compiling import Compiled, Compiler
 from trapline.consumer.consume import Handlers
 from trapline.consumer.demangling import DemanglingError, demangler
 from trapline.consumer.describe import Describer
 from trapline.consumer.elements import aggregations
 from trapline.consumer.environment import CommandEnvironment, MachineError
-from trapline.consumer.errors import ConsumerError
-from trapline.consumer.exporting import IDENTITY_PROGRAM, Exporter, with_identity
+from trapline.consumer.errors import ConsumerError, SavingError
 from trapline.consumer.host_limit import HostLimit
 from trapline.consumer.jsonlines import element_line, firing_line
 from trapline.consumer.listing import HEADING
+from trapline.consumer.messages import FAILURE, NAME, SUCCESS, CommandEnd, Messages
 from trapline.consumer.output import Output, open_for_append
-from trapline.consumer.request import Mode, Request, Source, Specifier
-from trapline.consumer.saving import (
-    ANONYMOUS,
-    Compiled,
-    SavingError,
-    save_anonymous,
-    save_header,
-    save_object,
-    saved_anonymous,
-)
+from trapline.consumer.request import Mode, Request, Source
 from trapline.consumer.session import Session
 from trapline.consumer.structure import show
 from trapline.consumer.tracing_loop import TracingLoop
@@ -46,15 +37,13 @@ from trapline.framework.dynvars import STRING_SIZE
 from trapline.options import OptionError, parse_time
 
 if TYPE_CHECKING:
+    from trapline.consumer.exporting import Exporter
     from trapline.consumer.faults import Drop, Fault
     from trapline.consumer.steps import Firing
     from trapline.framework.program import Program
 
-SUCCESS: Final = 0
-FAILURE: Final = 1
 USAGE_FAILURE: Final = 2
 VERSION: Final = "Sun D 1.14"
-_NAME: Final = "dtrace"
 _HOST_TIMEOUT: Final = "hosttimeout"
 _MACHINE_CODE: Final = "machinecode"
 # Options that determine the sizes of records.
@@ -66,24 +55,16 @@ _SAVED: Final = frozenset({Mode.HEADER, Mode.LINK, Mode.ANONYMOUS})
 _BUFFER: Final = "4m"
 
 
-class _Exit(Exception):  # noqa: N818  not an error
-    """The end of the command, with its status."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
 def main(argv: Sequence[str], environment: CommandEnvironment) -> int:
     """Run dtrace with arguments (without the name of the command) and return its exit status."""
     try:
         return _Command(argv, environment).run()
-    except _Exit as end:
+    except CommandEnd as end:
         return end.status
     except BrokenPipeError:
         raise  # for the caller of the command: the reader of the output has exited
     except OSError as error:
-        environment.stderr.write(f"{_NAME}: failed to write output: {error.strerror}\n")
+        environment.stderr.write(f"{NAME}: failed to write output: {error.strerror}\n")
         return FAILURE
 
 
@@ -93,9 +74,11 @@ class _Command:
     def __init__(self, argv: Sequence[str], environment: CommandEnvironment) -> None:
         self._argv = argv
         self._environment = environment
+        self._messages = Messages(environment.stderr.write)
+        self._say, self._fail = self._messages.say, self._messages.fail
         self._request = Request()
         self._output = Output(environment.stdout)
-        self._limit = HostLimit(_NAME)
+        self._limit = HostLimit(NAME)
         self._exporter: Exporter | None = None
 
     def run(self) -> int:
@@ -116,7 +99,7 @@ class _Command:
 
     def _dispatch(self, mode: Mode) -> int:
         if mode is Mode.VERSION:
-            self._output.write(f"{_NAME}: {VERSION}\n")
+            self._output.write(f"{NAME}: {VERSION}\n")
             return SUCCESS
         self._start_limit()
         try:
@@ -140,20 +123,13 @@ class _Command:
 
     # Messages on standard error
 
-    def _say(self, text: str) -> None:
-        self._environment.stderr.write(f"{_NAME}: {text}\n")
-
     def _notice(self, text: str) -> None:
         """Print a message unless quiet is set."""
         if not self._session.options.is_set("quiet"):
             self._say(text)
 
-    def _fail(self, text: str) -> NoReturn:
-        self._say(text)
-        raise _Exit(FAILURE)
-
     def _usage(self) -> int:
-        self._environment.stderr.write(USAGE)
+        self._messages.write(USAGE)
         return USAGE_FAILURE
 
     def _fault(self, fault: Fault) -> None:
@@ -204,7 +180,7 @@ class _Command:
             self._machine = self._environment.open_machine(self._request.machine)
             verbose = any(setting.name == _VERBOSE_IOCTL for setting in self._request.settings)
             self._limit.interrupt = self._machine.guest.interrupt
-            device = Client(self._machine.dtrace.open(), self._environment.stderr.write if verbose else None)
+            device = Client(self._machine.dtrace.open(), self._messages.write if verbose else None)
         except GuestError as error:
             self._fail(error.report())
         except MachineError as error:
@@ -234,12 +210,14 @@ class _Command:
         if self._request.export is not None:
             title = " ".join(self._request.machine.commands) or "dtrace"
             isa = self._machine.guest.isa.name
+            from trapline.consumer.exporting import Exporter  # noqa: PLC0415  few commands export
+
             try:
                 self._exporter = Exporter(self._request.export, self._request.export_format, title, isa)
             except ExportError as error:
                 self._fail(str(error))
         self._describer = Describer(device, self._output, as_json=self._json, verbose=self._request.verbose)
-        machine, report = self._machine, self._environment.stderr.write
+        machine, report = self._machine, self._messages.write
         self._compiler = Compiler(
             self._session, self._request, machine.target, machine.provide, report, machine.foreign, machine.libraries
         )
@@ -264,11 +242,10 @@ class _Command:
             what = "failed to compile script" if source.kind == "script" else "invalid probe specifier"
             self._fail(f"{what} {source.text}: {text}")
         if self._exporter is not None:
-            identity = self._compiler.compile_text(IDENTITY_PROGRAM, Source(Specifier.NAME, IDENTITY_PROGRAM), ())
-            program = with_identity(program, identity)
+            program = self._exporter.prepare(program, self._compiler)
         if self._request.disassemble:
             strsize = self._session.options.number("strsize", STRING_SIZE)
-            self._environment.stderr.write(disassemble_program(program, strsize))
+            self._messages.write(disassemble_program(program, strsize))
             if self._session.options.is_set(_MACHINE_CODE):
                 self._list_machine_code(program)
         return Compiled(source, program)
@@ -279,7 +256,7 @@ class _Command:
         options = self._session.options
         given = {name: options.number(name) for name in _OF_RECORDS if options.is_set(name)}
         lines = self._environment.machine_code(program, given)
-        self._environment.stderr.write("".join(f"{line}\n" for line in lines))
+        self._messages.write("".join(f"{line}\n" for line in lines))
 
     def _open_output(self) -> None:
         path = self._request.output
@@ -295,17 +272,18 @@ class _Command:
 
     def _save(self, mode: Mode, compiled: Sequence[Compiled]) -> int:
         """Write the programs to a file, as -h, -G and -A want them."""
-        options, output = self._session.options, self._request.output
+        from trapline.consumer.saving import save  # noqa: PLC0415  few commands save
+
         try:
-            if mode is Mode.HEADER:
-                save_header(compiled, self._compiler.names.providers, output)
-            elif mode is Mode.LINK:
-                raw = options.text("linktype") == "dof"
-                save_object(compiled, self._machine.guest.isa, output, raw=raw)
-            else:
-                path = save_anonymous(compiled, options.run_time(), output)
-                self._say(f"saved anonymous enabling in {path}")
-                self._say("run dtrace -a here to claim it")
+            for line in save(
+                mode,
+                compiled,
+                self._session.options,
+                self._compiler.names.providers,
+                self._machine.guest.isa,
+                self._request.output,
+            ):
+                self._say(line)
         except SavingError as error:
             self._fail(str(error))
         return SUCCESS
@@ -315,6 +293,8 @@ class _Command:
 
         Return how many probes it matched.
         """
+        from trapline.consumer.saving import ANONYMOUS, saved_anonymous  # noqa: PLC0415  few commands claim
+
         try:
             return self._session.enable_dof(saved_anonymous())
         except SavingError as error:

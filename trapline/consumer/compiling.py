@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.words import decimal
 from trapline.consumer import library
@@ -38,6 +38,13 @@ _PID_MAX: Final = (1 << 31) - 1
 _COMMAND: Final = "dtrace"
 # The environment variable that makes libdtrace log its actions.
 _DEBUG: Final = "DTRACE_DEBUG"
+
+
+class Compiled(NamedTuple):
+    """A source of the command line, and its compiled form."""
+
+    source: Source
+    program: Program
 
 
 class ProcessProbeError(Exception):

@@ -18,8 +18,8 @@ from trapline.d.stability import description_attribute
 from trapline.framework.program import STABLE
 
 if TYPE_CHECKING:
+    from trapline.consumer.compiling import Compiled
     from trapline.consumer.output import Output
-    from trapline.consumer.saving import Compiled
     from trapline.framework.device import Device, ProbeInfo
     from trapline.framework.program import ProbeDescription
 

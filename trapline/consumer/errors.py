@@ -11,6 +11,10 @@ class ConsumerError(Exception):
     """The trace cannot continue; the message is for the user."""
 
 
+class SavingError(Exception):
+    """A failure to save; the message says what cannot be saved, and why."""
+
+
 _ENABLING: Final = {
     "EINVAL": "DIF program content is invalid",
     "E2BIG": "DIF program exceeds maximum program size",

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from trapline.consumer.elements import aggregations
+from trapline.consumer.request import Source, Specifier
 from trapline.consumer.steps import HIDDEN_STATEMENT
 from trapline.consumer.symbols import Frame
 from trapline.export.events import Count, Event, Phase, Recording, Stack, Value
@@ -18,11 +19,12 @@ from trapline.export.formats import export, format_of
 from trapline.framework.program import ActionDescription, ActionKind, EcbDescription, Program
 
 if TYPE_CHECKING:
+    from trapline.consumer.compiling import Compiler
     from trapline.consumer.session import Session
     from trapline.consumer.steps import Firing
 
 # The program whose actions are added: a BEGIN clause of its own is never enabled.
-IDENTITY_PROGRAM: Final = "dtrace:::BEGIN { trace(pid); trace(tid); trace(execname); }"
+_IDENTITY: Final = "dtrace:::BEGIN { trace(pid); trace(tid); trace(execname); }"
 
 _PHASES: Final = {"entry": Phase.ENTRY, "return": Phase.RETURN}
 # After these nothing may be recorded in a clause.
@@ -32,8 +34,8 @@ _AGGREGATING: Final = 0x0700
 _CLASS: Final = 0xFF00
 
 
-def with_identity(program: Program, identity: Program) -> Program:
-    """Return a program whose recording clauses also record what `IDENTITY_PROGRAM` does."""
+def _with_identity(program: Program, identity: Program) -> Program:
+    """Return a program whose recording clauses also record what the program `identity` does."""
     hidden = tuple(
         replace(action, statement=HIDDEN_STATEMENT + number) for number, action in enumerate(identity.ecbs[0].actions)
     )
@@ -67,6 +69,11 @@ class Exporter:
         self._format = format_of(path, form)
         self._title = title
         self._recording = Recording(isa)
+
+    def prepare(self, program: Program, compiler: Compiler) -> Program:
+        """Return a program whose recording clauses record the thread, too."""
+        identity = compiler.compile_text(_IDENTITY, Source(Specifier.NAME, _IDENTITY), ())
+        return _with_identity(program, identity)
 
     def add(self, firing: Firing) -> None:
         """Add a record."""

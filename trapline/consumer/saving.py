@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from trapline.consumer.errors import SavingError
 from trapline.consumer.header import header
+from trapline.consumer.request import Mode
 from trapline.dof import encode
 from trapline.dof.elf import object_file
 from trapline.dof.layout import OPTIONS
@@ -17,22 +19,12 @@ from trapline.framework.program import Program
 
 if TYPE_CHECKING:
     from emu.isa import Isa
-    from trapline.consumer.request import Source
+    from trapline.consumer.compiling import Compiled
     from trapline.d.scopes import DeclaredProbe
+    from trapline.options import Options
 
 # Where -A saves programs for -a.
 ANONYMOUS: Final = "dtrace.dof"
-
-
-class SavingError(Exception):
-    """A failure to save; the message says what cannot be saved, and why."""
-
-
-class Compiled(NamedTuple):
-    """A source of the command line, and its compiled form."""
-
-    source: Source
-    program: Program
 
 
 def _write(path: str, data: bytes, failure: str) -> None:
@@ -53,21 +45,40 @@ def _together(compiled: Sequence[Compiled]) -> Program:
     return Program(tuple(ecb for one in compiled for ecb in one.program.ecbs), model=model)
 
 
-def save_header(
+def save(
+    mode: Mode,
+    compiled: Sequence[Compiled],
+    options: Options,
+    providers: Mapping[str, Mapping[str, DeclaredProbe]],
+    isa: Isa,
+    output: str | None,
+) -> tuple[str, ...]:
+    """Write programs to a file, as -h, -G or -A wants them; return what to tell the user.
+
+    Raises `trapline.consumer.errors.SavingError`.
+    """
+    if mode is Mode.HEADER:
+        _save_header(compiled, providers, output)
+        return ()
+    if mode is Mode.LINK:
+        _save_object(compiled, isa, output, raw=options.text("linktype") == "dof")
+        return ()
+    path = _save_anonymous(compiled, options.run_time(), output)
+    return f"saved anonymous enabling in {path}", "run dtrace -a here to claim it"
+
+
+def _save_header(
     compiled: Sequence[Compiled], providers: Mapping[str, Mapping[str, DeclaredProbe]], output: str | None
 ) -> None:
-    """Write a C header for provider blocks.  Raises `SavingError`."""
+    """Write a C header for provider blocks."""
     path = output or _beside(compiled, ".h")
     if path is None:
         raise SavingError("-h requires a script (-s) with provider definitions, NAME.d or with -o")
     _write(path, header(path, providers).encode(), "failed to open header file")
 
 
-def save_object(compiled: Sequence[Compiled], isa: Isa, output: str | None, *, raw: bool) -> None:
-    """Write an object file with the DOF of programs, or, `raw`, the DOF alone.
-
-    Raises `SavingError`.
-    """
+def _save_object(compiled: Sequence[Compiled], isa: Isa, output: str | None, *, raw: bool) -> None:
+    """Write an object file with the DOF of programs, or, `raw`, the DOF alone."""
     if not compiled:
         raise SavingError("-G requires one or more scripts or enabling options")
     dof = encode(_together(compiled))
@@ -75,8 +86,8 @@ def save_object(compiled: Sequence[Compiled], isa: Isa, output: str | None, *, r
     _write(path, dof if raw else object_file(dof, isa), "failed to link")
 
 
-def save_anonymous(compiled: Sequence[Compiled], options: Mapping[str, int], output: str | None) -> str:
-    """Save programs and options for -a; return the path.  Raises `SavingError`."""
+def _save_anonymous(compiled: Sequence[Compiled], options: Mapping[str, int], output: str | None) -> str:
+    """Save programs and options for -a; return the path."""
     if not compiled:
         raise SavingError("no probes specified")
     path = output or ANONYMOUS
@@ -86,7 +97,10 @@ def save_anonymous(compiled: Sequence[Compiled], options: Mapping[str, int], out
 
 
 def saved_anonymous() -> bytes:
-    """Return the programs and options that -A has saved.  Raises `SavingError`."""
+    """Return the programs and options that -A has saved.
+
+    Raises `trapline.consumer.errors.SavingError`.
+    """
     try:
         return Path(ANONYMOUS).read_bytes()
     except FileNotFoundError:
