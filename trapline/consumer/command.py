@@ -10,23 +10,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from emu.guest.base import GuestError
+from trapline.consumer import jsonlines
 from trapline.consumer.client import Client
 from trapline.consumer.compiling import Compiled, Compiler
 from trapline.consumer.consume import Handlers
 from trapline.consumer.demangling import DemanglingError, demangler
 from trapline.consumer.describe import Describer
-from trapline.consumer.elements import aggregations
 from trapline.consumer.environment import CommandEnvironment, MachineError
-from trapline.consumer.errors import ConsumerError, SavingError
+from trapline.consumer.errors import SavingError
 from trapline.consumer.host_limit import HostLimit
-from trapline.consumer.jsonlines import element_line, firing_line
 from trapline.consumer.listing import HEADING
 from trapline.consumer.messages import FAILURE, NAME, SUCCESS, CommandEnd, Messages
 from trapline.consumer.output import Output, open_for_append
 from trapline.consumer.request import Mode, Request, Source
 from trapline.consumer.session import Session
 from trapline.consumer.structure import show
-from trapline.consumer.tracing_loop import TracingLoop
+from trapline.consumer.tracing import Tracing
 from trapline.consumer.usage import USAGE, FlagError, UsageError, parse_arguments
 from trapline.d.descriptions import why_none
 from trapline.d.disassemble import disassemble_program
@@ -117,16 +116,21 @@ class _Command:
             self._open_output()
             if mode is Mode.LIST:
                 return self._list(compiled)
-            return self._trace(compiled)
+            tracing = Tracing(
+                self._session,
+                self._machine,
+                self._request,
+                self._describer,
+                self._output,
+                self._limit,
+                self._messages,
+                self._exporter,
+            )
+            return tracing.run(compiled)
         finally:
             self._session.close()
 
     # Messages on standard error
-
-    def _notice(self, text: str) -> None:
-        """Print a message unless quiet is set."""
-        if not self._session.options.is_set("quiet"):
-            self._say(text)
 
     def _usage(self) -> int:
         self._messages.write(USAGE)
@@ -138,18 +142,14 @@ class _Command:
     def _drop(self, drop: Drop) -> None:
         self._say(drop.message(tags=self._session.options.is_set("droptags")))
 
-    @property
-    def _json(self) -> bool:
-        return self._session.options.text("format") == "json"
-
     def _firing(self, firing: Firing) -> bool:
         """Show a record as a line of JSON (-x format=json), or else as dtrace(1) does."""
         if self._exporter is not None:
             self._exporter.add(firing)
-        if not self._json:
+        if not jsonlines.wanted(self._session.options):
             return True
         if firing.values:
-            self._output.write(firing_line(firing))
+            self._output.write(jsonlines.firing_line(firing))
         firing.act()
         return False
 
@@ -216,7 +216,9 @@ class _Command:
                 self._exporter = Exporter(self._request.export, self._request.export_format, title, isa)
             except ExportError as error:
                 self._fail(str(error))
-        self._describer = Describer(device, self._output, as_json=self._json, verbose=self._request.verbose)
+        self._describer = Describer(
+            device, self._output, as_json=jsonlines.wanted(options), verbose=self._request.verbose
+        )
         machine, report = self._machine, self._messages.write
         self._compiler = Compiler(
             self._session, self._request, machine.target, machine.provide, report, machine.foreign, machine.libraries
@@ -288,22 +290,8 @@ class _Command:
             self._fail(str(error))
         return SUCCESS
 
-    def _claim_anonymous(self) -> int:
-        """Enable what -A has saved, before process 1 runs, as after a reboot.
-
-        Return how many probes it matched.
-        """
-        from trapline.consumer.saving import ANONYMOUS, saved_anonymous  # noqa: PLC0415  few commands claim
-
-        try:
-            return self._session.enable_dof(saved_anonymous())
-        except SavingError as error:
-            self._fail(str(error))
-        except ConsumerError as error:
-            self._fail(f"failed to claim the anonymous state of {ANONYMOUS}: {error}")
-
     def _list(self, compiled: Sequence[Compiled]) -> int:
-        if not self._json:
+        if not jsonlines.wanted(self._session.options):
             self._output.write(HEADING)
         device = self._session.device
         if not compiled:
@@ -315,68 +303,3 @@ class _Command:
                 self._say(f"failed to match {pattern}: No probe matches description{hint}")
         self._output.flush()
         return SUCCESS
-
-    # Tracing
-
-    def _trace(self, compiled: Sequence[Compiled]) -> int:
-        matched = sum(self._enable(one) for one in compiled)
-        if self._session.options.is_set("grabanon"):
-            matched += self._claim_anonymous()
-        if not self._request.execute:
-            return SUCCESS
-        if not matched and not self._request.allow_zero:
-            self._fail(f"no probes {'matched' if compiled else 'specified'}")
-        try:
-            adjustments = self._session.go()
-        except ConsumerError as error:
-            self._fail(f"could not enable tracing: {error}")
-        for text in adjustments:
-            self._say(text)
-        if self._session.options.is_set("destructive"):
-            self._notice("allowing destructive actions")
-        loop = TracingLoop(self._session, self._machine, self._limit, self._output, self._notice)
-        try:
-            loop.run(commands=len(self._request.machine.commands))
-        except ConsumerError as error:
-            self._fail(f"processing aborted: {error}")
-        if not self._json:
-            self._output.write("\n")
-        if not self._session.consumer.abandoned:
-            self._output.write(self._aggregations())
-        self._output.flush()
-        self._export()
-        if loop.crash is not None:
-            self._fail(loop.crash.report())
-        if self._limit.passed:
-            self._fail(self._limit.text(self._machine.guest.now()))
-        return (self._session.status or SUCCESS) & 0xFF
-
-    def _export(self) -> None:
-        if self._exporter is None:
-            return
-        try:
-            for line in self._exporter.write(self._session, self._machine.guest.now()):
-                self._say(line)
-        except ExportError as error:
-            self._fail(str(error))
-
-    def _aggregations(self) -> str:
-        """Show the aggregations that were not printed; as JSON, all of them."""
-        if not self._json:
-            return self._session.report.unprinted()
-        found = aggregations(self._session)
-        return "".join(element_line(element, found.functions[element.name]) for element in found)
-
-    def _enable(self, one: Compiled) -> int:
-        """Enable a program and return how many probes it matched; with -e only look at it."""
-        matched = 0
-        if self._request.execute:
-            try:
-                matched = self._session.enable(one.program)
-            except ConsumerError as error:
-                self._fail(f"failed to enable '{one.source.name}': {error}")
-            count = f"{matched} probe{'' if matched == 1 else 's'}"
-            self._notice(f"{one.source.kind} '{one.source.name}' matched {count}")
-        if self._request.verbose:
-            self._describer.stability(one, each=not self._request.execute)
-        return matched

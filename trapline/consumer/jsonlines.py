@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from trapline.consumer.steps import Firing
     from trapline.framework.device import ProbeInfo
     from trapline.framework.program import ProbeDescription
+    from trapline.options import Options
+
+
+def wanted(options: Options) -> bool:
+    """Return whether -x format=json is set."""
+    return options.text("format") == "json"
 
 
 def _plain(value: Any) -> Any:
