@@ -37,7 +37,7 @@ class Aggregations(list[Element]):
         """Return a table for each aggregation: keys, values, bars."""
         from trapline.consumer.element_tables import tables  # noqa: PLC0415  for notebooks
 
-        return tables(self)
+        return tables(self, self.functions)
 
 
 def aggregations(session: Session) -> Aggregations:
