@@ -21,7 +21,7 @@ from emu.elf_file import ElfError, ElfFile, ElfKind
 from emu.elf_symbols import Symbol, SymbolTable
 from emu.isa import Isa
 from emu.source_lines import SourceLines
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from emu.stripped import debug_companion, file_symbols
 from emu.unwinding.entries import FrameEntries, FrameSection
 from emu.unwinding.rows import FrameTable
@@ -127,8 +127,7 @@ class Image:
             pass
         if not self.symbols:
             raise self._file.error("no symbols (stripped?)")
-        near = nearest(name, self._table.by_name)
-        raise self._file.error(f"no symbol '{name}'" + (f" (did you mean '{near}'?)" if near else ""))
+        raise self._file.error(f"no symbol '{name}'{did_you_mean(name, self._table.by_name)}")
 
     def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
         """Return the symbol that contains an address, and the offset in it.

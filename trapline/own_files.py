@@ -8,7 +8,7 @@ from typing import Final
 from emu.guest.kernel import images
 from emu.isa import DEFAULT_ISA
 from emu.isa.base import Isa
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 
 OWN: Final = "testbins:"
 # The places of the package's own files, below the folder of an ISA.
@@ -32,8 +32,8 @@ def own_files(name: str, isa: Isa) -> list[Path]:
         if path.is_file():
             return [path]
     known = ["kernel", "user", *(path.name for folder in _OWN_FOLDERS[1:] for path in (built / folder).iterdir())]
-    near = nearest(name, known)
-    hint = f" (did you mean '{OWN}{near}'?)" if near else f"; there are {', '.join(sorted(known))}"
+    others = f"; there are {', '.join(sorted(known))}"
+    hint = did_you_mean(name, known, others, written=f"'{OWN}{{}}'".format)
     raise TargetError(f"there is no {OWN}{name}{hint}")
 
 

@@ -18,7 +18,7 @@ from emu.assembly.keystone_engine import NotAssembledError
 from emu.assembly.statements import Labels, Statement, data_of, statements
 from emu.isa.assembly import Assembly, encode
 from emu.isa.base import Isa
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 
 # How often sizes may change until all labels are where they were taken to be.
 _ROUNDS: Final = 20
@@ -148,10 +148,9 @@ def _instruction(isa: Isa, assembly: Assembly, name: str, written: str, operands
 
 
 def _unknown(isa: Isa, name: str) -> str:
-    near = nearest(name, _mnemonics(isa))
     if name in _mnemonics(isa):
         return f"the assembler of {isa.title} lacks this instruction: give its bytes with .byte or .inst"
-    return f"there is no instruction '{name}' on {isa.title}" + (f" (did you mean '{near}'?)" if near else "")
+    return f"there is no instruction '{name}' on {isa.title}{did_you_mean(name, _mnemonics(isa))}"
 
 
 @cache

@@ -10,7 +10,7 @@ import click
 
 from emu.elf import Image
 from emu.elf_file import ElfError
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from emu.stapsdt import Constant, Marker, MarkerArgumentError, fetch_argument, markers, parse_arguments
 from trapline.ftrace import tracing
 from trapline.ftrace.options import Show, open_target, show_event, show_options, start
@@ -123,9 +123,9 @@ def _lines(guest: LinuxGuest, text: str) -> list[str]:
     except ElfError as error:
         raise TraceError(str(error)) from None
     if not found:
-        near = nearest(f"{provider}:{name}", (f"{one.provider}:{one.name}" for one in markers(image)))
-        hint = f"did you mean '{near}'?" if near else "`trapline usdt -l` lists the markers"
-        raise TraceError(f"{path}: no marker {provider}:{name} ({hint})")
+        known = (f"{one.provider}:{one.name}" for one in markers(image))
+        hint = did_you_mean(f"{provider}:{name}", known, " (`trapline usdt -l` lists the markers)")
+        raise TraceError(f"{path}: no marker {provider}:{name}{hint}")
     return [_line(image, one, rest.strip()) for one in found]
 
 

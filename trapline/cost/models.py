@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from trapline.cost.events import Events
 
 
@@ -145,10 +145,9 @@ def chosen(names: Sequence[str], hz: float | None = None) -> list[CostModel]:
     found = []
     for name in names or [name for name, model in known.items() if not model.estimated]:
         if name not in known:
-            near = nearest(name, list(known))
-            hint = f"did you mean '{near}'? " if near else ""
+            hint = did_you_mean(name, known)
             raise ModelError(
-                f"no model '{name}': {hint}there are {', '.join(known)} (others have no published figures)"
+                f"no model '{name}'{hint}: there are {', '.join(known)} (others have no published figures)"
             )
         found.append(known[name] if hz is None else known[name].at(hz))
     return found

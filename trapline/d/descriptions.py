@@ -11,6 +11,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
+from emu.spelling import nearest
 from trapline.d.errors import CompileError
 from trapline.d.literals import read_digits
 from trapline.framework.program import (
@@ -24,6 +25,8 @@ from trapline.framework.program import (
 if TYPE_CHECKING:
     from trapline.framework.device import ProbeInfo
 
+# The least similarity of a field that is suggested: more than of other names, for there are more of them.
+_SIMILAR: Final = 0.75
 # Characters of a pattern.
 _PATTERN: Final = frozenset("*?[]\\")
 
@@ -90,7 +93,6 @@ def why_none(
 
 def nearest_description(wanted: ProbeDescription, probes: Callable[[ProbeDescription], Sequence[ProbeInfo]]) -> str:
     """Give ` (did you mean ...?)` where one field of a description is misspelled, else nothing."""
-    from difflib import get_close_matches  # noqa: PLC0415  only needed once something has gone wrong
 
     def with_field(name: str, text: str) -> ProbeDescription:
         fields: dict[str, Any] = {name: text}
@@ -101,7 +103,7 @@ def nearest_description(wanted: ProbeDescription, probes: Callable[[ProbeDescrip
         if not text or not _PATTERN.isdisjoint(text):
             continue
         known = {getattr(probe.description, name) for probe in probes(with_field(name, ""))}
-        near = get_close_matches(text, known, n=1, cutoff=0.75)
-        if near:
-            return f" (did you mean {with_field(name, near[0])}?)"
+        near = nearest(text, known, _SIMILAR)
+        if near is not None:
+            return f" (did you mean {with_field(name, near)}?)"
     return ""

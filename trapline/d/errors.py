@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from emu import spelling
+
 
 class Region(Enum):
     """The part of a clause with the error; it is printed for programs without line numbers."""
@@ -68,8 +70,5 @@ def one_line(text: str) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Give ` (did you mean X?)` for the known name nearest to `name`, or nothing."""
-    from difflib import get_close_matches  # noqa: PLC0415  only needed once something has gone wrong
-
-    nearest = get_close_matches(name, known, n=1, cutoff=0.6)
-    return f" (did you mean {nearest[0]}?)" if nearest else ""
+    """Return ` (did you mean X?)` for the known name nearest to `name`; "": none is near."""
+    return spelling.did_you_mean(name, known, written=str)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from trapline.export import chrome, ctf, flame, folded, jsonl, perfetto, speedscope, tables, text
 from trapline.export.errors import ExportError
 from trapline.export.events import Recording
@@ -51,8 +51,7 @@ def format_of(path: str, name: str | None) -> str:
     """
     if name is not None:
         if name not in FORMATS:
-            near = nearest(name, FORMATS)
-            hint = f" (did you mean '{near}'?)" if near else ""
+            hint = did_you_mean(name, FORMATS)
             raise ExportError(f"--export-format {name}: no such format{hint}; the formats are {', '.join(FORMATS)}")
         return name
     fitting = [(len(suffix), one) for one, form in FORMATS.items() for suffix in form.suffixes if path.endswith(suffix)]

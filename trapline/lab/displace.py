@@ -18,7 +18,7 @@ from emu.assembly import assemble
 from emu.disassembly import Syntax
 from emu.isa import ISAS
 from emu.isa.base import Isa
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from providers import fbt
 from providers.fidelity import Fidelity
 from trapline.lab.displace_fates import LONGEST, NOT_A_SITE, Fate, Piece, Snippet, fates
@@ -88,9 +88,7 @@ def _as_html(found: Sequence[DisplacedInstruction]) -> str:
 def isa_of(name: str) -> Isa:
     """Return an ISA by its name.  Raises `DisplaceError`."""
     if name not in ISAS:
-        near = nearest(name, ISAS)
-        hint = f" (did you mean '{near}'?)" if near else ""
-        raise DisplaceError(f"'{name}' is not an ISA{hint}: there are {', '.join(ISAS)}")
+        raise DisplaceError(f"'{name}' is not an ISA{did_you_mean(name, ISAS)}: there are {', '.join(ISAS)}")
     return ISAS[name]
 
 

@@ -20,7 +20,7 @@ from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.guest.modules import Module
 from emu.isa.base import Isa
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from trapline.lab.check.aliased import AliasedSpace
 from trapline.lab.check.cpu import Ending, Stretch, TrialCpu
 from trapline.lab.check.kinst_prober import KinstProber
@@ -184,9 +184,7 @@ def setting(isa: Isa, text: str) -> tuple[str, int]:
     name = _OTHER_NAMES.get(name, name) if name not in isa.registers.by_name else name
     known = {*general_registers(isa), *filter(None, (isa.traps.flags,))}
     if name not in known:
-        near = nearest(name, known)
-        hint = f" (did you mean '{near}'?)" if near else ""
-        raise DisplaceError(f"'{name}' is not a register of {isa.title}{hint}")
+        raise DisplaceError(f"'{name}' is not a register of {isa.title}{did_you_mean(name, known)}")
     return name, number & isa.address_mask
 
 

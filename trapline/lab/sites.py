@@ -19,7 +19,7 @@ from emu.elf_symbols import Symbol
 from emu.guest.linux_kernel.kernel_file import KernelFile, open_image
 from emu.guest.modules import Module, dependencies
 from emu.isa import ISAS, Isa
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from providers.fbt import PORTS, walk
 from providers.fbt.exclusions import module_refusal
 from providers.fbt.port import Function, Port, ScanResult
@@ -51,8 +51,7 @@ def sites(
         raise SitesError(f"{path}: no function symbols, and no .eh_frame that tells where functions are (stripped?)")
     found = list(_fbt(image, lambda name: function is None or fnmatchcase(name, function), syntax, fidelity))
     if not found and function is not None:
-        near = nearest(function, (symbol.name for symbol in image.functions))
-        hint = f" (did you mean '{near}'?)" if near else ""
+        hint = did_you_mean(function, (symbol.name for symbol in image.functions))
         raise SitesError(f"{path}: no function matches '{function}'{hint}")
     return found
 

@@ -24,7 +24,7 @@ from emu.elf import Image
 from emu.elf_symbols import Symbol
 from emu.guest.linux_kernel.kernel_file import KernelFile, open_image
 from emu.isa import ISAS, Isa
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from providers import fasttrap, kinst, uprobes
 from providers.fidelity import Fidelity
 from trapline.lab.linux_kernel_sites import KernelSites
@@ -166,8 +166,7 @@ def _wanted(image: Image, function: str | None) -> list[Symbol]:
         )
     found = [one for one in image.functions if one.size and (function is None or fnmatchcase(one.name, function))]
     if not found:
-        near = nearest(function or "", (one.name for one in image.functions))
-        hint = f" (did you mean '{near}'?)" if near else ""
+        hint = did_you_mean(function or "", (one.name for one in image.functions))
         raise SitesError(f"{image.path}: no function matches '{function}'{hint}")
     return found
 

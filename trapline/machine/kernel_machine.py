@@ -16,7 +16,7 @@ from emu.guest.kernel import images
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, Isa
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from emu.trap import TrapHandler
 from providers.base import Framework
 from providers.fidelity import Fidelity
@@ -119,8 +119,7 @@ def _check_modules(options: KernelOptions) -> None:
     known = {path.removeprefix(_MODULES).removesuffix(".ko") for path in there}
     for name in options.load:
         if name not in known:
-            near = nearest(name, sorted(known))
-            hint = f" (did you mean '{near}'?)" if near else ""
+            hint = did_you_mean(name, sorted(known))
             raise NoKernelError(f"there is no kernel module '{name}' for {options.isa.title}{hint}")
 
 

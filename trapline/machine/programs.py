@@ -17,7 +17,7 @@ from emu.elf_file import ElfError
 from emu.guest.kernel import images
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.isa import Isa
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 
 _PROGRAMS: Final = ("bin/", "sbin/", "usr/bin/")
 # The commands that the guest's shell implements itself.
@@ -82,9 +82,8 @@ def missing_program(command: str, isa: Isa) -> str | None:
     known = {posixpath.basename(path) for path in images.programs(isa) if path.startswith(_PROGRAMS)}
     if first in known | _BUILTINS or ("/" in first and not is_missing(command, isa)):
         return None
-    near = nearest(first, sorted(known))
-    hint = f"did you mean '{near}'?" if near else "the guest's are those of its /bin, /sbin and /usr/bin"
-    return f"{first}: the guest has no such program ({hint})"
+    hint = did_you_mean(first, sorted(known), " (the guest's are those of its /bin, /sbin and /usr/bin)")
+    return f"{first}: the guest has no such program{hint}"
 
 
 def _first_word(command: str) -> str:

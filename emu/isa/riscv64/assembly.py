@@ -20,7 +20,7 @@ from emu import disassembly
 from emu.isa.assembly import Assembly, Operand, Row, choice, immediate, number_in, rows
 from emu.isa.riscv64 import immediates as i
 from emu.isa.riscv64.registers import GENERAL
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 
 _X: Final = (
     {name: number for number, name in enumerate(GENERAL)} | {f"x{number}": number for number in range(32)} | {"fp": 8}
@@ -76,8 +76,7 @@ def _csr(text: str, _address: int) -> int:
     try:
         return i.CSR_NUMBER.write(number_in(text))
     except ValueError:
-        near = nearest(text.lower(), _csrs())
-        raise ValueError(f"'{text}' is not a CSR" + (f" (did you mean '{near}'?)" if near else "")) from None
+        raise ValueError(f"'{text}' is not a CSR{did_you_mean(text.lower(), _csrs())}") from None
 
 
 def _c_lui(text: str, _address: int) -> int:

@@ -43,7 +43,7 @@ def test_an_estimate_has_a_larger_error_and_says_so():
 @pytest.mark.parametrize(
     ("names", "hz", "message"),
     [
-        (["kunpeng-961"], None, "no model 'kunpeng-961': did you mean 'kunpeng-916'"),
+        (["kunpeng-961"], None, "no model 'kunpeng-961' (did you mean 'kunpeng-916'?)"),
         (["zen9"], None, "others have no published figures"),
         (["intel-2025"], 3e9, "--hz: the clock of 'intel-2025' was not published"),
         (["kunpeng-916"], 0, "--hz 0: a clock has more than 0 hertz"),

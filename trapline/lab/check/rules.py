@@ -31,7 +31,7 @@ import providers.uprobes.port
 from emu.displaced import DisplacedTable
 from emu.isa import ISAS
 from emu.patcher import CodeMemory, Patcher
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from providers.fidelity import Fidelity
 
 
@@ -126,7 +126,6 @@ def load_rules(text: str) -> Rules:
         raise RulesError(f"{module_name} cannot be imported: {type(error).__name__}: {error}") from None
     for part in name.split("."):
         if not hasattr(thing, part):
-            near = nearest(part, dir(thing))
-            raise RulesError(f"{module_name} has no '{name}'" + (f" (did you mean '{near}'?)" if near else ""))
+            raise RulesError(f"{module_name} has no '{name}'{did_you_mean(part, dir(thing))}")
         thing = getattr(thing, part)
     return as_rules(thing)

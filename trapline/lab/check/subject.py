@@ -20,7 +20,7 @@ from emu.engine.pages import PAGE
 from emu.guest.linux_kernel.kernel_file import KernelFile, open_image
 from emu.guest.modules import Module, dependencies
 from emu.isa import ISAS, Isa
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from providers import fasttrap, fbt
 from providers.fidelity import Fidelity
 from trapline.lab.check.cpu import Stretch, TrialCpu
@@ -120,8 +120,7 @@ class Subject:
                 f"{self.path}: no function symbols, and no .eh_frame that tells where functions are (stripped?){remedy}"
             )
         if self.function is not None and not self._wanted:
-            near = nearest(self.function, (one.name for one in self.image.functions))
-            hint = f" (did you mean '{near}'?)" if near else ""
+            hint = did_you_mean(self.function, (one.name for one in self.image.functions))
             raise SubjectError(f"{self.path}: no function matches '{self.function}'{hint}")
         if isinstance(self.image, KernelFile):
             if self.kind != "fbt":

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from emu.isa import ISAS
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from trapline.lab.course.supervised import SECONDS, Check, Checked, supervised
 from trapline.lab.course.work import ANSWERS, CourseError, Work
 
@@ -58,8 +58,7 @@ class Sheet:
     def start(self, folder: Path, isa: str) -> None:
         """Put the sheet and its starter files into a new folder.  Raises `CourseError`."""
         if isa not in ISAS:
-            near = nearest(isa, ISAS)
-            raise CourseError(f"'{isa}' is not an ISA" + (f" (did you mean '{near}'?)" if near else ""))
+            raise CourseError(f"'{isa}' is not an ISA{did_you_mean(isa, ISAS)}")
         try:
             folder.mkdir(parents=True)
         except FileExistsError:

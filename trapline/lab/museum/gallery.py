@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Final
 
 from emu.disassembly import Syntax, disassemble
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from trapline.lab import museum
 from trapline.lab.museum.exhibit import Exhibit
 
@@ -31,9 +31,7 @@ def find(name: str) -> Exhibit:
     """Return the exhibit of a name.  Raises `MuseumError`."""
     known = exhibits()
     if name not in known:
-        near = nearest(name, known)
-        hint = f"did you mean '{near}'?" if near else "--museum list names them"
-        raise MuseumError(f"no exhibit '{name}' ({hint})")
+        raise MuseumError(f"no exhibit '{name}'{did_you_mean(name, known, ' (--museum list names them)')}")
     return known[name]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from trapline.lab.objects.fbt_check import FbtGlue
 from trapline.lab.objects.glue import Glue
 from trapline.lab.objects.linux_uprobes import LinuxUprobesGlue
@@ -26,8 +26,7 @@ def find(name: str) -> type[Glue]:
         return GLUES[name]
     file, colon, wanted = name.rpartition(":")
     if not colon or not file.endswith(".py"):
-        near = nearest(name, GLUES)
-        hint = f" (did you mean '{near}'?)" if near else ""
+        hint = did_you_mean(name, GLUES)
         raise GlueError(f"no glue '{name}'{hint}: there are {', '.join(GLUES)}, and FILE.py:CLASS")
     path = Path(file)
     if not path.is_file():

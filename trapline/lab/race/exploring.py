@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.isa import ISAS
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from trapline.lab.race.methods import METHODS, SCENARIOS
 from trapline.lab.race.model import Model, Race
 from trapline.lab.race.naming import find
@@ -84,8 +84,6 @@ def chosen(name: str, known: Iterable[str], what: str) -> str:
     """Return the name itself if it is known.  Raises `RaceError` if it is not."""
     names = list(known)
     if name not in names:
-        near = nearest(name, names)
-        raise RaceError(
-            f"no {what} '{name}'" + (f" (did you mean '{near}'?)" if near else f": there are {', '.join(names)}")
-        )
+        others = f": there are {', '.join(names)}"
+        raise RaceError(f"no {what} '{name}'{did_you_mean(name, names, others)}")
     return name

@@ -13,7 +13,7 @@ from emu.elf import Image
 from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.guest.kernel.images import built
 from emu.isa.base import Isa
-from emu.spelling import nearest
+from emu.spelling import did_you_mean
 from providers import fasttrap, fbt, kinst, uprobes
 from providers.fbt.exclusions import EXCLUSIONS, excluded
 from providers.fbt.port import Function
@@ -140,8 +140,7 @@ def find(isa: Isa, text: str) -> Patch:
         raise RaceError(f"'{provider}': there are {', '.join(_PLACES)}")
     known = {one.name: one for one in functions(isa, module or None)}
     if function not in known:
-        near = nearest(function, known)
-        raise RaceError(f"no function '{function}'" + (f" (did you mean '{near}'?)" if near else ""))
+        raise RaceError(f"no function '{function}'{did_you_mean(function, known)}")
     found = list(patches(isa, provider, known[function], module))
     if not found:
         raise RaceError(f"{provider} has no site in {function} on {isa.name}")
