@@ -35,15 +35,20 @@ def usual_folder(root: Path | None) -> Path:
     return Path(root or "/", USUAL_FOLDER)
 
 
-def build_id(note: bytes) -> str:
-    """Return the build identifier of a note section, "" if it has none."""
-    if len(note) < _NOTE.size:
-        return ""
-    name, size, kind = _NOTE.unpack_from(note)
-    start = _NOTE.size + (name + 3) // 4 * 4
-    if kind != _BUILD_ID or note[_NOTE.size : start] != _GNU or not 2 <= size <= 64:
-        return ""
-    return note[start : start + size].hex()
+def folders() -> tuple[Path, ...]:
+    """Return the folders in which debug files are looked for."""
+    return tuple(_folders)
+
+
+def build_id(notes: bytes) -> str:
+    """Return the build identifier among some notes, "" if there is none."""
+    while len(notes) >= _NOTE.size:
+        name, size, kind = _NOTE.unpack_from(notes)
+        start = _NOTE.size + (name + 3) // 4 * 4
+        if kind == _BUILD_ID and notes[_NOTE.size : start] == _GNU and 2 <= size <= 64:
+            return notes[start : start + size].hex()
+        notes = notes[start + (size + 3) // 4 * 4 :]
+    return ""
 
 
 def debug_file(identifier: str) -> Path | None:

@@ -20,7 +20,9 @@ from emu.compressed import decompressed
 from emu.elf_file import ElfError, ElfFile, ElfKind
 from emu.elf_symbols import Symbol, SymbolTable
 from emu.isa import Isa
-from emu.source_lines import SourceLines
+from emu.source.inlining import Source
+from emu.source.lines import SourceLines
+from emu.source.units import Units
 from emu.spelling import did_you_mean
 from emu.stripped import debug_companion, file_symbols
 from emu.unwinding.entries import FrameEntries, FrameSection
@@ -196,10 +198,15 @@ class Image:
         return FrameTable(self.frame_entries, self.isa.word)
 
     @cached_property
-    def source_lines(self) -> SourceLines:
-        """The source lines of the code, by the file's DWARF or that of its debug file."""
+    def source(self) -> Source:
+        """The source of the code, by the file's DWARF or that of its debug file."""
         companion = None if self._file.section_of_type("SHT_SYMTAB") else debug_companion(self._file)
-        return SourceLines((companion or self._file).elf)
+        return Source(Units((companion or self._file).elf))
+
+    @property
+    def source_lines(self) -> SourceLines:
+        """The source lines of the code."""
+        return self.source.lines
 
     @cached_property
     def linkage_tables(self) -> tuple[FileSection, ...]:

@@ -130,6 +130,11 @@ class ElfFile:
         """Return the first section of a type (SHT_*); None: the file has none."""
         return next((section for section in self.sections if section["sh_type"] == kind), None)
 
+    def notes(self) -> bytes:
+        """Return the file's notes, one behind the other.  Raises `ElfError`."""
+        found = (section for section in self.sections if section["sh_type"] == "SHT_NOTE")
+        return b"".join(bytes(self.section_data(f"section {section.name}", section)) for section in found)
+
     def section_data(self, what: str, section: Section) -> bytes:
         """Return a section's bytes; `what` names it in the `ElfError` that this may raise."""
         self.check_extent(what, section["sh_offset"], section["sh_size"])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from emu.frame import NamedRegisters
 from emu.native.guest import GuestCode
+from emu.source.inlining import SourceFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,10 @@ class Abilities:
     """Enters the debugger: breakpoint()."""
     chill: Callable[[int], None] | None = None
     """Lets nanoseconds pass: chill()."""
-    source_line: Callable[[int, int | None], str | None] | None = None
-    """Returns where an address of a process (None: the current one) is in the source, as
-    file:line; None: that is not known."""
+    source: Callable[[int, int | None], Sequence[SourceFrame]] | None = None
+    """Returns the functions and lines in the source of an instruction of a process (None: the
+    current one), the innermost first; empty: they are not known."""
+    kernel_source: Callable[[int], Sequence[SourceFrame]] | None = None
+    """Returns the same of an instruction of the kernel."""
     machine_code: Callable[[], GuestCode] | None = None
     """Returns the functions by which machine code reads the guest itself."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from emu.elf import Image
 from emu.elf_symbols import Binding, Symbol
 from emu.guest.base import Location
+from emu.source.inlining import SourceFrame
 
 
 class LoadedObject(NamedTuple):
@@ -38,6 +39,10 @@ class LoadedObject(NamedTuple):
         if named is None:
             return Location(self.path, "", address)
         return Location(self.path, named[0].name, named[1])
+
+    def source(self, address: int) -> Sequence[SourceFrame]:
+        """Return the functions and lines of an instruction of it, the innermost first."""
+        return self.image.source.frames(address - self.bias)
 
     def functions(self) -> Sequence[Symbol]:
         """Return its functions with a size; of aliases only the one that libproc prefers."""

@@ -103,6 +103,8 @@ class CallingConvention:
     """Offset from the frame pointer of the saved caller's frame pointer."""
     frame_return: int
     """Offset from the frame pointer of the return address."""
+    ends_with_call: Callable[[bytes], bool]
+    """Whether a call can end some bytes of code, of which there are 7 or more."""
     system_call_clobbers: frozenset[str] = frozenset()
     """Registers that a system call overwrites with the address and flags of its caller."""
     user_depth: bool = True
@@ -111,8 +113,6 @@ class CallingConvention:
     """Bytes of arguments that the return instruction at the start of code takes off the stack
     beside the return address; None: it is another instruction.  None for the function: a return
     takes nothing off."""
-    ends_with_call: Callable[[bytes], bool] | None = None
-    """Whether a call can end some bytes of code; None: nothing needs to know."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,27 @@ dt_print_mod, dt_print_usym, dt_print_umod) and dt_subr.c (dtrace_addr2str, dtra
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from posixpath import basename
 from typing import TYPE_CHECKING, Final
 
+from emu.bad_address import BadAddressError
+from emu.source.inlining import NO_SOURCE
 from trapline.consumer.text import c_string, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from emu.guest.base import Guest, Location
+    from emu.source.inlining import SourceFrame
     from trapline.framework.device import RecordDescription
 
 # Blanks before a frame, where option stackindent does not say.
 DEFAULT_INDENT: Final = 14
 
 _WORD: Final = 8
+# More bytes than a call has.
+_CALL: Final = 8
 _PAIR: Final = struct.Struct("<QQ")
 
 
@@ -44,7 +49,9 @@ class Symbols:
         self.spell: Callable[[str], str] = str
         """Returns a symbol's name as it is shown (-x demangle)."""
         self.lines = False
-        """Whether the frames of programs name their source lines (-x lines)."""
+        """Whether frames name their source lines, with inlined functions (-x lines)."""
+        self._modules: dict[str, bool] = {}
+        """The modules of frames whose lines were looked for, and whether any was found."""
         self.x87 = guest.isa.x87
         """Whether a long double is the x87's."""
 
@@ -93,7 +100,19 @@ class Symbols:
 
     def kernel_frames(self, data: bytes, offset: int, size: int) -> tuple[Frame, ...]:
         """Read the frames of a stack() record; a zero address ends them."""
-        return tuple(Frame(pc, self.kernel(pc)) for pc in _words(data, offset, size // _WORD))
+        frames: list[Frame] = []
+        for pc in _words(data, offset, size // _WORD):
+            # The first one is the caller's, or that of a timer.
+            code = pc - 1 if frames or self._follows_call(pc) else pc
+            frames += self._frames(pc, self._guest.locate(pc), self._kernel_source(code))
+        return tuple(frames)
+
+    def _follows_call(self, pc: int) -> bool:
+        """Return whether there may be a call before an address of the kernel."""
+        try:
+            return self.lines and self._guest.isa.calling.ends_with_call(self._guest.load(pc - _CALL, _CALL))
+        except BadAddressError:
+            return False
 
     def user_frames(self, data: bytes, offset: int, argument: int) -> tuple[Frame, ...]:
         """Read the frames of a ustack() or jstack() record: the pid, the pcs, a helper's strings.
@@ -113,9 +132,38 @@ class Symbols:
             # A helper names addresses outside all objects: code that a virtual machine has generated.
             named = location is None and text and not text.startswith("@")
             note = text[1:] if text.startswith("@") else ""
-            name = self._name(pc, location) + self._line(pc, pid, innermost=not frames)
-            frames.append(Frame(pc, text if named else name, note))
+            if named:
+                frames.append(Frame(pc, text, note))
+                continue
+            # A return address may be the first one of the next line.
+            *inlined, frame = self._frames(pc, location, self._user_source(pc - 1 if frames else pc, pid))
+            frames += (*inlined, replace(frame, note=note))
         return tuple(frames)
+
+    def _kernel_source(self, pc: int) -> Sequence[SourceFrame]:
+        find = self._guest.abilities.kernel_source if self.lines else None
+        return find(pc) if find is not None else ()
+
+    def _user_source(self, pc: int, pid: int) -> Sequence[SourceFrame]:
+        find = self._guest.abilities.source if self.lines else None
+        return find(pc, pid) if find is not None else ()
+
+    def _frames(self, pc: int, location: Location | None, source: Sequence[SourceFrame]) -> Iterator[Frame]:
+        """Yield the inlined functions that a pc is in, then its frame."""
+        if self.lines and location is not None:
+            module = basename(location.module)
+            self._modules[module] = bool(source) or self._modules.get(module, False)
+        for function, line in source or (NO_SOURCE,):
+            place = f" ({line})" if line is not None else ""
+            if function and location is not None:
+                yield Frame(pc, f"{basename(location.module)}`{self.spell(function)} [inlined]{place}")
+            else:
+                yield Frame(pc, self._name(pc, location) + place)
+
+    @property
+    def without_lines(self) -> Sequence[str]:
+        """The modules of which frames were shown without any source line, sorted by name."""
+        return sorted(module for module, known in self._modules.items() if not known)
 
     def _name(self, pc: int, location: Location | None, *, offset: bool = True) -> str:
         if location is None:
@@ -126,13 +174,6 @@ class Symbols:
         return f"{module}`{self.spell(location.symbol)}" + (
             f"+{location.offset:#x}" if offset and location.offset else ""
         )
-
-    def _line(self, pc: int, pid: int, *, innermost: bool) -> str:
-        """Return where a frame's code is in the source, as it is shown behind its name."""
-        find = self._guest.abilities.source_line if self.lines else None
-        # A return address may be the first one of the next line.
-        found = find(pc if innermost else pc - 1, pid) if find is not None else None
-        return f" ({found})" if found else ""
 
     def frames(self, record: RecordDescription, data: bytes, offset: int, *, user: bool) -> tuple[Frame, ...]:
         """Read the frames of a stack record that starts at `offset`."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from emu.debug_files import folders
 from trapline.consumer import jsonlines
 from trapline.consumer.elements import aggregations
 from trapline.consumer.errors import ConsumerError, SavingError
@@ -71,12 +72,20 @@ class Tracing:
         if not self.session.consumer.abandoned:
             self.output.write(self._aggregations())
         self.output.flush()
+        self._tell_lines()
         self._export()
         if loop.crash is not None:
             self.messages.fail(loop.crash.report())
         if self.limit.passed:
             self.messages.fail(self.limit.text(self.machine.guest.now()))
         return (self.session.status or SUCCESS) & 0xFF
+
+    def _tell_lines(self) -> None:
+        """Tell which modules have no source lines, if these were asked for."""
+        missing = self.session.symbols.without_lines
+        if missing:
+            names, places = ", ".join(missing), " or ".join(map(str, folders()))
+            self.messages.say(f"-x lines: no source lines of {names}: no DWARF in it, and no debug file in {places}")
 
     def _export(self) -> None:
         if self.exporter is None:

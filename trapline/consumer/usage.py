@@ -110,7 +110,7 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t--trap host|guest             who handles breakpoints: the emulator (default), or the guest's kernel
 \t--console                     show the guest's console output
 \t-x timeout=TIME               stop tracing after TIME, such as 10s or 500ms, of the guest's time
-\t-x lines                      name the source lines of frames of programs that have DWARF
+\t-x lines                      name the source lines of frames, and inlined functions, by DWARF
 \t-x demangle                   show C++ names as they are written (needs cxxfilt)
 \t-x machinecode                with -S: also print LLVM's code and the machine code of every clause
 \t-x hosttimeout=TIME           stop tracing after TIME of the host's time, with exit status 1

@@ -7,7 +7,7 @@ two runs; `userland` has its programs; `view` and `served` are DTrace's access t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +30,7 @@ from emu.guest.modules import Module
 from emu.guest.timers import Timers
 from emu.isa.base import Isa
 from emu.patcher import CodeMemory, Patcher
+from emu.source.inlining import SourceFrame
 from emu.trap import TrapHandler
 
 RAM: Final = 64 << 20
@@ -140,6 +141,10 @@ class KernelGuest(Served):
         if self.isa.is_kernel_address(address):
             return None
         return self.userland.objects.locate(address, pid)
+
+    def user_source(self, address: int, pid: int | None) -> Sequence[SourceFrame]:
+        """Return the functions and lines of an instruction of a process; empty: not known."""
+        return () if self.isa.is_kernel_address(address) else self.userland.objects.source(address, pid)
 
     # -- running
 

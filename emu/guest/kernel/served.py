@@ -5,13 +5,14 @@ The guest is changed only by the kernel's own code (`KernelGuest.call`), between
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from emu.guest.abilities import Abilities, Lock
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.view import KernelView
+from emu.source.inlining import SourceFrame
 
 # The place in lo_flags of the class of a lock (FreeBSD sys/sys/lock.h).
 _CLASS_SHIFT: Final = 24
@@ -27,6 +28,7 @@ class Served(KernelView):
     call: Callable[..., int]
     soon: Callable[[Callable[[], object]], None]
     crash: Callable[..., KernelPanicError]
+    user_source: Callable[[int, int | None], Sequence[SourceFrame]]
 
     @property
     def abilities(self) -> Abilities:
@@ -42,6 +44,8 @@ class Served(KernelView):
             stop=self.stop,
             panic=self.panic,
             chill=self.chill,
+            source=self.user_source,
+            kernel_source=self.kernel_source,
             machine_code=self.machine_code,
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from emu.elf import Image
 from emu.elf_file import ElfError, ElfKind
 from emu.elf_symbols import Symbol
@@ -13,6 +15,7 @@ from emu.guest.kernel.user_memory import Area, File
 from emu.guest.kernel.user_processes import Process, UserProcesses, own
 from emu.guest.objects import LoadedObject
 from emu.guest.user_stack import user_stack
+from emu.source.inlining import SourceFrame
 
 
 class Objects:
@@ -66,8 +69,17 @@ class Objects:
 
     def locate(self, address: int, pid: int | None) -> Location | None:
         """Name an address of a process, None for the current one; None if no object contains it."""
+        found = self._holder(address, pid)
+        return None if found is None else found.locate(address)
+
+    def source(self, address: int, pid: int | None) -> Sequence[SourceFrame]:
+        """Return the functions and lines of an instruction of a process; empty: not known."""
+        found = self._holder(address, pid)
+        return () if found is None else found.source(address)
+
+    def _holder(self, address: int, pid: int | None) -> LoadedObject | None:
+        """Return the object that contains an address of a process, also of one that has ended."""
         thread = self._table.current if pid is None else None
         process = self._table.process(pid) if pid is not None else thread.process if thread else None
         objects = self._last.get(pid or 0, ()) if process is None else self.of(process)
-        found = next((one for one in objects if one.holds(address)), None)
-        return None if found is None else found.locate(address)
+        return next((one for one in objects if one.holds(address)), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from emu.bad_address import BadAddressError
@@ -23,6 +23,7 @@ from emu.guest.kernel_memory import KernelMemory
 from emu.isa.base import Isa
 from emu.native.guest import GuestCode
 from emu.patcher import Patcher
+from emu.source.inlining import SourceFrame
 from emu.trap import TrapHandler
 from emu.trap_frames import LiveFrame, SavedFrame
 
@@ -187,6 +188,10 @@ class KernelView(KernelMemory):
         None if there is no module of that name.
         """
         return next((data for path, data in self._files.items() if path.rpartition("/")[2] == name), None)
+
+    def kernel_source(self, address: int) -> Sequence[SourceFrame]:
+        """Return the functions and lines of an instruction; modules have none."""
+        return () if self.modules.locate(address) is not None else self.image.source.frames(address)
 
     def locate(self, address: int) -> Location | None:
         """Name a kernel address."""

@@ -199,7 +199,7 @@ class LinuxGuest:
             stop=self.stop,
             chill=self.chill,
             machine_code=self.machine_code,
-            source_line=self.objects.source_line,
+            source=self.objects.source,
         )
 
     def thread_time(self) -> int:

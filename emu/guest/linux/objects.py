@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from emu.bad_address import BadAddressError
@@ -20,6 +20,7 @@ from emu.guest.linux.stacks import Memory, StackWalker
 from emu.guest.objects import LoadedObject
 from emu.indirect import function_size, resolved_words
 from emu.isa.base import Isa
+from emu.source.inlining import SourceFrame
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
@@ -123,13 +124,10 @@ class Objects(LinuxObserver):
         found = self._holder(address, pid)
         return found.locate(address) if found is not None else None
 
-    def source_line(self, address: int, pid: int | None) -> str | None:
-        """Return where an address of a process is in the source: file:line, None if not known."""
+    def source(self, address: int, pid: int | None) -> Sequence[SourceFrame]:
+        """Return the functions and lines of an instruction of a process; empty: not known."""
         found = self._holder(address, pid)
-        if found is None:
-            return None
-        line = found.image.source_lines.at(address - found.bias)
-        return str(line) if line is not None else None
+        return () if found is None else found.source(address)
 
     def _holder(self, address: int, pid: int | None) -> LoadedObject | None:
         """Return the object that holds an address of a process, also of one that has ended."""

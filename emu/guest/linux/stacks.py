@@ -84,7 +84,7 @@ class StackWalker:
         """
         calling, word = self._isa.calling, self._isa.word
         loaded = self._memory.object_at(pc) if calling.taken_by_return is not None else None
-        if loaded is None or calling.taken_by_return is None or calling.ends_with_call is None:
+        if loaded is None or calling.taken_by_return is None:
             return 0
         try:
             # By the file: a breakpoint is in memory.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +14,7 @@ from emu.guest.abilities import Abilities
 from emu.guest.base import Location, RunState, Thread
 from emu.guest.kernel_memory import KernelMemory
 from emu.guest.linux_kernel.btf import BtfError
+from emu.guest.linux_kernel.debug_file import kernel_source
 from emu.guest.linux_kernel.executable import ExecutableMemory
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.machine import LinuxKernelMachine
@@ -27,6 +28,7 @@ from emu.guest.timers import Timers
 from emu.guest.user_stack import user_stack
 from emu.host_trap import HostTrap
 from emu.patcher import Patcher
+from emu.source.inlining import Source, SourceFrame
 from emu.trap import TrapHandler
 from emu.trap_frames import LiveFrame
 
@@ -132,6 +134,8 @@ class LinuxKernelGuest(KernelMemory):
         return Abilities(
             thread_time=self.thread_time,
             user_frame=self.user_frame,
+            source=self.user_source,
+            kernel_source=self.kernel_source,
             machine_code=self.machine_code,
         )
 
@@ -209,6 +213,18 @@ class LinuxKernelGuest(KernelMemory):
     def locate_user(self, address: int, pid: int | None = None) -> Location | None:
         """Name an address of a process, None for the current one; None: no known file is there."""
         return None if self.programs is None else self.programs.locate(address, pid)
+
+    def user_source(self, address: int, pid: int | None) -> Sequence[SourceFrame]:
+        """Return the functions and lines of an instruction of a process; empty: not known."""
+        return () if self.programs is None else self.programs.source(address, pid)
+
+    def kernel_source(self, address: int) -> Sequence[SourceFrame]:
+        """Return the functions and lines of an instruction of the kernel; empty: not known."""
+        return () if self._source is None else self._source.frames(address)
+
+    @cached_property
+    def _source(self) -> Source | None:
+        return kernel_source(self.facts)
 
     @cached_property
     def programs(self) -> Programs | None:

@@ -7,7 +7,7 @@ of a program fires, `cpu` and `frame` are the registers that the kernel has save
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -23,6 +23,7 @@ from emu.guest.linux_kernel.areas import Area, Areas
 from emu.guest.linux_kernel.program_cpu import ProgramCpu, ProgramFrame
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import ProcessObserver
+from emu.source.inlining import SourceFrame
 from emu.trap import TrapHandler
 
 if TYPE_CHECKING:
@@ -282,13 +283,22 @@ class Programs:
 
     def locate(self, address: int, pid: int | None) -> Location | None:
         """Name an address of a process, None for the current one; None if no object holds it."""
+        found = self._holder(address, pid)
+        return None if found is None else found.locate(address)
+
+    def source(self, address: int, pid: int | None) -> Sequence[SourceFrame]:
+        """Return the functions and lines of an instruction of a process; empty: not known."""
+        found = self._holder(address, pid)
+        return () if found is None else found.source(address)
+
+    def _holder(self, address: int, pid: int | None) -> LoadedObject | None:
+        """Return the object that holds an address of a process."""
         if pid is None:
             thread = self.current
             space = thread.process.space if thread is not None else 0
         else:
             space = self._spaces.get(pid, 0)
-        found = next((one for one in self._objects.get(space, ()) if one.holds(address)), None)
-        return None if found is None else found.locate(address)
+        return next((one for one in self._objects.get(space, ()) if one.holds(address)), None)
 
 
 class _NoSlots:

@@ -1,6 +1,7 @@
 """Source lines of the kernel guest, whose build keeps DWARF."""
 
 import io
+import re
 import shutil
 import subprocess
 
@@ -10,21 +11,9 @@ from elftools.elf.elffile import ELFFile
 from emu.elf import Image
 from emu.guest.kernel import images
 from emu.isa import ISAS
-from emu.source_lines import SourceLines
+from emu.source.lines import SourceLines
+from emu.source.units import Units
 from tests.support.command import run_trapline
-
-_PROGRAM = """\
-#include <stdio.h>
-__attribute__((noinline)) int inner(int n)
-{
-    puts("");
-    return n;
-}
-int main(void)
-{
-    return inner(0);
-}
-"""
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -40,16 +29,9 @@ def test_a_function_is_in_its_source_file(isa):
 
 
 def test_the_lines_are_those_of_addr2line():
-    tool = shutil.which("addr2line")
-    if tool is None:
-        pytest.skip("addr2line (Debian: binutils) is not installed")
     image = Image(images.built(ISAS["x86_64"]) / "kernel")
-    functions = [one for one in image.functions if one.size][::40]
-    addresses = [one.value for one in functions]
-    told = subprocess.run(
-        [tool, "-e", str(image.path), *map(hex, addresses)], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    wanted = [line.split(" ")[0].rpartition("/")[2] for line in told]
+    addresses = [one.value for one in image.functions if one.size][::40]
+    wanted = _addr2line(image.path, addresses)
     found = [str(image.source_lines.at(address) or "??:0") for address in addresses]
     equal = sum(one == other for one, other in zip(wanted, found, strict=True) if not other.startswith("?"))
     known = sum(not other.startswith("?") for other in wanted)
@@ -62,21 +44,29 @@ def test_damaged_tables_tell_nothing_or_something(place):
     section = ELFFile(io.BytesIO(bytes(content))).get_section_by_name(".debug_line")
     at = section["sh_offset"] + place
     content[at : at + 9] = b"\xff" * 9
-    SourceLines(ELFFile(io.BytesIO(bytes(content)))).at(0xFFFF_FFFF_8000_0000)
+    SourceLines(Units(ELFFile(io.BytesIO(bytes(content))))).at(0xFFFF_FFFF_8000_0000)
 
 
-def test_frames_of_a_program_name_their_lines(tmp_path):
-    compiler = shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("gcc is not installed")
-    (tmp_path / "t.c").write_text(_PROGRAM)
-    built = subprocess.run([compiler, "-g", "-O0", "-static", "-o", tmp_path / "t", tmp_path / "t.c"], check=False)
-    program = Image(tmp_path / "t") if built.returncode == 0 else None
-    if program is None or program.isa is not ISAS["x86_64"]:
-        pytest.skip("gcc makes no static x86-64 program")
-    result = run_trapline(
-        ["dtrace", "-x", "lines", "-qn", "pid$target::inner:entry { ustack(); }", "-c", str(tmp_path / "t")]
-    )
+def _addr2line(path, addresses):
+    tool = shutil.which("addr2line")
+    if tool is None:
+        pytest.skip("addr2line (Debian: binutils) is not installed")
+    words = [tool, "-e", str(path), *map(hex, addresses)]
+    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line.split(" ")[0].rpartition("/")[2] for line in told]
+
+
+def test_a_stack_of_the_kernel_names_the_lines_of_its_calls():
+    """And one line names the files that have none."""
+    path = images.built(ISAS["riscv64"]) / "kernel"
+    program = "syscall::write:entry { stack(); ustack(); exit(0); }"
+    words = ["dtrace", "--isa", "riscv64", "-x", "lines", "-qn", program, "-c", "echo"]
+    result = run_trapline(words)
     assert result.returncode == 0, result.stderr
-    assert "t`inner (t.c:3)\n" in result.stdout
-    assert "(t.c:9)\n" in result.stdout
+    frames = re.findall(r"kernel`(\w+)\+0x(\w+) \((.*)\)\n", result.stdout)
+    assert len(frames) > 2
+    image = Image(path)
+    calls = [image.symbol(name).value + int(offset, 16) - 1 for name, offset, _ in frames]
+    assert [line for _, _, line in frames] == _addr2line(path, calls)
+    (told,) = result.stderr.splitlines()
+    assert re.fullmatch(r"dtrace: -x lines: no source lines of \S+, libc\.so\.7: no DWARF in it, .*", told)
