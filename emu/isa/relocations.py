@@ -1,16 +1,22 @@
 """The contract of an ISA's relocations: how a linker fills in the addresses of an object file.
 
-`emu/isa/<isa>/relocations.py` gives one `Relocations`, which `emu.linking` imports when it links:
-no other part of an ISA needs it.  Its numbers and formulas are those of the ISA's ELF supplement,
-which call the value of the symbol S, the addend A, the address of the relocated place P, and the
-address of the symbol's entry in the global offset table G.
+`emu/isa/<isa>/relocations.py` gives one `Relocations`, which linkers import when they link
+(`emu.linking`, `emu.native.linking`): no other part of an ISA needs it.  Its numbers and formulas
+are those of the ISA's ELF supplement, which call the value of the symbol S, the addend A, the
+address of the relocated place P, and the address of the symbol's entry in the global offset table
+G.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from emu.isa.base import Isa
 
 
 class Reference(NamedTuple):
@@ -70,6 +76,13 @@ class Relocations:
     """Types that change nothing if the linker does not relax."""
     table_symbol: str = "_GLOBAL_OFFSET_TABLE_"
     """The symbol whose value is the address of the global offset table."""
+
+
+@cache
+def relocations_of(isa: Isa) -> Relocations:
+    """Return the relocations of an ISA.  Only a linker imports them."""
+    found: Relocations = import_module(f"emu.isa.{isa.name}.relocations").RELOCATIONS
+    return found
 
 
 # -- fields that several ISAs have

@@ -9,10 +9,11 @@ from typing import Final, NamedTuple
 
 from emu.elf import Image
 from emu.elf_symbols import Binding, SymbolType
+from emu.isa.relocations import relocations_of
 from emu.linking.layout import LinkLayout
 from emu.linking.object_file import ABSOLUTE, COMMON, UNDEFINED, InputSymbol, ObjectFile
 from emu.linking.output import OutputSymbol, write
-from emu.linking.relocating import Relocator, Resolved, relocations_of
+from emu.linking.relocating import Relocator, Resolved
 
 # The default address: in reach of absolute addresses of 32 bits, signed or not, on every ISA.
 BASE: Final = 0x2000_0000

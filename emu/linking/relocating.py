@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from importlib import import_module
 from typing import NamedTuple
 
 from emu.elf_symbols import Binding, SymbolType
 from emu.elf_writer import ALLOC
 from emu.isa.base import Isa
-from emu.isa.relocations import Reference, Relocation, Relocations
+from emu.isa.relocations import Reference, Relocation, relocations_of
 from emu.linking.layout import LinkLayout, Part
 from emu.linking.object_file import UNDEFINED, InputRelocation, ObjectFile
-
-
-@cache
-def relocations_of(isa: Isa) -> Relocations:
-    """Return the relocations of an ISA.  Only a linker imports them."""
-    found: Relocations = import_module(f"emu.isa.{isa.name}.relocations").RELOCATIONS
-    return found
 
 
 class Resolved(NamedTuple):

@@ -1,7 +1,7 @@
 """Object code in memory: a linker for ELF relocatable files.
 
 LLVM's own linker would need LLVM, whose import takes longer than the rest of the start-up; this one
-supports only the output of `emu.native.compiling`, on the hosts of `emu.native.relocation`.
+supports only the output of `emu.native.compiling`, on the hosts of `emu.native.hosts`.
 
 Where code reads a symbol's address from a table, or branches to one that may be too far, a stub
 behind the code has the address, or a jump to it.
@@ -15,8 +15,9 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from emu.isa.relocations import Reference, Relocation
+from emu.native.hosts import HOSTS, host_relocations
 from emu.native.libc import forget_instructions, libc
-from emu.native.relocation import HOSTS, Host, Relocation, RelocationError
 
 _HEADER: Final = struct.Struct("<16xHHIQQQIHHHHHH")
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
@@ -57,7 +58,8 @@ class Linked:
         self._code = code
         sections = self._sections = list(_sections(code))
         self._places: dict[int, int] = {}
-        self._host = _host(code)
+        machine = _machine(code)
+        self._host, self._known = HOSTS[machine], host_relocations(machine)
         stubs = self._stubs_needed()
         readable = [index for index, section in enumerate(sections) if _is_loaded(section)]
         # Writable sections come last, on pages of their own.
@@ -124,16 +126,18 @@ class Linked:
                 continue
             for at in range(section.offset, section.offset + section.size, _RELOCATION.size):
                 offset, kind, symbol, addend = _RELOCATION.unpack_from(self._code, at)
-                relocation = self._host.relocations.get(kind)
-                if relocation is None:
+                if kind in self._known.ignored:
+                    continue
+                how = self._known.types.get(kind)
+                if how is None:
                     raise LinkError(f"the code has a relocation of kind {kind}, which is not made for 64-bit symbols")
-                yield _Place(section.info, offset, relocation, symbol, addend)
+                yield _Place(section.info, offset, how, symbol, addend, jumps=kind in self._host.jumps)
 
     def _stubs_needed(self) -> dict[tuple[int, bool], int]:
         """Return the size of each stub, by symbol and whether it is a jump."""
         word, jump = _WORD, len(self._host.far_jump) + _WORD
-        places = [place for place in self._relocations() if place.how.by_table or place.how.by_jump]
-        return {(place.symbol, place.how.by_jump): jump if place.how.by_jump else word for place in places}
+        places = [place for place in self._relocations() if place.how.entry or place.jumps]
+        return {(place.symbol, place.jumps): jump if place.jumps else word for place in places}
 
     def _write_stubs(self, stubs: Mapping[tuple[int, bool], int], at: int) -> Iterator[tuple[tuple[int, bool], int]]:
         """Write the stubs; yield the address of each."""
@@ -144,18 +148,17 @@ class Linked:
             at += size
 
     def _relocate(self) -> None:
-        for section, offset, how, symbol, addend in self._relocations():
+        for section, offset, how, symbol, addend, jumps in self._relocations():
             address = self._places[section] + offset
-            place = address - self._base
-            old = int.from_bytes(self._memory[place : place + how.size], "little")
-            target = self._stubs[symbol, False] if how.by_table else self._symbols[symbol] + addend
-            try:
-                new = how.apply(old, target, address)
-            except RelocationError:
-                if not how.by_jump:
-                    raise LinkError("the code has a distance that is too long") from None
-                new = how.apply(old, self._stubs[symbol, True], address)
-            self._memory[place : place + how.size] = new.to_bytes(how.size, "little")
+            entry = self._stubs[symbol, False] if how.entry else 0
+            value = how.value(Reference(self._symbols[symbol], addend, address, entry))
+            if jumps and not how.field.holds(value):
+                value = how.value(Reference(self._stubs[symbol, True], 0, address))
+            if not how.field.holds(value):
+                raise LinkError("the code has a distance that is too long")
+            place = slice(address - self._base, address - self._base + how.field.size)
+            new = how.field.put(int.from_bytes(self._memory[place], "little"), value)
+            self._memory[place] = (new & (1 << 8 * how.field.size) - 1).to_bytes(how.field.size, "little")
 
 
 class _Place(NamedTuple):
@@ -166,15 +169,18 @@ class _Place(NamedTuple):
     how: Relocation
     symbol: int
     addend: int
+    jumps: bool
+    """Whether a jump to the symbol may take the symbol's place."""
 
 
-def _host(code: bytes) -> Host:
+def _machine(code: bytes) -> int:
+    """Return e_machine of object code for one of `HOSTS`."""
     if code[:6] != b"\x7fELF\2\1" or len(code) < _HEADER.size:
         raise LinkError("the code is not a 64-bit ELF file")
-    machine = _HEADER.unpack_from(code)[1]
+    machine: int = _HEADER.unpack_from(code)[1]
     if machine not in HOSTS:
         raise LinkError(f"the code is for a host of another kind (e_machine {machine})")
-    return HOSTS[machine]
+    return machine
 
 
 def _sections(code: bytes) -> Iterator[_Section]:
