@@ -12,7 +12,7 @@ import click
 from emu.assembly import AssemblyError
 from emu.disassembly import Syntax
 from providers.fidelity import Fidelity
-from trapline.commands.shared import print_lines, syntax_option
+from trapline.commands.shared import print_lines, syntax_option, write
 from trapline.lab import displace_report
 from trapline.lab.displace import DisplacedCode, DisplaceError, displace, isa_of
 from trapline.lab.displace_fates import PROVIDERS
@@ -80,6 +80,7 @@ def _settings(isa: str, texts: tuple[str, ...]) -> dict[str, int]:
     help="Decide as that system does, with its quirks.",
 )
 @syntax_option
+@click.option("--html", "html_file", metavar="FILE", help="Write a page that plays it: fates, and with --run the run.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
               help="Print text, or JSON.")  # fmt: skip
 def displace_command(
@@ -92,6 +93,7 @@ def displace_command(
     address: int,
     fidelity: str,
     syntax: str,
+    html_file: str | None,
     *,
     as_hex: bool,
 ) -> None:
@@ -117,7 +119,12 @@ def displace_command(
         done = run(found, isa, _settings(isa, settings), count=count) if settings else None
     except (AssemblyError, DisplaceError) as error:
         raise click.ClickException(str(error)) from None
-    _print(isa, found, done, form)
+    if html_file is not None:
+        from trapline.player.bench import bench_page  # noqa: PLC0415  only the user of a page waits for jinja2
+
+        write(html_file, bench_page(isa, found, done))
+    else:
+        _print(isa, found, done, form)
     sys.exit(done is not None and not done.same)
 
 

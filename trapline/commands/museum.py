@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from emu.disassembly import Syntax
+from trapline.commands.shared import write
 from trapline.commands.terminal import play, require_terminal
 from trapline.lab.museum import playing
 from trapline.lab.museum.exhibit import Exhibit
@@ -41,11 +40,7 @@ def play_exhibit(name: str | None, file: str | None, syntax: Syntax, *, tui: boo
             play(title, firing_reels(played))
         return
     assert file is not None
-    try:
-        Path(file).write_text(lanes_page(race) if race else page(played, title), "utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{file}: {(error.strerror or str(error)).lower()}") from None
-    click.echo(f"{file}: written")
+    write(file, lanes_page(race) if race else page(played, title))
 
 
 def _played(exhibit: Exhibit, syntax: Syntax) -> tuple[Played, Played]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -39,3 +40,15 @@ def print_lines(lines: Iterable[Text]) -> None:
             console.print(line, soft_wrap=True)
         else:
             click.echo(line.plain)
+
+
+def write(name: str, text: str) -> None:
+    """Write a file, or standard output for -.  Raises `click.ClickException`."""
+    if name == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(name).write_text(text, "utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{name}: {(error.strerror or str(error)).lower()}") from None
+    click.echo(f"{name}: {len(text):,} bytes written")

@@ -10,7 +10,7 @@ from emu.disassembly import Syntax
 from emu.guest.base import GuestError
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
-from trapline.commands.shared import print_lines, syntax_option
+from trapline.commands.shared import print_lines, syntax_option, write
 from trapline.commands.terminal import play, require_terminal, tui_option
 from trapline.consumer.errors import ConsumerError
 from trapline.d.errors import CompileError
@@ -108,13 +108,13 @@ def step_command(
         return
     recordings = [one.recording for one in played if one.good is not True]
     if json_file is not None:
-        _write(json_file, report.as_json(recordings) + "\n")
+        write(json_file, report.as_json(recordings) + "\n")
     if lines_file is not None:
-        _write(lines_file, report.as_json_lines(recordings))
+        write(lines_file, report.as_json_lines(recordings))
     if html_file is not None:
         from trapline.player.page import page  # noqa: PLC0415  only the user of a page waits for jinja2
 
-        _write(html_file, page(played))
+        write(html_file, page(played))
     if files:
         return
     for number, recording in enumerate(recordings):
@@ -137,14 +137,3 @@ def _recorded(request: StepRequest, syntax: Syntax) -> list[Played]:
         Played(f"{request.isa.name}, {request.fault.name}", wrong, good=False),
         Played(f"{request.isa.name}, right", right, good=True),
     ]
-
-
-def _write(name: str, text: str) -> None:
-    if name == "-":
-        click.echo(text, nl=False)
-        return
-    try:
-        Path(name).write_text(text, "utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{name}: {(error.strerror or str(error)).lower()}") from None
-    click.echo(f"{name}: {len(text):,} bytes written")

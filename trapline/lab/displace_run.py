@@ -85,6 +85,8 @@ class Probed:
     """Whether it was patched: else this provider's CPU has executed the original."""
     differences: tuple[str, ...]
     """The differences from the original's CPU."""
+    changes: tuple[Change, ...] = ()
+    """What it has changed, as of the original."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +277,7 @@ class _Bench:
         before, memory = plain.values(), plain.content()
         repeats = self._isa.repeats is not None and self._isa.repeats(bytes.fromhex(one.code))
         ending = plain.execute(at, repeats=repeats)
-        changes = tuple(self._changes(before, memory, at + one.length))
+        changes = tuple(self._changes(plain, before, memory, at + one.length))
         start = self._stretch.address
         site = CheckSite(at, self._stretch.data[at - start : at - start + LONGEST], _NAME, start)
         probed = tuple(
@@ -285,12 +287,12 @@ class _Bench:
         end = "" if ending.fault is None and not ending.system_call and ending.pc == at + one.length else str(ending)
         return Executed(one.address, one.code, one.text, before, changes, end, probed), ending
 
-    def _changes(self, before: Mapping[str, int], memory: bytes, after: int) -> Iterator[Change]:
-        now = self._plain.values()
+    def _changes(self, cpu: _BenchCpu, before: Mapping[str, int], memory: bytes, after: int) -> Iterator[Change]:
+        now = cpu.values()
         for name, value in before.items():
             if now[name] != value and not (name == self._isa.registers.pc and now[name] == after):
                 yield Change(name, value, now[name])
-        content, word = self._plain.content(), self._isa.word
+        content, word = cpu.content(), self._isa.word
         for place in range(0, len(content), word):
             old, new = memory[place : place + word], content[place : place + word]
             if old != new:
@@ -315,10 +317,14 @@ class _Bench:
             nullcontext() if isinstance(looked, NoProbe) else looked.ways[0].in_place()
         )
         cpu.stepping = not taken
+        cpu.engine.pc = site.address
+        before, memory = cpu.values(), cpu.content()
         with place:
             ending = cpu.execute(site.address, repeats=repeats)
         cpu.stepping = False
-        return Probed(fate.provider, fate.what, taken, tuple(self._differences(cpu, original, ending)))
+        after = site.address + self._code[site.address].length
+        changes = tuple(self._changes(cpu, before, memory, after))
+        return Probed(fate.provider, fate.what, taken, tuple(self._differences(cpu, original, ending)), changes)
 
     def _differences(self, cpu: _BenchCpu, original: Ending, ending: Ending) -> Iterator[str]:
         if original != ending:

@@ -222,7 +222,7 @@ def run(film: Film, others: Sequence[tuple[str, Film]], index: int) -> Shown:
 PANES: Final[dict[str, Callable[[Film, int], Shown]]] = {
     "Code": code,
     "Registers": registers,
-    "Stack and trap frame": stack,
+    "Stack, trap frame and written memory": stack,
     "Handler chain": chain,
     "Probe": probe,
     "D and DIF": dif,

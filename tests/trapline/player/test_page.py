@@ -53,8 +53,17 @@ def test_the_page_works_by_keyboard_and_for_screen_readers():
     assert "prefers-color-scheme: dark" in text
 
 
+def test_every_pane_has_a_name_and_can_be_scrolled_by_keyboard():
+    text = made("x86_64")
+    titles = set(re.findall(r'<h2 id="([^"]+)"', text))
+    panes = re.findall(r'<section id="[\w-]+-pane" aria-labelledby="([^"]+)"', text)
+    scrolled = re.findall(r'<div id="\w+" tabindex="0" role="group" aria-labelledby="([^"]+)"', text)
+    assert len(panes) == 9
+    assert set(panes) == set(scrolled) == titles
+
+
 def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
-    run = run_trapline(["step", "-n", "fbt::sys_getpid:entry", "-c", "getpid 1", "--html", str(tmp_path / "no" / "a")])
+    run = run_trapline(["displace", "riscv64", "c.nop", "--html", str(tmp_path / "no" / "a")])
     assert run.returncode == 1
     assert run.stderr == f"Error: {tmp_path / 'no' / 'a'}: no such file or directory\n"
 
@@ -71,7 +80,7 @@ def test_the_address_chooses_the_step_and_the_recording(tmp_path):
     sentence = re.search(r'<p id="sentence"[^>]*>(.*?)</p>', shown)[1]
     assert html.unescape(sentence) == step.sentence
     assert 'data-step="42"' in shown
-    registers = re.search(r'<div id="registers">(.*?)</div>', shown, re.DOTALL)[1]
+    registers = re.search(r'<div id="registers"[^>]*>(.*?)</div>', shown, re.DOTALL)[1]
     assert all(f"{after:#018x}" in registers for _, after in step.registers.values())
-    others = re.search(r'<div id="others">(.*?)</div>', shown, re.DOTALL)[1]
+    others = re.search(r'<div id="others"[^>]*>(.*?)</div>', shown, re.DOTALL)[1]
     assert "x86_64" in others

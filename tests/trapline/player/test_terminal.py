@@ -49,11 +49,11 @@ def test_keys_in_a_terminal_of_80_columns(reels):
         assert text(app, "sentence") == steps[1].sentence
         await pilot.press("pagedown", "3")
         assert app.step == 2
-        assert in_view(app) == ["1 Code", "3 Stack and trap frame"]
+        assert in_view(app) == ["1 Code", "3 Stack, trap frame and written memory"]
         await pilot.press("j", "2", "0", "enter")
         assert text(app, "place").startswith(f"Step 20 of {len(steps) - 1} | {steps[20].stage}")
         await pilot.press("z")
-        assert in_view(app) == ["3 Stack and trap frame"]
+        assert in_view(app) == ["3 Stack, trap frame and written memory"]
         await pilot.press("r")
         assert app.reels[app.reel].label == "aarch64"
         assert reels[1].film.steps[app.step].stage is steps[20].stage

@@ -46,7 +46,7 @@ def test_a_race_plays_with_a_lane_for_each_cpu(tmp_path):
     assert "sleeping-thread" in RACES
     assert run_trapline(["check", "--museum", "sleeping-thread", "--html", str(file)]).returncode == 0
     text = file.read_text("utf-8")
-    assert "<th>patcher</th><th>CPU 1</th>" in text
+    assert '<th scope="col">patcher</th><th scope="col">CPU 1</th>' in text
     assert "torn" in text
 
 
