@@ -1,4 +1,4 @@
-"""ELF files made from their sections: object files, and programs of one segment.
+"""ELF files made from their sections and symbols: object files, programs, the results of a linker.
 
 Source: System V ABI, chapter 4 (the structures, and the numbers of their fields).
 """
@@ -6,21 +6,21 @@ Source: System V ABI, chapter 4 (the structures, and the numbers of their fields
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
+from emu.elf_symbols import Binding, SymbolType
 from emu.isa.base import Isa
 
 RELOCATABLE, EXECUTABLE = 1, 2
 # Kinds of sections, and their flags.
 PROGBITS, SYMTAB, STRTAB = 1, 2, 3
 WRITE, ALLOC, EXECINSTR = 1, 2, 4
-# Of symbols: binding and type.
-GLOBAL_OBJECT: Final = 1 << 4 | 1
-GLOBAL_FUNCTION: Final = 1 << 4 | 2
-_READ_EXECUTE: Final = 5
+_READ: Final = 4
 _LOAD: Final = 1
+_ABSOLUTE: Final = 0xFFF1
+_MAGIC: Final = b"\x7fELF"
 _PAGE: Final = 0x1000
 _ALIGNMENT: Final = 8
 
@@ -66,65 +66,94 @@ CLASSES: Final = {
 }
 
 
-class Content(NamedTuple):
-    """The one section of content, and its symbol."""
+class OutputSection(NamedTuple):
+    """A section of content."""
 
-    section: str
-    kind: int
+    name: str
     flags: int
     data: bytes
-    symbol: str
-    info: int
-    """Binding and type of the symbol."""
-    other: int = 0
-    """The symbol's visibility."""
     address: int = 0
+    alignment: int = 1
+    kind: int = PROGBITS
 
 
-def elf_file(isa: Isa, kind: int, content: Content) -> bytes:
-    """Return an ELF file with one section and one symbol, which is all of it.
+class OutputSymbol(NamedTuple):
+    """A symbol at its address."""
 
-    An executable one has a segment with the section, and begins there.
+    name: str
+    value: int
+    size: int
+    type: SymbolType
+    binding: Binding
+    visibility: int = 0
+
+
+def elf_file(
+    isa: Isa, kind: int, sections: Sequence[OutputSection], symbols: Sequence[OutputSymbol], entry: int = 0
+) -> bytes:
+    """Return an ELF file with these sections and symbols; local symbols come first.
+
+    An executable one has a segment for each section that is loaded, and begins at `entry`.
     """
     form = CLASSES[isa.word]
-    runs = kind == EXECUTABLE
-    strings = b"\0" + content.symbol.encode() + b"\0"
-    symbols = form.symbol(0, 0, 0, 0, 0, 0) + form.symbol(
-        1, content.info, content.other, 1, content.address, len(content.data)
-    )
-    names = ("", content.section, ".symtab", ".strtab", ".shstrtab")
-    bodies = [b"", content.data, symbols, strings, b"\0".join(name.encode() for name in names) + b"\0"]
-    start = form.header.size + form.segment_size * runs
-    # The segment's offset and its address are the same modulo the size of a page.
-    offsets, at = [0], start + (content.address - start) % _PAGE if runs else start
-    for body in bodies[1:]:
-        at += 0 if runs and len(offsets) == 1 else -at % _ALIGNMENT
-        offsets.append(at)
-        at += len(body)
-    table = at + -at % _ALIGNMENT
-    fields = (
+    segments = [section for section in sections if section.flags & ALLOC] if kind == EXECUTABLE else []
+    table, strings = _symbol_table(form, sections, symbols)
+    local = 1 + sum(symbol.binding is Binding.LOCAL for symbol in symbols)
+    names = ["", *(section.name for section in sections), ".symtab", ".strtab", ".shstrtab"]
+    bodies = [b"", *(section.data for section in sections), table, strings]
+    bodies.append(b"\0".join(name.encode() for name in names) + b"\0")
+    fields = [
         (0, 0, 0, 0, 0, 0, 0),
-        (content.kind, content.flags, content.address, 0, 0, _ALIGNMENT, 0),
-        (SYMTAB, 0, 0, 3, 1, _ALIGNMENT, form.symbol_size),
+        *((section.kind, section.flags, section.address, 0, 0, section.alignment, 0) for section in sections),
+        (SYMTAB, 0, 0, len(sections) + 2, local, _ALIGNMENT, form.symbol_size),
         (STRTAB, 0, 0, 0, 0, 1, 0),
         (STRTAB, 0, 0, 0, 0, 1, 0),
-    )
-    headers = b"".join(
-        form.section.pack(bodies[4].find(b"\0" + name.encode() + b"\0") + 1 if name else 0, section, flags, address,
-                          offset, len(body), link, info, alignment, entry)
-        for name, (section, flags, address, link, info, alignment, entry), offset, body in zip(
-            names, fields, offsets, bodies, strict=True
-        )
-    )  # fmt: skip
+    ]
+    headers, places, offset = [], [], form.header.size + form.segment_size * len(segments)
+    for name, (type_, flags, address, link, info, alignment, size), body in zip(names, fields, bodies, strict=True):
+        # The offset and the address of what is loaded are the same modulo the size of a page.
+        offset += (address - offset) % _PAGE if segments and flags & ALLOC else -offset % _ALIGNMENT
+        at = offset if name else 0
+        place = bodies[-1].find(b"\0" + name.encode() + b"\0") + 1 if name else 0
+        headers.append(form.section.pack(place, type_, flags, address, at, len(body), link, info, alignment, size))
+        places.append(offset)
+        offset += len(body)
+    end = offset + -offset % _ALIGNMENT
     file = bytearray(
         form.header.pack(
-            b"\x7fELF" + bytes((form.number, 1, 1)) + bytes(9), kind, isa.elf.number, 1,
-            content.address if runs else 0, form.header.size if runs else 0, table, isa.elf.object_flags,
-            form.header.size, form.segment_size * runs, int(runs), form.section.size, len(names), len(names) - 1,
+            _MAGIC + bytes((form.number, 1, 1)) + bytes(9), kind, isa.elf.number, 1, entry,
+            form.header.size if segments else 0, end, isa.elf.object_flags, form.header.size,
+            form.segment_size if segments else 0, len(segments), form.section.size, len(headers), len(headers) - 1,
         )
     )  # fmt: skip
-    if runs:
-        file += form.segment(_READ_EXECUTE, offsets[1], content.address, len(content.data))
-    for offset, body in zip(offsets, bodies, strict=True):
-        file += bytes(max(0, offset - len(file))) + body if body else b""
-    return bytes(file.ljust(table, b"\0")) + headers
+    for section, at in zip(sections, places[1:], strict=False):
+        if segments and section.flags & ALLOC:
+            file += form.segment(_rights(section.flags), at, section.address, len(section.data))
+    for at, body in zip(places[1:], bodies[1:], strict=True):
+        file += bytes(at - len(file)) + body
+    return bytes(file.ljust(end, b"\0")) + b"".join(headers)
+
+
+def _rights(flags: int) -> int:
+    """Return the access rights of a segment (PF_*) by the flags of its section."""
+    return _READ | (2 if flags & WRITE else 0) | (1 if flags & EXECINSTR else 0)
+
+
+def _symbol_table(
+    form: ElfClass, sections: Sequence[OutputSection], symbols: Sequence[OutputSymbol]
+) -> tuple[bytes, bytes]:
+    """Return the symbol table and its strings."""
+    table, strings = bytearray(form.symbol(0, 0, 0, 0, 0, 0)), bytearray(b"\0")
+    for symbol in symbols:
+        section = next(
+            (
+                number
+                for number, one in enumerate(sections, 1)
+                if one.flags & ALLOC and one.address <= symbol.value <= one.address + len(one.data)
+            ),
+            _ABSOLUTE,
+        )
+        info = symbol.binding << 4 | symbol.type
+        table += form.symbol(len(strings), info, symbol.visibility, section, symbol.value, symbol.size)
+        strings += symbol.name.encode() + b"\0"
+    return bytes(table), bytes(strings)

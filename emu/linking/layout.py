@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.elf_symbols import SymbolType
-from emu.elf_writer import ALLOC, EXECINSTR, WRITE
+from emu.elf_writer import ALLOC, EXECINSTR, WRITE, OutputSection
 from emu.linking.object_file import InputSection, ObjectFile
 
 _PAGE: Final = 0x1000
@@ -32,18 +32,6 @@ class Part:
     address: int = 0
     type: SymbolType = SymbolType.NOTYPE
     """The type of the symbol of a part that the linker adds."""
-
-
-@dataclass
-class OutputSection:
-    """A section of the result."""
-
-    name: str
-    flags: int
-    address: int
-    data: bytes
-    size: int
-    """The number of bytes in memory."""
 
 
 class LinkLayout:
@@ -149,4 +137,4 @@ def _joined(name: str, flags: int, address: int, parts: Sequence[Part]) -> Outpu
     content = bytearray()
     for part in parts:
         content += bytes(part.address - address - len(content)) + part.data
-    return OutputSection(name, flags, address, bytes(content), len(content))
+    return OutputSection(name, flags, bytes(content), address)

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 from emu.elf import Image
 from emu.elf_symbols import Binding, SymbolType
+from emu.elf_writer import EXECUTABLE, OutputSymbol, elf_file
 from emu.isa.relocations import relocations_of
 from emu.linking.layout import LinkLayout
 from emu.linking.object_file import ABSOLUTE, COMMON, UNDEFINED, InputSymbol, ObjectFile
-from emu.linking.output import OutputSymbol, write
 from emu.linking.relocating import Relocator, Resolved
 
 # The default address: in reach of absolute addresses of 32 bits, signed or not, on every ISA.
@@ -89,7 +89,8 @@ class _Link:
         for number, one in enumerate(self._objects):
             relocator.relocate(number, one, self._values(number, one))
         relocator.fill_entries()
-        image = Image(self._path, content=write(self._isa, self._layout.outputs(), self._symbols()))
+        content = elf_file(self._isa, EXECUTABLE, [*self._layout.outputs()], self._symbols())
+        image = Image(self._path, content=content)
         used = {name: part.address for name, part in self._layout.added.items() if name in self._externs}
         return Linked(image, used, self._layout.end)
 

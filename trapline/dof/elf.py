@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.elf_writer import ALLOC, GLOBAL_OBJECT, RELOCATABLE, WRITE, Content, elf_file
+from emu.elf_symbols import Binding, SymbolType
+from emu.elf_writer import ALLOC, RELOCATABLE, WRITE, OutputSection, OutputSymbol, elf_file
 from emu.isa.base import Isa
 
 _DOF: Final = 0x6FFFFFF4
 _HIDDEN: Final = 2
+_ALIGNMENT: Final = 8
 
 
 def object_file(dof: bytes, isa: Isa) -> bytes:
     """Return a relocatable ELF file that holds DOF."""
-    content = Content(".SUNW_dof", _DOF, WRITE | ALLOC, dof, "___SUNW_dof", GLOBAL_OBJECT, _HIDDEN)
-    return elf_file(isa, RELOCATABLE, content)
+    section = OutputSection(".SUNW_dof", WRITE | ALLOC, dof, alignment=_ALIGNMENT, kind=_DOF)
+    symbol = OutputSymbol("___SUNW_dof", 0, len(dof), SymbolType.OBJECT, Binding.GLOBAL, _HIDDEN)
+    return elf_file(isa, RELOCATABLE, [section], [symbol])

@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from emu.assembly import machine_code
-from emu.elf_writer import ALLOC, EXECINSTR, EXECUTABLE, GLOBAL_FUNCTION, PROGBITS, Content, elf_file
+from emu.elf_symbols import Binding, SymbolType
+from emu.elf_writer import ALLOC, EXECINSTR, EXECUTABLE, OutputSection, OutputSymbol, elf_file
 from emu.isa.base import Isa
 
 # The name of the function, and of the file.
@@ -23,8 +24,9 @@ def program(isa: Isa, text: str) -> bytes:
     Raises `emu.assembly.AssemblyError`.
     """
     code = machine_code(isa, text, _ADDRESS)
-    content = Content(".text", PROGBITS, ALLOC | EXECINSTR, code, NAME, GLOBAL_FUNCTION, address=_ADDRESS)
-    return elf_file(isa, EXECUTABLE, content)
+    section = OutputSection(".text", ALLOC | EXECINSTR, code, _ADDRESS, alignment=8)
+    symbol = OutputSymbol(NAME, _ADDRESS, len(code), SymbolType.FUNC, Binding.GLOBAL)
+    return elf_file(isa, EXECUTABLE, [section], [symbol], entry=_ADDRESS)
 
 
 @contextmanager
