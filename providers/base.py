@@ -193,6 +193,14 @@ class Provider(ABC):
         """
         return None
 
+    def late_arguments(self, probe_id: int, arg: Any) -> int | None:
+        """Return where machine code finds argument 5 and up when a hit fires the probe.
+
+        They are in the ISA's registers for arguments, then on the stack behind so many words;
+        `emu.arguments.NO_LATE_ARGUMENTS`: they are 0.  None: `argument_value` finds them.
+        """
+        return None
+
     def usermode(self, probe_id: int, arg: Any) -> bool:
         """Return whether the probe fired in user mode (usermode)."""
         return False

@@ -118,6 +118,14 @@ class Loop:
         self._head = head
         self._end = end
 
+    def leave(self) -> None:
+        """Leave the loop."""
+        self._owner.go_to(self._end)
+
+    def again(self) -> None:
+        """Continue at the head of the loop."""
+        self._owner.go_to(self._head)
+
     def leave_if(self, condition: Condition) -> None:
         """Leave the loop if a condition is true."""
         self._owner.branch_to(condition, self._end)

@@ -16,6 +16,7 @@ function begins there.
 | `user_register(index)` | an element of `uregs[]` |
 | `user_callers(place, limit)` | writes pcs of the user program, innermost first; their number, -1: unknown |
 | `wall`                      | `Guest.wall()`                                                 |
+| `descends(pid)`             | whether the current process or an ancestor has the pid; -1: unknown |
 | `thread_time`               | nanoseconds that the current thread has been on a CPU          |
 """
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from emu.arguments import NO_LATE_ARGUMENTS
 from providers.base import (
     ArgumentDescription,
     Attribute,
@@ -71,6 +72,18 @@ class PidProvider(Provider):
         index -= PASSED if port.arguments else 0
         if index < len(port.late_arguments):
             return kernel.cpu.read_register(port.late_arguments[index])
-        # A probe from DOF takes the place of a call, so there is no return address (fasttrap_usdt_getarg).
-        skipped = 0 if arg.types else port.stack_skip
-        return kernel.frame.stack_word(index - len(port.late_arguments) + skipped)
+        return kernel.frame.stack_word(index - len(port.late_arguments) + self._skipped(arg))
+
+    def late_arguments(self, probe_id: int, arg: Probe) -> int | None:
+        """Return where those are, unless the program's notes say it."""
+        if arg.read is not None:
+            return None
+        return NO_LATE_ARGUMENTS if arg.type is ProbeType.RETURN else self._skipped(arg)
+
+    def _skipped(self, arg: Probe) -> int:
+        """Return the number of words on the stack before the first argument there.
+
+        A probe from DOF takes the place of a call, so there is no return address
+        (fasttrap_usdt_getarg).
+        """
+        return 0 if arg.types else self._fasttrap.port.stack_skip

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
-from emu.arguments import entry_arguments, results
+from emu.arguments import entry_arguments, late_arguments, results
 from emu.bad_address import BadAddressError
 from emu.displaced import Rule
 from emu.elf_symbols import Symbol
@@ -206,6 +206,10 @@ class FBT(Provider):
         for record in arg.of_probe():
             self._patcher.install(record.tracepoint)
             record.enabled += 1
+
+    def late_arguments(self, probe_id: int, arg: Record) -> int:
+        """Return where the interrupted context has argument 5 and up."""
+        return late_arguments(self._isa)
 
     def disable(self, probe_id: int, arg: Record) -> None:
         """Remove the probe's tracepoints that no other probe needs (fbt_disable)."""

@@ -161,7 +161,9 @@ class Statements:
     def _printm(self, call: ast.Call) -> ActionDescription:
         size = self.values.constant(call.arguments[0], "D_PROTO_ARG", "printm( ) needs a constant size", least=1)
         node = self.values.check(call.arguments[1])
-        return ActionDescription(ActionKind.PRINTM, self.values.difo(node, DifType(TypeKind.CTF, 1, 0, size + 8)))
+        return ActionDescription(
+            ActionKind.PRINTM, self.values.difo(node, DifType(TypeKind.CTF, 1, BY_REFERENCE, size + 8))
+        )
 
     def _printf(self, kind: ActionKind, name: str, call: ast.Call) -> Actions:
         text = self.values.format(name, call.arguments[0], empty=kind is ActionKind.FREOPEN)

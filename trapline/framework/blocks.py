@@ -7,6 +7,7 @@ otherwise.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 
 class BufferWord(IntEnum):
@@ -115,6 +116,10 @@ class ConsumerWord(IntEnum):
     """Address of the block of the dynamic variables."""
 
 
+# What `EcbWord.LATE` adds to a number of words.
+LATE_BASE: Final = 2
+
+
 class EcbWord(IntEnum):
     """The words of an enabling that machine code reads."""
 
@@ -127,7 +132,10 @@ class EcbWord(IntEnum):
     NAME = 5
     ANCHORED = 6
     """1 if the probe is in a function."""
-    AGGREGATIONS = 7
+    LATE = 7
+    """2 and the number of words on the stack before argument 5 and up; 1: those are 0; 0: Python
+    finds them."""
+    AGGREGATIONS = 8
     """The ids of its aggregating actions, from here on.
 
     They are followed by two words for each: the `AggregationWord.EPOCH` in which its value was

@@ -39,6 +39,11 @@ class MachineCode(Protocol):
         """The address of the function."""
         ...
 
+    @property
+    def start(self) -> tuple[int, ...]:
+        """A function, and its argument, to be called before the first such enabling of a firing."""
+        ...
+
     def words(self, ecb: Ecb) -> int:
         """Return the address of an enabling's words."""
         ...

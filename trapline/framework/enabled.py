@@ -6,10 +6,16 @@ EPROBE and AGGDESC.
 
 from __future__ import annotations
 
+from typing import Final
+
+from emu.plain import address_of, words
 from trapline.framework.device import AggregationDescription, DeviceError, EnabledProbe, RecordDescription
 from trapline.framework.ecb import Clause, Ecb
 from trapline.framework.layout import HEADER_SIZE, Placed, variable_of
 from trapline.framework.probes import Probe
+
+# The initial number of sizes.
+_SIZES: Final = 64
 
 
 class Enabled:
@@ -22,6 +28,10 @@ class Enabled:
         """By aggregation id, from 1: the enabling, and the place of the action in its layout."""
         self._formats: dict[str, int] = {}
         """The numbers of format strings, from 1."""
+        self._sizes = words(_SIZES)
+        self.sizes = words(1)
+        """For machine code: the address of the sizes of records, by EPID."""
+        self.sizes[0] = address_of(self._sizes)
 
     def add(self, clause: Clause, probe: Probe) -> Ecb:
         """Note a clause at a probe, under the next EPID and the next aggregation ids.
@@ -33,6 +43,11 @@ class Enabled:
         ecb = Ecb(len(self.ecbs) + 1, probe, clause, tuple(range(first, first + len(aggregating))))
         self._aggregations += [(ecb, place) for place in aggregating]
         self.ecbs.append(ecb)
+        if ecb.epid == len(self._sizes):
+            larger = words(2 * ecb.epid)
+            larger[: ecb.epid] = self._sizes
+            self._sizes, self.sizes[0] = larger, address_of(larger)
+        self._sizes[ecb.epid] = clause.layout.size or HEADER_SIZE
         return ecb
 
     def clear(self) -> None:
@@ -42,7 +57,7 @@ class Enabled:
 
     def record_size(self, epid: int) -> int:
         """Return the size of an EPID's records."""
-        return self.ecbs[epid - 1].clause.layout.size or HEADER_SIZE
+        return self._sizes[epid]
 
     def enabled_probe(self, epid: int) -> EnabledProbe:
         """Describe an EPID."""

@@ -206,10 +206,14 @@ class Registry:
 def _native_pairs(ecbs: Sequence[Ecb]) -> Sequence[int]:
     """Return the machine code of enablings, (run, ecb) for each; none if one of them has none."""
     pairs: list[int] = []
+    started: set[tuple[int, ...]] = set()
     for ecb in ecbs:
         native = ecb.clause.form.native
         if native is None:
             return ()
+        if native.start not in started:
+            pairs += native.start
+            started.add(native.start)
         pairs += (native.address, native.words(ecb))
     return pairs
 

@@ -12,6 +12,8 @@ from emu.words import WORD_MASK
 DIGITS: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
 BASE_MAX: Final = len(DIGITS)
 _SLASH: Final = b"/"
+# The room for one more step of `cleanpath`.
+CLEANPATH_STEP: Final = len(b"/..c\0")
 
 
 def basename(path: bytes) -> bytes:
@@ -45,7 +47,7 @@ def cleanpath(path: bytes, size: int) -> bytes:
         return path[at - 1 : at]
 
     character = following()
-    while len(result) + len(b"/..c\0") < size:
+    while len(result) + CLEANPATH_STEP < size:
         if character != _SLASH:
             if not character:
                 break

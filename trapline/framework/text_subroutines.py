@@ -19,7 +19,7 @@ from trapline.framework.world import signed
 Subroutine = Callable[[Context, Stack], int | None]
 
 IPV4_SPACE: Final = 16
-_IPV6_SPACE: Final = 46
+IPV6_SPACE: Final = 46
 _NUMBER_SPACE: Final = 65
 
 
@@ -204,4 +204,4 @@ class TextSubroutines:
             return 0
         embedded = not mixed and inet.embeds_ipv4(data)
         text = inet.ipv4(data[12:]) if embedded else inet.ipv6(data)
-        return self._put_at_end(ctx, text.encode(), _IPV6_SPACE)
+        return self._put_at_end(ctx, text.encode(), IPV6_SPACE)

@@ -25,6 +25,8 @@ _INT: Final = 4
 # The result that makes Python find a stack.
 UNKNOWN: Final = WORD_MASK
 _LONG: Final = 8
+# The number of ancestors after which Python looks for more, and for a circle.
+_ANCESTORS: Final = 64
 
 
 def kernel_code(
@@ -40,6 +42,7 @@ def kernel_code(
         "uid": reader.of_process("P_UID"),
         "gid": reader.of_process("P_GID"),
         "ppid": reader.parent,
+        "descends": reader.descends,
         "execname": reader.name,
         "thread_time": reader.time,
         "user_register": reader.user_register,
@@ -89,6 +92,21 @@ class _Reader:
         _thread, process = self._start(f, slow)
         parent = self._pointer(f, slow, f.add(process, self._offset["P_PPTR"]))
         f.ret(self._int(f, slow, f.select(f.eq(parent, 0), process, parent), "P_PID"))
+
+    def descends(self, f: Function, slow: Callable[[], Word]) -> None:
+        """Write `descends(pid)`: whether the current process has the pid, or one of its ancestors."""
+        (wanted,) = f.parameters
+        _thread, first = self._start(f, slow)
+        process, left = f.variable(first), f.variable(_ANCESTORS)
+        with f.loop() as loop:
+            here = process.get()
+            f.ret_if(f.eq(here, 0), 0)
+            pid = f.load(self._place(f, slow, f.add(here, self._offset["P_PID"]), _INT), size=_INT)
+            f.ret_if(f.eq(pid, wanted), 1)
+            loop.leave_if(f.eq(left.get(), 0))
+            left.set(f.sub(left.get(), 1))
+            process.set(self._pointer(f, slow, f.add(here, self._offset["P_PPTR"])))
+        f.ret(slow())
 
     def name(self, f: Function, slow: Callable[[], Word]) -> None:
         """Write `execname`."""

@@ -20,7 +20,7 @@ _WORD: Final = 8
 
 
 def read(t: Translation, variable: int) -> Word | None:
-    """Write the code that reads a variable, which cannot fault; None: Python reads it."""
+    """Write the code that reads a variable; None: Python reads it."""
     reader = READERS.get(variable)
     if reader is not None:
         return reader(t)
@@ -78,8 +78,22 @@ def _shared(name: str) -> Callable[[Translation], Word | None]:
     return lambda t: t.f.call(t.module.external(name, 0)) if name in t.support else None
 
 
+def _late_argument(index: int) -> Callable[[Translation], Word | None]:
+    """Return the writer for argument 5 and up, which may fault."""
+
+    def read_argument(t: Translation) -> Word | None:
+        if "late_argument" not in t.support:
+            return None
+        return t.f.call(t.module.external("late_argument", 2), index, t.f.load(t.ecb, _WORD * EcbWord.LATE))
+
+    return read_argument
+
+
+# Variables whose readers may fault.
+MAY_FAULT: Final = frozenset(range(Var.ARG5, Var.ARG9 + 1))
 READERS: Final[Mapping[int, Callable[[Translation], Word | None]]] = {
     **{Var.ARG0 + index: _argument(index) for index in range(5)},
+    **{Var.ARG0 + index: _late_argument(index) for index in range(5, 10)},
     Var.EPID: _of_enabling(EcbWord.EPID),
     Var.ID: _of_enabling(EcbWord.PROBE),
     Var.PROBEPROV: _of_enabling(EcbWord.PROVIDER),

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from emu.native.guest import GuestCode
 from emu.native.linking import Linked
 from emu.plain import WORD, address_of, words
-from trapline.framework.blocks import ConsumerWord, EcbWord
+from trapline.framework import dif
+from trapline.framework.blocks import LATE_BASE, ConsumerWord, EcbWord
 from trapline.framework.buffers import RingBuffer
-from trapline.framework.dif import USER_VARIABLE_BASE
+from trapline.framework.dif import USER_VARIABLE_BASE, Op, Subr
 from trapline.framework.ecb import Clause, Ecb, Run
 from trapline.framework.native import library
-from trapline.framework.native.ecb import ClauseCode, has_native_form
+from trapline.framework.native.ecb import ClauseCode
 from trapline.framework.native.sharing import share
 from trapline.framework.native.support import Support
 from trapline.framework.native.translation import Surroundings
 from trapline.framework.native.upcalls import Upcalls
 from trapline.framework.native.variables import reference_symbol
-from trapline.framework.program import Scope
+from trapline.framework.program import Difo, Scope
 from trapline.framework.runtime import Runtime
 
 _RUN: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, *(3 * (ctypes.c_uint64,)))
@@ -35,10 +36,17 @@ class NativeClause:
     """A clause's machine code."""
 
     def __init__(
-        self, linked: Linked, staging: memoryview[int], upcalls: Upcalls, intern: Callable[[str], int]
+        self,
+        linked: Linked,
+        staging: memoryview[int],
+        upcalls: Upcalls,
+        intern: Callable[[str], int],
+        start: tuple[int, ...],
     ) -> None:
         self.address = linked.address("run")
         """The address of the function."""
+        self.start = start
+        """What forgets the string of the last firing's strtok(); none if the clause does not use it."""
         self._held = linked, staging
         self._upcalls = upcalls
         self._intern = intern
@@ -58,7 +66,9 @@ class NativeClause:
             memory, probe, start = self._memory[-1], ecb.probe, number * size
             names = (probe.provider.name, probe.module, probe.function, probe.name)
             anchored = int(bool(probe.function))
-            content = (ecb.epid, probe.id, *map(self._intern, names), anchored, *ecb.aggregation_ids)
+            located = probe.provider.late_arguments(probe.id, probe.arg)
+            late = 0 if located is None else LATE_BASE + located
+            content = (ecb.epid, probe.id, *map(self._intern, names), anchored, late, *ecb.aggregation_ids)
             for place, word in enumerate(content, start):
                 memory[place] = word
             address = self._blocks[ecb.epid] = address_of(memory) + WORD * start
@@ -75,7 +85,15 @@ class NativeClause:
             if before is not None or upcalls.failure is not None:
                 upcalls.end(before)
 
-        return run
+        def run_with_tokens(args: tuple[int, ...]) -> None:
+            place = _ARGUMENTS(*args)
+            before = upcalls.begin()
+            upcalls.take_tokens(args)
+            call(block, ctypes.addressof(place), 0)
+            upcalls.give_tokens(args)
+            upcalls.end(before)
+
+        return run_with_tokens if self.start else run
 
 
 class NativeConsumer:
@@ -101,6 +119,7 @@ class NativeConsumer:
             "aggregation": runtime.aggregation_buffers[0].address,
             "random": address_of(runtime.machine.subroutines.random[0].state),
             "speculations": address_of(runtime.speculations.words),
+            "record_sizes": address_of(runtime.enabled.sizes),
             "dynamic": runtime.words[ConsumerWord.DYNAMIC],
             **library.symbols(),
         }
@@ -123,8 +142,8 @@ class NativeConsumer:
         return found
 
     def compile(self, clause: Clause) -> NativeClause | None:
-        """Return a clause's machine code; None: it has no native form."""
-        if self._runtime.world.cpus > 1 or not has_native_form(clause.objects):
+        """Return a clause's machine code; None: there are several CPUs."""
+        if self._runtime.world.cpus > 1:
             return None
         runtime = self._runtime
         staged = isinstance(runtime.buffers[0], RingBuffer)
@@ -133,4 +152,10 @@ class NativeConsumer:
         staging = words(clause.layout.needed // WORD + 1)
         own["staging"] = address_of(staging)
         linked = Linked(code.module.compiled("clause"), self.symbols | self.references() | own)
-        return NativeClause(linked, staging, self.upcalls, runtime.world.memory.intern)
+        start = (self.symbols["forget_tokens"], 0) if _uses_tokens(clause.objects) else ()
+        return NativeClause(linked, staging, self.upcalls, runtime.world.memory.intern, start)
+
+
+def _uses_tokens(objects: Iterable[Difo]) -> bool:
+    """Return whether one of some DIF objects calls strtok()."""
+    return any(dif.opcode(code) == Op.CALL and dif.index(code) == Subr.STRTOK for difo in objects for code in difo.code)

@@ -16,7 +16,7 @@ of this process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Final, NamedTuple
 
@@ -25,7 +25,7 @@ from emu.native.values import Word
 from trapline.framework import dif
 from trapline.framework.aggbuffer import Outcome
 from trapline.framework.blocks import AggregationWord, BufferWord, ConsumerWord, EcbWord
-from trapline.framework.dif import Op, Subr, Var
+from trapline.framework.dif import Op, Var
 from trapline.framework.faults import ILLOP, NO_ERROR
 from trapline.framework.layout import HEADER_SIZE, ID_SIZE, Placed, RecordLayout
 from trapline.framework.native.aggregate import apply, kind_word
@@ -48,17 +48,6 @@ _FIXED: Final = frozenset({Var.EPID, Var.ID, Var.PROBEPROV, Var.PROBEMOD, Var.PR
 _DESTRUCTIVE: Final = frozenset({
     ActionKind.STOP, ActionKind.RAISE, ActionKind.BREAKPOINT, ActionKind.PANIC, ActionKind.CHILL,
 })  # fmt: skip
-
-
-def has_native_form(objects: Iterable[Difo]) -> bool:
-    """Return whether a clause of these objects can be machine code.
-
-    strtok() continues where it was in the other enablings of a firing, which machine code does not
-    know.
-    """
-    return not any(
-        dif.opcode(code) == Op.CALL and dif.index(code) == Subr.STRTOK for difo in objects for code in difo.code
-    )
 
 
 def _is_fixed(placed: Placed) -> bool:
@@ -203,10 +192,11 @@ class ClauseCode:
         kind = placed.action.kind
         if kind is ActionKind.SPECULATE:
             self._speculate(value)
-        elif kind in _UPCALLS:
-            self._code.upcall(_UPCALLS[kind], value)
-            if kind is ActionKind.EXIT:
-                self._written.write(index, placed, value, before)
+        elif kind in _SPECULATING:
+            self._code.f.call(self.module.external(_SPECULATING[kind], 1), value)
+        elif kind is ActionKind.EXIT:
+            self._code.upcall(Upcall.EXIT, value)
+            self._written.write(index, placed, value, before)
         elif kind in _DESTRUCTIVE:
             self._code.upcall(Upcall.EFFECT, int(kind), value)
         else:
@@ -282,8 +272,5 @@ class ClauseCode:
         self._code.put_buffer(BufferWord.OFFSET, f.add(self._code.offset.get(), self._layout.size))
 
 
-_UPCALLS: Final = {
-    ActionKind.EXIT: Upcall.EXIT,
-    ActionKind.COMMIT: Upcall.COMMIT,
-    ActionKind.DISCARD: Upcall.DISCARD,
-}
+# Actions on a speculation, by the functions that do them.
+_SPECULATING: Final = {ActionKind.COMMIT: "commit", ActionKind.DISCARD: "discard"}

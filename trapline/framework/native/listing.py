@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from emu.native.compiling import assembly
 from trapline.framework.layout import lay_out
-from trapline.framework.native.ecb import ClauseCode, has_native_form
+from trapline.framework.native.ecb import ClauseCode
 from trapline.framework.native.subroutines import SUBROUTINES, subroutine_name
 from trapline.framework.native.support import SCALARS
 from trapline.framework.native.translation import Surroundings
@@ -43,10 +43,7 @@ def listing(program: Program, options: Mapping[str, int]) -> Iterator[str]:
         seen.add(doing)
         yield ""
         yield f" CLAUSE {number}: {ecb.probe} ".center(_RULE, "-")
-        if has_native_form(objects):
-            yield from _clause(ecb, options, Surroundings(support, declared))
-        else:
-            yield "Python runs this clause: strtok() has no machine code"
+        yield from _clause(ecb, options, Surroundings(support, declared))
 
 
 def _clause(ecb: EcbDescription, options: Mapping[str, int], surroundings: Surroundings) -> Iterator[str]:

@@ -1,7 +1,6 @@
-"""Subroutines on paths, numbers, addresses and memory, in machine code.
+"""Subroutines on numbers, memory and positions in strings, in machine code.
 
-`trapline.framework.native.subroutines` has those on strings; `trapline.framework.strings` and
-`trapline.framework.subroutines` say what each means.
+`trapline.framework.strings` and `trapline.framework.subroutines` say what each means.
 """
 
 from __future__ import annotations
@@ -10,18 +9,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from emu.native.builder import Callee
-from emu.native.values import Value, Word
 from trapline.framework.dif import Subr
 from trapline.framework.native.memory import own
-from trapline.framework.native.writing import Text, Writer, Writing
+from trapline.framework.native.writing import Characters, Writer, Writing
 from trapline.framework.strings import BASE_MAX
 from trapline.framework.subroutines import MEMSTR_MAX
-from trapline.framework.text_subroutines import IPV4_SPACE
 
 _WORD: Final = 8
 _FAR: Final = 1 << 62
 _DECIMAL, _HEXADECIMAL = 10, 16
-_SLASH: Final = ord("/")
 _CASE: Final = ord("a") ^ ord("A")
 _LETTERS: Final = 26
 
@@ -44,71 +40,13 @@ def _rindex(w: Writing) -> None:
     f.ret(-1)
 
 
-def _without_slashes(w: Writing, place: Word, length: Word) -> Value:
-    """Return the length of a text without the slashes at its end."""
-    f = w.f
-    end = f.variable(length)
-    with f.loop() as loop:
-        loop.leave_if(f.eq(end.get(), 0))
-        loop.leave_if(f.ne(f.load(f.add(place, f.sub(end.get(), 1)), size=1), _SLASH))
-        end.set(f.sub(end.get(), 1))
-    return end.get()
-
-
-def _give(w: Writing, place: Word, length: Word) -> None:
-    """Return a copy of some text in scratch space of the size of a string."""
-    f = w.f
-    address, room = w.reserve(w.string_size)
-    kept = w.least(length, w.string_size)
-    w.move(room, place, kept)
-    with f.when(f.ult(kept, w.string_size)):
-        w.end(room, kept)
-    f.ret(address)
-
-
-def _path(w: Writing) -> tuple[Text, Value, Value]:
-    """Return a path, its length without slashes at the end, and its last slash before them or 0."""
-    f = w.f
-    path = w.text(w.argument(0))
-    end = _without_slashes(w, path.place, path.length)
-    with f.when(f.both(f.eq(end, 0), f.ne(path.length, 0))):
-        _give(w, f.module.data("slash", b"/"), 1)
-    return path, end, f.call(f.module.external("memrchr", 3), path.place, _SLASH, end)
-
-
-def _basename(w: Writing) -> None:
-    f = w.f
-    path, end, slash = _path(w)
-    with f.when(f.eq(end, 0)):
-        _give(w, f.module.data("dot", b"."), 1)
-    start = f.select(f.eq(slash, 0), path.place, f.add(slash, 1))
-    _give(w, start, f.sub(f.add(path.place, end), start))
-
-
-def _dirname(w: Writing) -> None:
-    f = w.f
-    path, _end, slash = _path(w)
-    with f.when(f.eq(slash, 0)):
-        _give(w, f.module.data("dot", b"."), 1)
-    length = _without_slashes(w, path.place, f.sub(slash, path.place))
-    with f.when(f.eq(length, 0)):
-        _give(w, f.module.data("slash", b"/"), 1)
-    _give(w, path.place, length)
-
-
 def _strtoll(w: Writing) -> None:
     f = w.f
     base = f.select(w.has(1), w.argument(1), _DECIMAL)
     w.unless(f.ugt(f.sub(base, 2), BASE_MAX - 2))
     text = w.text(w.argument(0))
-    at, value, negative = f.variable(0), f.variable(0), f.variable(0)
-
-    def character() -> Value:
-        found = f.variable(0)
-        with f.when(f.ult(at.get(), text.length)):
-            found.set(f.load(f.add(text.place, at.get()), size=1))
-        return found.get()
-
+    read, value, negative = Characters(w, text), f.variable(0), f.variable(0)
+    at, character = read.at, read.peek
     with f.loop() as loop:
         blank = character()
         loop.leave_if(f.both(f.ne(blank, ord(" ")), f.ne(blank, ord("\t"))))
@@ -131,31 +69,6 @@ def _strtoll(w: Writing) -> None:
         value.set(f.add(f.mul(value.get(), base), digit))
         at.set(f.add(at.get(), 1))
     f.ret(f.select(f.ne(negative.get(), 0), f.neg(value.get()), value.get()))
-
-
-def _inet_ntoa(w: Writing) -> None:
-    f = w.f
-    source = w.argument(0)
-    w.unless(f.ne(f.and_(source, 3), 0))
-    found = f.call(Callee("reach"), source, 4)
-    w.unless(f.eq(found, 0))
-    address, place = w.reserve(IPV4_SPACE)
-    at = f.variable(IPV4_SPACE - 1)
-    f.store(f.add(place, at.get()), 0, size=1)
-
-    def put(character: Word) -> None:
-        at.set(f.sub(at.get(), 1))
-        f.store(f.add(place, at.get()), character, size=1)
-
-    for byte in (3, 2, 1, 0):
-        left = f.variable(f.load(found, byte, 1))
-        with f.loop() as loop:
-            put(f.add(f.urem(left.get(), _DECIMAL), ord("0")))
-            left.set(f.udiv(left.get(), _DECIMAL))
-            loop.leave_if(f.eq(left.get(), 0))
-        if byte:
-            put(ord("."))
-    f.ret(f.add(address, at.get()))
 
 
 def _memref(w: Writing) -> None:
@@ -210,10 +123,7 @@ def _rand(w: Writing) -> None:
 MORE_SUBROUTINES: Final[Mapping[int, Writer]] = {
     Subr.RAND: _rand,
     Subr.RINDEX: _rindex,
-    Subr.BASENAME: _basename,
-    Subr.DIRNAME: _dirname,
     Subr.STRTOLL: _strtoll,
-    Subr.INET_NTOA: _inet_ntoa,
     Subr.MEMREF: _memref,
     Subr.MEMSTR: _memstr,
     Subr.COPYINTO: _copyinto,

@@ -33,9 +33,12 @@ def is_bytes(placed: Placed) -> bool:
 def _finder(placed: Placed) -> str | None:
     """Return the function that copies what a value points at; None: Python does it."""
     difo = placed.action.difo
-    if placed.action.kind in _BYTES or difo is None or difo.returns.flags & BY_USER_REFERENCE:
+    if placed.action.kind is ActionKind.PRINTM:
+        return "print_memory"
+    if placed.action.kind in _BYTES or difo is None:
         return None
-    return "take" if difo.returns.kind == TypeKind.STRING else "bring"
+    found = "take" if difo.returns.kind == TypeKind.STRING else "bring"
+    return f"{found}_user" if difo.returns.flags & BY_USER_REFERENCE else found
 
 
 class Records:
@@ -69,14 +72,22 @@ class Records:
         if placed.action.kind in _USER_STACKS and "ustack" in self._surroundings.support:
             self._user_stack(index, placed, place)
             return
-        finder = None if dynamic else _finder(placed)
+        finder = _finder(placed)
         if finder is None:
             self._code.upcall(Upcall.RECORD, index, value, place, kept)
         else:
             found = self._code.f.call(self._code.module.external(finder, 3), place, value, placed.size)
             with self._code.f.when(self._code.f.eq(found, 0), likely=False):
                 self._code.upcall(Upcall.RECORD, index, value, place, kept)
+            if dynamic:
+                self._cut(place, before, placed.size)
         self._code.check(index + 1)
+
+    def _cut(self, place: Word, kept: Word, size: int) -> None:
+        """Write zeroes behind the bytes that tracemem() keeps; 0 keeps all."""
+        f = self._code.f
+        with f.when(f.ult(f.sub(kept, 1), size - 1)):
+            f.fill(f.add(place, kept), 0, f.sub(size, kept))
 
     def _stack(self, index: int, placed: Placed, place: Word) -> None:
         """Record the kernel's stack: of a probe in a function the callers."""

@@ -10,6 +10,7 @@ from trapline.framework.native.memory import own
 from trapline.framework.native.writing import Writing
 
 _ALIGNED: Final = 8
+_WORD: Final = 8
 
 
 def write_reach(f: Function) -> None:
@@ -21,13 +22,38 @@ def write_reach(f: Function) -> None:
     f.ret(f.call(Callee("kernel_place"), address, size))
 
 
-def write_bring(w: Writing) -> None:
-    """Write `bring(place, address, size)`: copy bytes; the result is 1, otherwise that of `slow`."""
+def write_bring(w: Writing, finder: str) -> None:
+    """Write `bring(place, address, size)`: copy bytes; the result is 1, otherwise that of `slow`.
+
+    `finder` is the function that finds them: `reach` or `user_place`.
+    """
     f = w.f
     place, address, size = f.parameters
-    found = f.call(Callee("reach"), address, size)
+    found = f.call(Callee(finder), address, size)
     w.unless(f.eq(found, 0))
     w.move(place, found, size)
+    f.ret(1)
+
+
+def write_print_memory(w: Writing) -> None:
+    """Write `print_memory(place, reference, size)`: what printm() records of a memref().
+
+    That is the number of bytes, and the bytes. The result is 1, otherwise that of `slow`.
+    """
+    f = w.f
+    place, reference, size = f.parameters
+    end = f.add(reference, 2 * _WORD)
+    inside = f.both(f.uge(reference, w.get("scratch_base")), f.ule(end, w.get("scratch_pointer")))
+    pair = own(f, f.module.symbol("regions"), reference, 2 * _WORD)
+    w.unless(f.fails(f.both(inside, f.ne(pair, 0))))
+    address, length = f.load(pair), f.load(pair, _WORD)
+    w.unless(f.ugt(length, f.sub(size, _WORD)))
+    found = f.call(Callee("reach"), address, length)
+    w.unless(f.eq(found, 0))
+    f.store(place, length)
+    w.move(f.add(place, _WORD), found, length)
+    written = f.add(length, _WORD)
+    f.fill(f.add(place, written), 0, f.sub(size, written))
     f.ret(1)
 
 

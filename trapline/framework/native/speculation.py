@@ -1,21 +1,56 @@
-"""speculate() in machine code: the place of a clause's record.
+"""Speculations in machine code: `trapline.framework.speculation` on one CPU.
 
-Python begins a speculation, commits and discards it; machine code only adds records to one that
-this CPU has begun.
+Python does what is rare: no speculation is free, one is full or has dropped records, the principal
+buffer has to be padded or switched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from emu.native.builder import Function
-from emu.native.values import Word
+from emu.native.builder import Callee, Function
+from emu.native.values import Condition, Value, Word
 from trapline.framework.blocks import BufferWord, SpeculationWord
 from trapline.framework.native.firing import Firing
 from trapline.framework.speculation import SpeculationState
 
 _WORD: Final = 8
+_S = SpeculationState
+# The states in which commit() does nothing, and those in which discard() does something.
+_UNTOUCHED: Final = (_S.INACTIVE, _S.DISCARDING, _S.COMMITTING)
+_WRITABLE: Final = (_S.ACTIVE, _S.ACTIVEONE, _S.ACTIVEMANY)
+# Places in a record's header: the time's upper half, and its lower half.
+_UPPER, _LOWER, _HALF = 4, 8, 4
+
+
+class _Block:
+    """The words of a speculation."""
+
+    def __init__(self, f: Function, place: Word) -> None:
+        self._f = f
+        self._words = f.add(f.module.symbol("speculations"), f.mul(place, _WORD * len(SpeculationWord)))
+
+    @property
+    def state(self) -> Value:
+        """Its state now."""
+        return self._f.load(self._words, _WORD * SpeculationWord.STATE)
+
+    @state.setter
+    def state(self, state: Word) -> None:
+        self._f.store(self._words, state, _WORD * SpeculationWord.STATE)
+
+    @property
+    def buffer(self) -> Value:
+        """Address of the words of its buffer."""
+        return self._f.load(self._words, _WORD * SpeculationWord.BUFFER)
+
+
+def _is_in(f: Function, state: Word, states: Sequence[SpeculationState]) -> Condition:
+    found = f.eq(state, states[0])
+    for one in states[1:]:
+        found = f.either(found, f.eq(state, one))
+    return found
 
 
 def write_speculate(f: Function, count: int, slow: Callable[[], Word]) -> None:
@@ -26,9 +61,9 @@ def write_speculate(f: Function, count: int, slow: Callable[[], Word]) -> None:
     number, size, alignment = f.parameters
     place = f.sub(number, 1)
     with f.when(f.ult(place, count), likely=True):
-        block = f.add(f.module.symbol("speculations"), f.mul(place, _WORD * len(SpeculationWord)))
-        with f.when(f.eq(f.load(block, _WORD * SpeculationWord.STATE), SpeculationState.ACTIVEONE), likely=True):
-            buffer = f.load(block, _WORD * SpeculationWord.BUFFER)
+        block = _Block(f, place)
+        with f.when(f.eq(block.state, _S.ACTIVEONE), likely=True):
+            buffer = block.buffer
             offset = f.load(buffer, _WORD * BufferWord.OFFSET)
             fits = f.ule(f.add(offset, size), f.load(buffer, _WORD * BufferWord.LIMIT))
             aligned = f.eq(f.and_(offset, f.sub(alignment, 1)), 0)
@@ -36,3 +71,75 @@ def write_speculate(f: Function, count: int, slow: Callable[[], Word]) -> None:
                 f.store(f.module.symbol("firing"), offset, Firing.offset("room"))
                 f.ret(buffer)
     f.ret(slow())
+
+
+def write_speculation(f: Function, count: int, slow: Callable[[], Word]) -> None:
+    """Write `speculation()`: the number of a speculation that becomes active."""
+    place = f.variable(0)
+    with f.loop() as loop:
+        loop.leave_if(f.uge(place.get(), count))
+        block = _Block(f, place.get())
+        place.set(f.add(place.get(), 1))
+        with f.when(f.eq(block.state, _S.INACTIVE), likely=True):
+            block.state = _S.ACTIVE
+            f.ret(place.get())
+    f.ret(slow())
+
+
+def _begin(f: Function, count: int, slow: Callable[[], Word]) -> _Block:
+    """Return the speculation of a parameter; number 0 is none, and Python refuses the others."""
+    (number,) = f.parameters
+    f.ret_if(f.eq(number, 0))
+    with f.when(f.ugt(number, count), likely=False):
+        f.ret(slow())
+    return _Block(f, f.sub(number, 1))
+
+
+def write_commit(f: Function, count: int, slow: Callable[[], Word]) -> None:
+    """Write `commit(number)`: the records go to the principal buffer, with the current time."""
+    block = _begin(f, count, slow)
+    state, source, target = block.state, block.buffer, f.module.symbol("buffer")
+    f.ret_if(_is_in(f, state, _UNTOUCHED))
+    size, offset = (f.load(buffer, _WORD * BufferWord.OFFSET) for buffer in (source, target))
+    end = f.add(offset, size)
+    fits = f.both(f.ule(end, f.load(target, _WORD * BufferWord.LIMIT)), f.eq(f.and_(offset, _WORD - 1), 0))
+    whole = f.eq(f.load(source, _WORD * BufferWord.DROPS), 0)
+    with f.when(f.fails(f.both(fits, whole)), likely=False):
+        f.ret(slow())
+    data = f.load(source, _WORD * BufferWord.DATA)
+    _stamp(f, data, size)
+    f.copy(f.add(f.load(target, _WORD * BufferWord.DATA), offset), data, size)
+    f.store(target, end, _WORD * BufferWord.OFFSET)
+    f.store(source, 0, _WORD * BufferWord.OFFSET)
+    own = f.either(f.eq(state, _S.ACTIVE), f.both(f.eq(state, _S.ACTIVEONE), f.ne(size, 0)))
+    block.state = f.select(own, _S.INACTIVE, _S.COMMITTINGMANY)
+    f.ret()
+
+
+def _stamp(f: Function, data: Word, size: Word) -> None:
+    """Write the current time into the headers of records."""
+    now, sizes = f.call(Callee("now")), f.load(f.module.symbol("record_sizes"))
+    place, end = f.variable(data), f.add(data, size)
+    with f.loop() as loop:
+        here = place.get()
+        loop.leave_if(f.uge(here, end))
+        number = f.load(here, size=_HALF)
+        with f.when(f.eq(number, 0)):  # padding
+            place.set(f.add(here, _HALF))
+            loop.again()
+        f.store(here, f.lshr(now, 8 * _HALF), _UPPER, _HALF)
+        f.store(here, now, _LOWER, _HALF)
+        place.set(f.add(here, f.load(f.add(sizes, f.shl(number, 3)))))
+
+
+def write_discard(f: Function, count: int, slow: Callable[[], Word]) -> None:
+    """Write `discard(number)`."""
+    block = _begin(f, count, slow)
+    state, buffer = block.state, block.buffer
+    with f.when(_is_in(f, state, _WRITABLE), likely=True):
+        filled = f.ne(f.load(buffer, _WORD * BufferWord.OFFSET), 0)
+        own = f.both(f.eq(state, _S.ACTIVEONE), filled)
+        block.state = f.select(own, _S.INACTIVE, _S.DISCARDING)
+        f.store(buffer, 0, _WORD * BufferWord.OFFSET)
+        f.store(buffer, 0, _WORD * BufferWord.DROPS)
+    f.ret()

@@ -89,13 +89,14 @@ def _sign(f: Function, left: Word, right: Word) -> Value:
     return f.sub(f.flag(f.sgt(left, right)), f.flag(f.slt(left, right)))
 
 
-def write_take(w: Writing) -> None:
+def write_take(w: Writing, finder: str) -> None:
     """Write `take(place, address, size)`: put a string into `size` bytes, with NULs behind it.
 
-    The result is 1, otherwise that of `slow`.
+    `finder` is the function that finds the string: `text` or `user_text`. The result is 1,
+    otherwise that of `slow`.
     """
     place, address, size = w.f.parameters
-    text = w.text(address, size)
+    text = w.text(address, size, finder)
     w.move(place, text.place, text.length)
     w.f.fill(w.f.add(place, text.length), 0, w.f.sub(size, text.length))
     w.f.ret(1)

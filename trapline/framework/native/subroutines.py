@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from emu.native.builder import Callee
-from emu.native.values import Word
 from trapline.framework.dif import Subr
+from trapline.framework.native.addresses import ADDRESSES
+from trapline.framework.native.json_code import JSON
 from trapline.framework.native.memory import own
 from trapline.framework.native.more_subroutines import MORE_SUBROUTINES
-from trapline.framework.native.writing import Writer, Writing
-from trapline.framework.strings import BASE_MAX, DIGITS
+from trapline.framework.native.paths import PATHS
+from trapline.framework.native.tokens import TOKENS
+from trapline.framework.native.writing import FromEnd, Writer, Writing
+from trapline.framework.strings import BASE_MAX
 
 _WORD: Final = 8
 # Room for a number as text: 64 digits and its end.
@@ -168,30 +171,17 @@ def _lltostr(w: Writing) -> None:
     f = w.f
     base = f.select(w.has(1), w.argument(1), _DECIMAL)
     w.unless(f.ugt(f.sub(base, 2), BASE_MAX - 2))
-    address, place = w.reserve(_NUMBER_SPACE)
-    at = f.variable(_NUMBER_SPACE - 1)
-    f.store(f.add(place, at.get()), 0, size=1)
+    text = FromEnd(w, _NUMBER_SPACE)
     value = w.argument(0)
     negative = f.both(f.eq(base, _DECIMAL), f.slt(value, 0))
-    left = f.variable(f.select(negative, f.neg(value), value))
-    digits = f.module.data("digits", DIGITS)
-
-    def put(character: Word) -> None:
-        at.set(f.sub(at.get(), 1))
-        f.store(f.add(place, at.get()), character, size=1)
-
-    with f.loop() as loop:
-        put(f.load(f.add(digits, f.urem(left.get(), base)), size=1))
-        left.set(f.udiv(left.get(), base))
-        loop.leave_if(f.eq(left.get(), 0))
+    text.number(f.select(negative, f.neg(value), value), base)
     with f.when(negative):
-        put(ord("-"))
+        text.put(ord("-"))
     with f.when(f.eq(base, _HEXADECIMAL)):
-        put(ord("x"))
-        put(ord("0"))
+        text.put(ord("0"), ord("x"))
     with f.when(f.both(f.eq(base, _OCTAL), f.ne(value, 0))):
-        put(ord("0"))
-    f.ret(f.add(address, at.get()))
+        text.put(ord("0"))
+    text.ret()
 
 
 def _swap(size: int) -> Writer:
@@ -208,6 +198,10 @@ def _swap(size: int) -> Writer:
 
 SUBROUTINES: Final[Mapping[int, Writer]] = {
     **MORE_SUBROUTINES,
+    **PATHS,
+    **ADDRESSES,
+    **TOKENS,
+    **JSON,
     Subr.STRLEN: _strlen,
     Subr.STRJOIN: _strjoin,
     Subr.SUBSTR: _substr,

@@ -12,8 +12,9 @@ calls them by their names.  Each calls Python if it cannot find the answer itsel
 | `text`, `take`, `compare` ... | `trapline.framework.native.strings` |
 | `reach`, `copy`, `allocate` ... | `trapline.framework.native.scratch` |
 | `subroutine<number>` | `trapline.framework.native.subroutines` |
-| `speculate(id, bytes, alignment)` | `trapline.framework.native.speculation` |
+| `speculate(id, bytes, alignment)`, `commit(id)`, `discard(id)` | `trapline.framework.native.speculation` |
 | `stack`, `ustack` ... | `trapline.framework.native.stacks` |
+| `late_argument(index, word)` | argument 5 and up |
 | `pid()`, `tid()` ... | of the current thread, where the guest has them |
 """
 
@@ -21,15 +22,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from emu.arguments import NO_LATE_ARGUMENTS
 from emu.cpu_core import CoreWord
 from emu.native.builder import Callee, Function, Module
 from emu.native.guest import NAME_SIZE, GuestCode, need
-from emu.native.values import Word
-from trapline.framework.dif import Var
+from emu.native.values import Value, Word
+from trapline.framework.blocks import LATE_BASE
+from trapline.framework.dif import Subr, Var
 from trapline.framework.faults import BADALIGN
-from trapline.framework.native import scratch, speculation, stacks, strings
+from trapline.framework.native import scratch, speculation, stacks, strings, tokens
 from trapline.framework.native.asking import Upcall, asks
 from trapline.framework.native.firing import FLAGS_OFFSET
 from trapline.framework.native.stacks import UNKNOWN
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
 
 _WORD: Final = 8
 _SIZES: Final = (1, 2, 4, 8)
+# The bits of a pid.
+_PID: Final = 0xFFFF_FFFF
 # The number of stored names, a power of two; an entry is a name and the address of its interned copy.
 _NAMES: Final = 64
 _ENTRY: Final = NAME_SIZE + _WORD
@@ -76,6 +82,8 @@ class Support:
         for variable, name in SCALARS.items():
             if name in guest.functions:
                 self._scalar(name, Upcall.SCALAR, variable)
+        if {"pid", "ppid"} <= guest.functions.keys():
+            self._progeny()
         if "execname" in guest.functions:
             self._execname()
         if "wall" in guest.functions:
@@ -91,6 +99,7 @@ class Support:
             # Only while machine code serves a trap is the context that of the stopped CPU.
             need(f, slow, f.load(self.module.symbol("core"), _WORD * CoreWord.FIRING))
             guest.functions["register"](f, slow)
+            self._late_argument()
         if "user_callers" in guest.functions:
             self._user_stacks()
         scratch.write_reach(self._function("reach", 2))
@@ -98,15 +107,17 @@ class Support:
             self._load(size)
             self._load_user(size)
         self._strings()
-        f = self._function("speculate", 3)
-        speculation.write_speculate(f, speculations, asks(f, Upcall.SPECULATE, *f.parameters))
+        tokens.write_forget(self._function("forget_tokens", 3))
+        self._speculations(speculations)
 
     @property
     def symbols(self) -> dict[str, int]:
         """The names of the guest's that the functions use, and their own memory."""
         self._names = (ctypes.c_uint8 * (_NAMES * _ENTRY))()
         self._starts = (ctypes.c_uint8 * (stacks.START_SIZE << stacks.STARTS_BITS))()
-        own = {"names": ctypes.addressof(self._names), "starts": ctypes.addressof(self._starts)}
+        self._room = (ctypes.c_uint8 * max(1, self._string_size))()
+        memory = {"names": self._names, "starts": self._starts, "string_room": self._room}
+        own = {name: ctypes.addressof(place) for name, place in memory.items()}
         return {**self._guest.symbols, **own}
 
     def _function(self, name: str, parameters: int) -> Function:
@@ -180,11 +191,59 @@ class Support:
         else:
             f.ret(0)
 
+    def _late_argument(self) -> None:
+        """Write `late_argument(index, word)`: argument 5 and up of the hit (`EcbWord.LATE`)."""
+        f, isa = self._function("late_argument", 2), self._isa
+        index, late = f.parameters
+        slow = asks(f, Upcall.SCALAR, f.add(index, Var.ARG0))
+        need(f, slow, late)
+        need(f, slow, f.load(self.module.symbol("core"), _WORD * CoreWord.FIRING))
+        f.ret_if(f.eq(late, LATE_BASE + NO_LATE_ARGUMENTS))
+        registers = isa.calling.arguments
+
+        def held(name: str) -> Value:
+            return f.load(self.module.symbol("cpu_words"), _WORD * isa.registers.slots[name])
+
+        with f.cases(index) as case:
+            for number, name in enumerate(registers):
+                with case(number):
+                    f.ret(held(name))
+        words = f.add(f.sub(index, len(registers)), f.sub(late, LATE_BASE))
+        address = f.and_(f.add(held(isa.registers.sp), f.mul(words, isa.word)), isa.address_mask)
+        found = f.variable(0)
+        with f.choice(f.ult(address, isa.kernel_start)) as (user, kernel):
+            with user:
+                found.set(f.call(Callee("user_place"), address, isa.word))
+            with kernel:
+                found.set(f.call(Callee("kernel_place"), address, isa.word))
+        need(f, slow, found.get())
+        f.ret(f.load(found.get(), size=isa.word))
+
+    def _progeny(self) -> None:
+        """Write `progenyof`: Python follows the parents if the guest cannot."""
+        f = self._function(subroutine_name(Subr.PROGENYOF), 0)
+        w = Writing(f, self._string_size, asks(f, Upcall.SUBROUTINE, Subr.PROGENYOF))
+        wanted = f.and_(w.argument(0), _PID)
+        for name in ("pid", "ppid"):
+            f.ret_if(f.eq(f.call(Callee(name)), wanted), 1)
+        if "descends" in self._guest.functions:
+            self._guest.functions["descends"](self._function("descends", 1), lambda: UNKNOWN)
+            found = f.call(Callee("descends"), wanted)
+            f.ret_if(f.ne(found, UNKNOWN), found)
+        f.ret(w.slow())
+
     def _strings(self) -> None:
         """Write the functions on strings and on scratch space."""
         strings.write_text(self._function("text", 2))
         strings.write_user_text(self._function("user_text", 2))
-        for name, write in (("take", strings.write_take), ("keep", strings.write_keep), ("bring", scratch.write_bring)):
+        for name, write in (
+            ("take", partial(strings.write_take, finder="text")),
+            ("take_user", partial(strings.write_take, finder="user_text")),
+            ("keep", strings.write_keep),
+            ("bring", partial(scratch.write_bring, finder="reach")),
+            ("bring_user", partial(scratch.write_bring, finder="user_place")),
+            ("print_memory", scratch.write_print_memory),
+        ):
             write(Writing(self._function(name, 3), self._string_size, lambda: 0))
         strings.write_compare(self._writing("compare", 2, Upcall.COMPARE))
         scratch.write_allocate(self._writing("allocate", 1, Upcall.ALLOCATE))
@@ -197,6 +256,18 @@ class Support:
         for number, subroutine in SUBROUTINES.items():
             f = self._function(subroutine_name(number), 0)
             subroutine(Writing(f, self._string_size, asks(f, Upcall.SUBROUTINE, number)))
+
+    def _speculations(self, count: int) -> None:
+        """Write the functions on speculations, of which there are `count`."""
+        begin = self._function(subroutine_name(Subr.SPECULATION), 0)
+        speculation.write_speculation(begin, count, asks(begin, Upcall.SUBROUTINE, Subr.SPECULATION))
+        for name, write, parameters in (
+            ("speculate", speculation.write_speculate, 3),
+            ("commit", speculation.write_commit, 1),
+            ("discard", speculation.write_discard, 1),
+        ):
+            f = self._function(name, parameters)
+            write(f, count, asks(f, Upcall[name.upper()], *f.parameters))
 
     def _writing(self, name: str, parameters: int, which: Upcall) -> Writing:
         """Begin a function that may call Python with the same parameters."""

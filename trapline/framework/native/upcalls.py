@@ -153,6 +153,7 @@ class Upcalls:
         context.timestamp, context.walltimestamp = signed(firing.timestamp), signed(firing.walltimestamp)
         context.scratch_base, context.scratch_end = firing.scratch_base, firing.scratch_end
         context.scratch_ptr = firing.scratch_pointer
+        context.strtok, context.strtok_limit = firing.strtok, firing.strtok_limit
         return firing
 
     def _leave(self, firing: Firing) -> None:
@@ -160,6 +161,18 @@ class Upcalls:
         context = self._context
         firing.timestamp, firing.walltimestamp = context.timestamp, context.walltimestamp
         firing.scratch_pointer = context.scratch_ptr
+        firing.strtok, firing.strtok_limit = context.strtok, context.strtok_limit
+
+    def take_tokens(self, args: tuple[int, ...]) -> None:
+        """Let strtok() continue where an enabling in Python left it in the same firing."""
+        firing, context = self.firing, self._context
+        same = context.args is args
+        firing.strtok, firing.strtok_limit = (context.strtok, context.strtok_limit) if same else (0, 0)
+
+    def give_tokens(self, args: tuple[int, ...]) -> None:
+        """Let an enabling in Python continue there."""
+        context, firing = self._context, self.firing
+        context.strtok, context.strtok_limit, context.args = firing.strtok, firing.strtok_limit, args
 
     @property
     def _ecb(self) -> Ecb:

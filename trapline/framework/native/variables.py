@@ -32,6 +32,8 @@ def _load_global(t: Translation, i: Instruction) -> None:
     if value is None:
         value = t.upcall(Upcall.SCALAR, i.index)
         t.check(i.place)
+    elif i.index in builtins.MAY_FAULT:
+        t.check(i.place)
     t.set(i.rd, value)
 
 

@@ -10,6 +10,7 @@ from emu.native.values import Condition, Value, Word
 from trapline.framework.faults import NOSCRATCH
 from trapline.framework.native.firing import ENTRY, FLAGS_OFFSET, Firing
 from trapline.framework.native.memory import own
+from trapline.framework.strings import DIGITS
 
 
 class Text(NamedTuple):
@@ -86,9 +87,70 @@ class Writing:
         """Put a NUL after a string."""
         self.f.store(self.f.add(place, length), 0, size=1)
 
+    @property
+    def room(self) -> Value:
+        """Address of memory for a string that is not finished, of `string_size` bytes."""
+        return self.f.module.symbol("string_room")
+
     def least(self, left: Word, right: Word) -> Value:
         """Return the smaller of two numbers without sign."""
         return self.f.select(self.f.ult(left, right), left, right)
+
+
+class Characters:
+    """Reads a string character by character."""
+
+    def __init__(self, w: Writing, text: Text) -> None:
+        self._f = w.f
+        self._text = text
+        self.at = w.f.variable(0)
+        """The number of characters that were read."""
+
+    def peek(self) -> Value:
+        """Return the next character, 0 at the end."""
+        found = self._f.variable(0)
+        with self._f.when(self._f.ult(self.at.get(), self._text.length)):
+            found.set(self._f.load(self._f.add(self._text.place, self.at.get()), size=1))
+        return found.get()
+
+    def next(self) -> Value:
+        """Read the next character, 0 at the end."""
+        found = self.peek()
+        self.at.set(self._f.add(self.at.get(), 1))
+        return found
+
+    def back(self) -> None:
+        """Undo the last `next`."""
+        self.at.set(self._f.sub(self.at.get(), 1))
+
+
+class FromEnd:
+    """A string that is written from its last character on, at the end of new scratch space."""
+
+    def __init__(self, w: Writing, space: int) -> None:
+        self._f = w.f
+        self._address, self._place = w.reserve(space)
+        self._at = w.f.variable(space - 1)
+        w.end(self._place, space - 1)
+
+    def put(self, *characters: Word) -> None:
+        """Write characters, which are given from left to right."""
+        for character in reversed(characters):
+            self._at.set(self._f.sub(self._at.get(), 1))
+            self._f.store(self._f.add(self._place, self._at.get()), character, size=1)
+
+    def number(self, value: Word, base: Word) -> None:
+        """Write a number without its sign."""
+        f, left = self._f, self._f.variable(value)
+        digits = f.module.data("digits", DIGITS)
+        with f.loop() as loop:
+            self.put(f.load(f.add(digits, f.urem(left.get(), base)), size=1))
+            left.set(f.udiv(left.get(), base))
+            loop.leave_if(f.eq(left.get(), 0))
+
+    def ret(self) -> None:
+        """Return the address of the string."""
+        self._f.ret(self._f.add(self._address, self._at.get()))
 
 
 Writer = Callable[[Writing], None]

@@ -19,8 +19,29 @@ SUBROUTINES = [
     Subr.STRLEN, Subr.STRJOIN, Subr.SUBSTR, Subr.STRCHR, Subr.STRRCHR, Subr.STRSTR, Subr.INDEX, Subr.RINDEX,
     Subr.COPYIN, Subr.COPYINSTR, Subr.ALLOCA, Subr.BCOPY, Subr.TOUPPER, Subr.TOLOWER, Subr.LLTOSTR, Subr.HTONS,
     Subr.HTONL, Subr.NTOHLL, Subr.BASENAME, Subr.STRTOLL, Subr.DIRNAME, Subr.INET_NTOA, Subr.MEMREF, Subr.MEMSTR,
-    Subr.COPYINTO,
+    Subr.COPYINTO, Subr.CLEANPATH, Subr.INET_NTOA6, Subr.INET_NTOP, Subr.STRTOK, Subr.JSON, Subr.STRTOK,
 ]  # fmt: skip
+# Pieces of text for the subroutines that read a grammar; too short and too long ones, and broken ones.
+JSON_TEXTS = ['{"a":[1,{"b":"x"}],"c":-2.5e1}', '[[],{},"\\u00eF",tru', "[true,null ,false, 0x1]", '{"a" : {"":7 }}',
+              '[ 12 ,"[}\\"", [3 ] ]', '{"a":nullx,"b":1}', '{"b]":[1]]', '"s" ', "-",
+              "[-1.x,2]", '{"a":"\\q","b":{}}']  # fmt: skip
+JSON_PATHS = [
+    "a[1].b",
+    "[1]",
+    "a",
+    "",
+    "[2][0]",
+    "b",
+    "a.",
+    "[ 1x]",
+    "c",
+    "[-1]",
+    "[99999999999999999999]",
+    "b]",
+    "[3]",
+]
+PATH_PIECES = ["/", ".", "..", "a", "bc", "//", "/./", "/../", "..."]
+TOKEN_PIECES = ["a", "b", "/", ",", "ab", "//", ""]
 BUILTINS = [Var.ARG0, Var.ARG3, Var.ARG7, Var.PID, Var.TIMESTAMP, Var.EXECNAME, Var.PROBEFUNC, Var.EPID, Var.CPU]
 
 
@@ -106,3 +127,51 @@ def calls(draw):
     code.append(encode_registers(Op.LDUB, 6, 0, 5) if draw(st.booleans()) else encode_registers(Op.SCMP, 5, 6, 0))
     code.append(encode_registers(Op.RET, 0, 0, draw(st.sampled_from([5, 6]))))
     return Difo(tuple(code), tuple(draw(SMALL) for _ in range(4)), TEXTS)
+
+
+def _set(register, at):
+    return encode_index(Op.SETS, at, register)
+
+
+@st.composite
+def grammars(draw):
+    """A DIF object that calls subroutines which read a grammar: JSON, paths, addresses, tokens."""
+    strings, code = bytearray(b"\0"), []
+
+    def push(text, kind=TypeKind.STRING):
+        code.append(_set(1, len(strings)))
+        strings.extend(text if isinstance(text, bytes) else text.encode())
+        if kind == TypeKind.STRING:
+            strings.append(0)
+            code.append(encode_registers(Op.PUSHTR, kind, 0, 1))
+        else:
+            code.append(encode_registers(Op.PUSHTV, 0, 0, 1))
+
+    def joined(pieces):
+        return "".join(draw(st.lists(st.sampled_from(pieces), max_size=8)))
+
+    for again in range(draw(st.integers(1, 3))):
+        code.append(encode_registers(Op.FLUSHTS, 0, 0, 0))
+        number = draw(st.sampled_from([Subr.JSON, Subr.CLEANPATH, Subr.INET_NTOA6, Subr.INET_NTOP, Subr.STRTOK]))
+        if number == Subr.JSON:
+            text = draw(st.sampled_from(JSON_TEXTS)) if draw(st.booleans()) else joined(JSON_TEXTS)
+            cut = draw(st.integers(0, 3))
+            push(text[cut if cut < 2 else 0 : draw(st.integers(0, 40))])
+            push(draw(st.sampled_from(JSON_PATHS)))
+        elif number == Subr.CLEANPATH:
+            push(joined(PATH_PIECES))
+        elif number == Subr.STRTOK:
+            if again and draw(st.booleans()):
+                code.append(encode_registers(Op.PUSHTV, 0, 0, 0))
+            else:
+                push(joined(TOKEN_PIECES))
+            push(joined(TOKEN_PIECES))
+        else:
+            if number == Subr.INET_NTOP:
+                code.append(encode_index(Op.SETX, draw(st.integers(0, 2)), 2))
+                code.append(encode_registers(Op.PUSHTV, 0, 0, 2))
+            groups = st.sampled_from([b"\0\0", b"\0\0", b"\0\0", b"\0\1", b"\xff\xff", b"\1\0", b"\x12\xaf"])
+            push(b"".join(draw(st.lists(groups, min_size=8, max_size=8))), TypeKind.CTF)
+        code.append(encode_index(Op.CALL, number, 3))
+    code.append(encode_registers(Op.RET, 0, 0, 3))
+    return Difo(tuple(code), (2, 28, 5), bytes(strings) + b"\0")

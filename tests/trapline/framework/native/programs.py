@@ -19,7 +19,7 @@ self int64_t marks[int64_t];
 """
 NUMBERS = [
     "g0", "g1", "self->i0", "this->l0", "arg0", "arg1", "arg2", "pid", "tid", "ppid", "cpu", "epid", "id", "uid",
-    "timestamp % 1000", "errno", "ipl", "stackdepth", "arg7", "(int64_t)caller", "(int64_t)curthread",
+    "timestamp % 1000", "errno", "ipl", "stackdepth", "arg5", "arg7", "(int64_t)caller", "(int64_t)curthread",
     "walltimestamp % 77", "vtimestamp % 5", "(int64_t)uregs[0]", "curthread->td_tid", "rand() % 9",
 ]  # fmt: skip
 STRINGS = ["execname", "probefunc", "probename", "probemod", "probeprov", "s0", "self->t0", "this->m0", '"text"', '""',
@@ -40,7 +40,8 @@ RECORDS = ["trace({n})", "trace({s})", 'printf("%d %s", {n}, {s})', 'printf("%x"
            "ustack()", "trace((char)({n}))", "trace((short)({n}))", "tracemem(curthread, 16)", 'printf("%s", {s})',
            'printf("%d", (int)({n}))']  # fmt: skip
 ON_STRINGS = ["strjoin({s}, {s})", "substr({s}, {k})", "substr({s}, {k}, {k})", "basename({s})", "dirname({s})",
-              "toupper({s})", "lltostr({n})", "strchr({s}, 'e')", "cleanpath({s})", 'strtok({s}, "a_")']  # fmt: skip
+              "toupper({s})", "lltostr({n})", "strchr({s}, 'e')", "cleanpath({s})", 'strtok({s}, "a_")',
+              'strtok(NULL, "es")', "json({s}, {s})"]  # fmt: skip
 TO_NUMBERS = ["strlen({s})", "index({s}, {s})", "rindex({s}, {s})", "strtoll({s})", "({s} == {s})", "({s} < {s})",
               "*(int *)({n})", "*(uint64_t *)(arg1 & ~7)", "*(uint8_t *)arg0", "*(char *)curthread", "htonl({n})",
               "counts[{n}, {s}]", "places[{s}]", "self->marks[{n}]", "progenyof({n})",

@@ -11,7 +11,7 @@ pytest.importorskip("llvmlite")
 
 from emu.native.builder import Module
 from emu.native.linking import Linked
-from tests.trapline.framework.native.objects import calls, objects
+from tests.trapline.framework.native.objects import calls, grammars, objects
 from tests.trapline.framework.support import Bench
 from trapline.framework import translate as functions
 from trapline.framework.machine import Loaded
@@ -30,7 +30,7 @@ class Trial:
     def __init__(self):
         self.bench = Bench("f:entry { trace(1); }")
         self.device = self.bench.device.runtime
-        self.device.operations.string_size = 24
+        self.device.operations.string_size = 32
         self.ecb = self.device.ecb(1)
         self.consumer = NativeConsumer(self.device)
         self.words = (ctypes.c_uint64 * 8)(1)
@@ -44,6 +44,7 @@ class Trial:
         core, firing = self.device.world.core, self.consumer.upcalls.firing
         core.flags = firing.depth = firing.cpu = 0
         firing.fresh = firing.epid = 1
+        firing.strtok = firing.strtok_limit = 0
         firing.arguments = ctypes.addressof(arguments)
         firing.timestamp = firing.walltimestamp = firing.fault_offset = UNREAD
         firing.scratch_base = firing.scratch_pointer = self.scratch()
@@ -59,6 +60,7 @@ class Trial:
         context.args, context.epid, context.cpu, context.probe, context.thread = ARGUMENTS, 1, 0, self.ecb.probe, None
         context.scratch_base = context.scratch_ptr = self.scratch()
         context.scratch_end = self.scratch() + SCRATCH
+        context.strtok = context.strtok_limit = 0
         result = run(context)
         return result, self.device.world.core.flags, context.fault_offset, context.scratch_ptr, self.stores()
 
@@ -87,6 +89,12 @@ def check(difo):
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(objects())
 def test_machine_code_does_what_the_machine_does(difo):
+    check(difo)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(grammars())
+def test_subroutines_that_read_a_grammar_do_what_those_of_python_do(difo):
     check(difo)
 
 
