@@ -13,7 +13,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from emu.words import WORD_MASK
 from trapline.consumer.aggregate import Entry, quotient, scalar
@@ -22,12 +22,10 @@ from trapline.consumer.distribution import DISTRIBUTIONS
 from trapline.consumer.layout import SIGNED, UNSIGNED
 from trapline.consumer.symbols import Frame, Symbols, address_pair, show_frames
 from trapline.consumer.text import c_string, decode, escape
+from trapline.framework.device import RecordDescription
 from trapline.framework.format import WIDEST, Conversion, Piece
 from trapline.framework.program import ActionKind
 from trapline.options import NANOSECONDS
-
-if TYPE_CHECKING:
-    from trapline.framework.device import RecordDescription
 
 # Shows a datum of a record that starts at an offset of a buffer.
 Render: TypeAlias = Callable[[bytes, int], str]
@@ -41,6 +39,8 @@ _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _INTEGERS: Final = "diuoxXp"
 _FLOATING: Final = "eEfgG"
+# What an aggregation's value is for conversions other than those of integers (%@a, %@Y).
+_VALUE_RECORD: Final = RecordDescription(ActionKind.DIFEXPR, 8, 0, 8, 0, 0, 0)
 
 
 class FormatMismatchError(Exception):
@@ -86,7 +86,7 @@ class RowFormat:
         self._parts: list[str | Render | _Value] = [
             piece
             if isinstance(piece, str)
-            else _Value(piece, _fill(piece, supply))
+            else _Value(piece, _fill(piece, supply), _written(piece, symbols))
             if piece.aggregation
             else _bind(piece, supply, symbols)
             for piece in pieces
@@ -113,6 +113,8 @@ class RowFormat:
         if action not in {ActionKind.AVG, ActionKind.STDDEV} and entry.normal != 1:
             number = quotient(number, entry.normal) if signed else (number & WORD_MASK) // entry.normal
         field = part.field(key.data, 0)
+        if part.written is not None:
+            return part.written((number & WORD_MASK).to_bytes(8, "little"), field)
         return integer_writer(letter, field)(number if signed else number & WORD_MASK)
 
 
@@ -122,6 +124,16 @@ class _Value:
 
     conversion: Conversion
     field: Callable[[bytes, int], Field]
+    written: Callable[[bytes, Field], str] | None
+    """Shows the value's eight bytes in a field; None: as an integer."""
+
+
+def _written(conversion: Conversion, symbols: Symbols) -> Callable[[bytes, Field], str] | None:
+    if conversion.letter in _INTEGERS:
+        return None
+    read = _reader(conversion, _VALUE_RECORD, symbols)
+    writer = _writer_of(conversion, _VALUE_RECORD)
+    return lambda data, field: writer(field)(read(data, 0))
 
 
 def _field(conversion: Conversion) -> Field:

@@ -75,7 +75,8 @@ class Aggregations:
         self._check_joined(found, call.line)
         written, formats = "", self._values.formats
         if text is not None:
-            written = formats.check_keys(formats.parse(text, call.line), found[0].keys, call.line)
+            value = self._names.model.typedefs["uint64_t" if found[0].function is ActionKind.COUNT else "int64_t"]
+            written = formats.check_keys(formats.parse(text, call.line), value, found[0].keys, call.line)
         actions = [ActionDescription(ActionKind.PRINTA, constant(each.id, returns=INT32)) for each in found]
         return [replace(actions[0], format=written), *actions[1:]]
 

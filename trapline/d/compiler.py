@@ -219,10 +219,12 @@ class _Compiler:
                 self._providers.define(item)
 
     def _check_form(self, clause: ast.Clause) -> None:
-        if self._context.form is not Form.SCRIPT or clause.body is not None:
+        if clause.body is not None:
             return
         if clause.predicate is not None:
             raise CompileError("D_SYNTAX", "a predicate needs an action in braces after it: { }", clause.line)
+        if self._context.form is not Form.SCRIPT:
+            return
         raise CompileError("D_SYNTAX", "expected predicate and/or actions following probe description", clause.line)
 
     # Clauses

@@ -353,12 +353,12 @@ def _is_complete(type_: Type) -> bool:
 
 def _combination_tag(words: Counter[str]) -> str:
     """Return the error's tag for words that do not make a type."""
+    bases = [word for word in words if word not in {"signed", "unsigned", "short", "long"}]
+    if len(bases) > 1 or words["long"] > 2 or max(words[word] for word in ("short", "signed", "unsigned")) > 1:
+        return "D_DECL_COMBO"
     if words["void"]:
         return "D_DECL_VOIDATTR"
-    bases = [word for word in words if word not in {"signed", "unsigned", "short", "long"}]
-    if len(bases) > 1 or words["short"] > 1 or words["long"] > 2 or words["signed"] + words["unsigned"] > 1:
-        return "D_DECL_COMBO"
-    if words["short"] and words["long"]:
+    if (words["short"] and words["long"]) or (words["signed"] and words["unsigned"]):
         return "D_UNKNOWN"
     if words["char"]:
         return "D_DECL_CHARATTR"

@@ -145,7 +145,7 @@ class Elements:
         if argument.shown is None:
             return value
         try:
-            return self._translators.translate(argument.shown, value, line)
+            return self._translators.passed(argument.shown, value, line)
         except CompileError as error:
             raise CompileError("D_ARGS_XLATOR", f"args[{index.signed}]: {error.message}", line) from None
 

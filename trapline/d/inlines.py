@@ -14,6 +14,7 @@ from trapline.d.operators import converted
 from trapline.d.scopes import Inline
 from trapline.d.type_rules import is_void, same
 from trapline.d.types import Array, Type
+from trapline.framework.program import Scope
 
 
 class Inlines(Definer):
@@ -24,8 +25,9 @@ class Inlines(Definer):
         if node.declarator is None:
             raise CompileError("D_DECL_USELESS", "an inline needs a name", node.line)
         specified = self._declarations.specified(node.specifiers)
-        if specified.storage:
-            raise CompileError("D_DECL_BADCLASS", f"{specified.storage} has no meaning for an inline", node.line)
+        if specified.storage or specified.scope is not Scope.GLOBAL:
+            storage = specified.storage or specified.scope.name.lower()
+            raise CompileError("D_DECL_BADCLASS", f"{storage} has no meaning for an inline", node.line)
         type_, name, keys = self._declarations.declared(specified, node.declarator)
         if self._names.is_defined(name) or self._names.is_type(name):
             raise CompileError("D_DECL_IDRED", f"{name} is defined already", node.line)

@@ -102,5 +102,8 @@ class Macros:
             raise CompileError(
                 "D_PDESC_INVAL", f"'{field[start:]}' is not a macro: a description may hold $N or $target"
             )
-        value = self.argument(match[2])
+        try:
+            value = self.argument(match[2])
+        except CompileError as error:
+            raise CompileError("D_PDESC_INVAL", error.message) from None
         return field[:start] + ("" if value is None else value) + field[match.end() :]

@@ -19,6 +19,8 @@ _IGNORED: Final = frozenset({"", "ident"})
 _OF_PROVIDERS: Final = ("provider", "module", "function", "name", "args")
 _VERSION: Final = re.compile(r'"[0-9]+(\.[0-9]+){1,2}"')
 _LINE: Final = re.compile(r'([0-9]+)(?:\s+"([^"]*)"(?:\s+[0-9 ]+)?)?')
+# Characters with which a number or a text begins.
+_NO_NAME: Final = frozenset('0123456789"')
 # A word of a control line: text in quotes, or text between blanks and quotes (libdtrace dt_lex.l, state S3).
 _WORD: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^\s"]+')
 
@@ -106,7 +108,7 @@ class Pragmas:
         return Place(origin.line + line - origin.since, origin.file)
 
     def _option(self, words: list[str], line: int) -> None:
-        if len(words) != 1:
+        if len(words) != 1 or words[0][0] in _NO_NAME:
             raise CompileError("D_PRAGMA_MALFORM", "malformed #pragma D option: write NAME or NAME=VALUE", line)
         name, value = parse_assignment(words[0])
         try:

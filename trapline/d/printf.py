@@ -121,13 +121,7 @@ class Formats:
                 type_ = self._model.pointer_to(VOID)
                 addresses.add(place - 2)
             if not self._accepts(piece, type_):
-                raise CompileError(
-                    "D_PRINTF_ARG_TYPE",
-                    f"{name}( ) argument #{place} is incompatible with conversion #{piece.number} prototype:\n"
-                    f"\tconversion: %{piece.name}\n\t prototype: {piece.accepts.value}\n"
-                    f"\t  argument: {type_name(type_)}",
-                    line,
-                )
+                raise _unfit(f"{name}( ) argument #{place}", piece, type_, line)
             written.append(_with_type(piece, type_))
         if remaining:
             extra = len(remaining)
@@ -138,8 +132,8 @@ class Formats:
             )
         return write_format(written), frozenset(addresses)
 
-    def check_keys(self, pieces: Sequence[Piece], keys: Sequence[Type], line: int) -> str:
-        """Check a format of printa() against the keys of its aggregations.
+    def check_keys(self, pieces: Sequence[Piece], value: Type, keys: Sequence[Type], line: int) -> str:
+        """Check a format of printa() against the value and the keys of its aggregations.
 
         Raises `CompileError` D_PRINTF_*.
         """
@@ -147,6 +141,8 @@ class Formats:
         remaining = list(enumerate(keys, start=1))
         for piece in pieces:
             if isinstance(piece, str) or piece.aggregation:
+                if not isinstance(piece, str) and not self._accepts(piece, value):
+                    raise _unfit("printa( ) value", piece, value, line)
                 written.append(piece)
                 continue
             if not remaining:
@@ -155,13 +151,19 @@ class Formats:
                 )
             place, type_ = remaining.pop(0)
             if not self._accepts(piece, type_):
-                raise CompileError(
-                    "D_PRINTF_ARG_TYPE",
-                    f"printa( ): key #{place} is {type_name(type_)}; {piece} wants {piece.accepts.value}",
-                    line,
-                )
+                raise _unfit(f"printa( ) key #{place}", piece, type_, line)
             written.append(_with_type(piece, type_))
         return write_format(written)
+
+
+def _unfit(what: str, piece: Conversion, type_: Type, line: int) -> CompileError:
+    return CompileError(
+        "D_PRINTF_ARG_TYPE",
+        f"{what} is incompatible with conversion #{piece.number} prototype:\n"
+        f"\tconversion: %{'@' * piece.aggregation}{piece.name}\n\t prototype: {piece.accepts.value}\n"
+        f"\t  argument: {type_name(type_)}",
+        line,
+    )
 
 
 def _take_dynamic(name: str, piece: Conversion, what: str, remaining: list[tuple[int, Type]], line: int) -> None:

@@ -15,7 +15,6 @@ from trapline.d.declarations import Declarations
 from trapline.d.errors import CompileError
 from trapline.d.scopes import DeclaredProbe, Globals
 from trapline.d.translators import Translators
-from trapline.d.type_rules import same
 from trapline.d.types import Type, type_name
 from trapline.framework.program import PROBE_NAME_MAX, PROVIDER_NAME_MAX
 
@@ -70,15 +69,14 @@ class Providers:
             if place is None:
                 raise CompileError("D_DECL_PROTO_FORM", f"probe {name}: no argument is called '{parameter}'", node.line)
             given = native[place][1]
-            if not same(type_, given):
-                try:
-                    self.translators.translate(type_, typed.Parameter(parameter, given), node.line)
-                except CompileError:
-                    raise CompileError(
-                        "D_PROV_PRXLATOR",
-                        f"probe {name}: no translator from {type_name(given)} to {type_name(type_)}",
-                        node.line,
-                    ) from None
+            try:
+                self.translators.passed(type_, typed.Parameter(parameter, given), node.line)
+            except CompileError:
+                raise CompileError(
+                    "D_PROV_PRXLATOR",
+                    f"probe {name}: no translator from {type_name(given)} to {type_name(type_)}",
+                    node.line,
+                ) from None
             shown.append(type_)
             mapping.append(place)
         return DeclaredProbe(name, tuple(type_ for _name, type_ in native), tuple(shown), tuple(mapping))

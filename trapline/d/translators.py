@@ -74,6 +74,19 @@ class Translators(Definer):
             return typed.Translation(fitting, operand, target)
         raise CompileError("D_XLATE_NONE", f"no translator from {type_name(operand.type)} to {type_name(target)}", line)
 
+    def passed(self, shown: Type, value: typed.Node, line: int) -> typed.Node:
+        """Return a probe's argument as a program sees it: translated, or of a compatible type.
+
+        Raises `CompileError` D_XLATE_NONE, D_XLATE_SOU.  Source: FreeBSD libdtrace dt_provider.c
+        (dt_probe_create), dt_ident.c (dt_idcook_args).
+        """
+        try:
+            return self.translate(shown, value, line)
+        except CompileError:
+            if not argument_fits(value, shown):
+                raise
+        return typed.Relabel(value, shown)
+
     def implied(self, operand: typed.Node, name: str, line: int) -> typed.Node | None:
         """Return a member that only the one translation of a value's type has, or None.
 

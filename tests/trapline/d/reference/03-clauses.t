@@ -97,9 +97,8 @@ $ -x errtags -n 'BEGIN { exit(0); } extra'
 = 1
 
 $ -x errtags -n 'BEGIN /1/'
-|CPU     ID                    FUNCTION:NAME
-|  0      1                           :BEGIN 
-|
+!dtrace: invalid probe specifier ...: [D_SYNTAX] a predicate needs an action in braces after it: { }
+= 1
 
 $ -x errtags -n 'BEGIN //'
 !dtrace: invalid probe specifier ...: [D_SYNTAX] in predicate: syntax error (D's comments are /* */) near "/"

@@ -304,7 +304,10 @@ $ -q -n 'BEGIN { @a["x", 1] = count(); @a["y", 2] = count(); printa("%s %d %@d\n
 |
 
 $ -q -n 'BEGIN { @a["x", 1] = count(); printa("%d %s %@d\n", @a); }'
-!dtrace: invalid probe specifier ...: in action list: printa( ): key #1 is string; %d wants char, short, int, long, or long long
+!dtrace: invalid probe specifier ...: in action list: printa( ) key #1 is incompatible with conversion #1 prototype:
+!	conversion: %d
+!	 prototype: char, short, int, long, or long long
+!	  argument: string
 = 1
 
 $ -q -n 'BEGIN { @a["x", 1] = count(); printa("%s %d %d %@d\n", @a); }'
@@ -364,7 +367,10 @@ $ -q -n 'BEGIN { @[stack(2)] = count(); @u[ustack()] = count(); @s[sym(0xfffffff
 |  sh`main                                             libc.so.7                                           sh`main+0x4                                                       2
 
 $ -q -n 'BEGIN { @s[sym(0xffffffff80001004)] = count(); @f[func(0xffffffff80001004)] = count(); printa("%a %@d\n", @s); printa("%A %@d\n", @s); exit(0); }'
-!dtrace: invalid probe specifier ...: in action list: printa( ): key #1 is _symaddr; %A wants pointer or integer (with -p or -c), or usym()
+!dtrace: invalid probe specifier ...: in action list: printa( ) key #1 is incompatible with conversion #1 prototype:
+!	conversion: %A
+!	 prototype: pointer or integer (with -p or -c), or usym()
+!	  argument: _symaddr
 = 1
 
 $ -q -n 'BEGIN { printa("%d\n"); }'
@@ -401,7 +407,10 @@ $ -q -n 'BEGIN { @a[1] = count(); printa(@a); clear(@a); printa(@a); trunc(@a); 
 |
 
 $ -q -n 'BEGIN { @a[1] = count(); printa("%s", @a); exit(0); }'
-!dtrace: invalid probe specifier ...: in action list: printa( ): key #1 is int; %s wants char [] or string (or use stringof)
+!dtrace: invalid probe specifier ...: in action list: printa( ) key #1 is incompatible with conversion #1 prototype:
+!	conversion: %s
+!	 prototype: char [] or string (or use stringof)
+!	  argument: int
 = 1
 
 $ -q -n 'BEGIN { @a = max(-5); @b = min(-5); @c = avg(-5); @c = avg(-6); @d = stddev(5); @d = stddev(9); @e = sum(-5); exit(0) }'
@@ -415,4 +424,9 @@ $ -q -n 'BEGIN { @a = max(-5); @b = min(-5); @c = avg(-5); @c = avg(-6); @d = st
 $ -q -n 'BEGIN { @a = max((uint64_t)-5); @b = count(); @b = count(); printa("%@d %@u %@x\n", @a); printa("%@d\n", @b); exit(0) }'
 |-5 18446744073709551611 fffffffffffffffb
 |2
+|
+
+# The value of an aggregation is an integer of 64 bits for every conversion that takes one.
+$ -qn 'BEGIN { @ = sum(1700000000000000000); printa("%@Y|%@T|%@20x|%@a|%@p\n", @); exit(0); }'
+|2023 Nov 14 22:13:20|Tue, 14 Nov 2023 22:13:20 UTC|    17979cfe362a0000|0x17979cfe362a0000|17979cfe362a0000
 |

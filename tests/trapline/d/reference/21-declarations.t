@@ -697,3 +697,8 @@ $ -n 'fbt::sys_read:entry { trace(args[0]->pr_lwpid == args[0]->td_tid); exit(0)
 |CPU     ID                    FUNCTION:NAME
 |  0     17                   sys_read:entry         1
 |
+
+# A probe's argument may have another type for programs without a translator, if the types are compatible.
+$ -x errtags -e -n 'provider p { probe a(char *s, int n) : (int n, string s); };'
+
+$ -x errtags -e -n 'fbt::odd:return { printf("%s", args[1]); }'

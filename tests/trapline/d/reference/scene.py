@@ -176,7 +176,8 @@ class SceneProvider(FakeProvider):
         function, _, name = arg.partition(":")
         if function == "odd":
             described = ArgumentDescription(index, "nosuch_t" if name == "entry" else "int", "struct vnode *")
-            return described if index == 0 else None
+            renamed = ArgumentDescription(index, "userland char *", "string", 0)
+            return {0: described, 1: renamed if name == "return" else None}.get(index)
         types = self.TYPES.get(function, ()) if name == "entry" else ("int", "int")
         return ArgumentDescription(index, types[index]) if index < len(types) else None
 

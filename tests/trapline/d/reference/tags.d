@@ -303,3 +303,12 @@ D_PROTO_ARG BEGIN { @ = lquantize("s", 0, 10, 1) }
 D_PROTO_ARG BEGIN { @ = lquantize(1, "s", 10, 1) }
 D_OP_WRITE fbt::malloc:entry { args[0] = 1 }
 D_AGG_SCALAR BEGIN { @ = quantize("s") }
+D_SYNTAX BEGIN /1/
+D_PDESC_INVAL $1:::
+D_PRINTF_ARG_TYPE BEGIN { @ = count(); printa("%@s", @) }
+D_PRINTF_ARG_TYPE BEGIN { @ = sum(1); printa("%@c", @) }
+D_DECL_COMBO void int x;
+D_UNKNOWN signed unsigned x;
+D_DECL_BADCLASS inline self int x = 1;
+D_PRAGMA_MALFORM #pragma D option 1\nBEGIN { }
+D_PROV_PRXLATOR provider p { probe a(char *x) : (int *x); };
