@@ -198,6 +198,12 @@ class Image:
         return FrameTable(self.frame_entries, self.isa.word)
 
     @cached_property
+    def describes_frames(self) -> bool:
+        """Whether it says more of its frames than what linkers write about their own code."""
+        own = self.linkage_tables
+        return any(not any(one.address <= entry.start < one.end for one in own) for entry in self.frame_entries.all)
+
+    @cached_property
     def source(self) -> Source:
         """The source of the code, by the file's DWARF or that of its debug file."""
         companion = None if self._file.section_of_type("SHT_SYMTAB") else debug_companion(self._file)

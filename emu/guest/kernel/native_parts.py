@@ -30,9 +30,18 @@ _ANCESTORS: Final = 64
 
 
 def kernel_code(
-    engine: Engine, clock: VirtualClock, introspection: Introspection, stacks: KernelStacks, epoch: int
+    engine: Engine,
+    clock: VirtualClock,
+    introspection: Introspection,
+    stacks: KernelStacks,
+    epoch: int,
+    *,
+    user_stacks: bool = True,
 ) -> GuestCode:
-    """Return the functions by which machine code reads a kernel guest."""
+    """Return the functions by which machine code reads a kernel guest.
+
+    `user_stacks`: whether all programs keep frame pointers, so that machine code can follow them.
+    """
     reader = _Reader(engine.isa, introspection)
     functions: dict[str, Writer] = {
         "address": reader.address,
@@ -48,7 +57,7 @@ def kernel_code(
         "user_register": reader.user_register,
     }
     functions["wall"] = lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch))
-    if engine.isa.paging.tables is not None:
+    if user_stacks and engine.isa.paging.tables is not None:
         functions["user_callers"] = user_stack_code(engine.isa, reader.user, tables=True, leaves_save_pointer=True)
     walker = StackCode(engine.isa, stacks, introspection)
     functions["kernel_callers"] = walker.write

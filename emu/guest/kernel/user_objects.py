@@ -14,6 +14,7 @@ from emu.guest.base import Location
 from emu.guest.kernel.user_memory import Area, File
 from emu.guest.kernel.user_processes import Process, UserProcesses, own
 from emu.guest.objects import LoadedObject
+from emu.guest.stack_walker import Memory, StackWalker
 from emu.guest.user_stack import user_stack
 from emu.source.inlining import SourceFrame
 
@@ -25,6 +26,9 @@ class Objects:
         self._table = table
         self._images: dict[File, Image | None] = {}
         self._last: dict[int, tuple[LoadedObject, ...]] = {}
+        self._here: tuple[LoadedObject, ...] = ()
+        """The objects of the process whose stack is followed."""
+        self._stacks = StackWalker(table.isa, Memory(table.engine.read, self._object_here))
 
     def of(self, process: processes.Process) -> tuple[LoadedObject, ...]:
         """Return the objects of a process: the program first, then by address."""
@@ -62,10 +66,21 @@ class Objects:
         self._last[process.pid] = self.of(process)
 
     def stack(self, frame: Frame) -> list[int]:
-        """Return the pcs of the current thread's stack by frame pointers, innermost first."""
+        """Return the pcs of the current thread's stack, innermost first.
+
+        The guest's own programs keep frame pointers.  Others are followed by what they say of
+        their frames.
+        """
+        thread = self._table.current
+        self._here = self.of(thread.process) if thread is not None else ()
+        if any(one.image.describes_frames for one in self._here):
+            return self._stacks.pcs(frame)
         isa, load = self._table.isa, self._table.engine.load
         located = self.locate(frame.register(isa.registers.pc), None)
         return user_stack(frame, isa, lambda address: load(address, isa.word), located, leaves_save_pointer=True)
+
+    def _object_here(self, address: int) -> LoadedObject | None:
+        return next((one for one in self._here if one.holds(address)), None)
 
     def locate(self, address: int, pid: int | None) -> Location | None:
         """Name an address of a process, None for the current one; None if no object contains it."""

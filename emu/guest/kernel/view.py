@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from emu.bad_address import BadAddressError
@@ -14,7 +14,7 @@ from emu.engine.clock import NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.frame import Frame
 from emu.guest.base import Location, Thread
-from emu.guest.kernel import krtld
+from emu.guest.kernel import images, krtld
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.modules import Modules
 from emu.guest.kernel.stacks import KernelStacks
@@ -149,7 +149,14 @@ class KernelView(KernelMemory):
         """Return the functions by which machine code reads the guest itself."""
         from emu.guest.kernel.native_parts import kernel_code  # noqa: PLC0415  few runs need it
 
-        return kernel_code(self.engine, self.clock, self.introspection, self._stacks, EPOCH)
+        user_stacks = not any(map(_describes_frames, self._added))
+        return kernel_code(self.engine, self.clock, self.introspection, self._stacks, EPOCH, user_stacks=user_stacks)
+
+    @property
+    def _added(self) -> Iterator[bytes]:
+        """The files that are not Trapline's own."""
+        own = images.programs(self.isa)
+        return (data for path, data in self._files.items() if data != own.get(path))
 
     # -- stacks
 
@@ -207,3 +214,11 @@ class KernelView(KernelMemory):
         text = self.image.segments[0]
         inside = text.vaddr <= address < text.vaddr + text.memsz
         return Location("kernel", "", address - text.vaddr) if inside else None
+
+
+def _describes_frames(data: bytes) -> bool:
+    """Return whether a file is a program whose stacks frame pointers may not tell."""
+    try:
+        return Image("a file of the guest", content=data).describes_frames
+    except ElfError:
+        return False

@@ -16,8 +16,8 @@ from emu.guest.base import Location
 from emu.guest.linux.process import LinuxObserver, own
 from emu.guest.linux.regular_files import RegularFile
 from emu.guest.linux.space import Area
-from emu.guest.linux.stacks import Memory, StackWalker
 from emu.guest.objects import LoadedObject
+from emu.guest.stack_walker import Memory, StackWalker
 from emu.indirect import function_size, resolved_words
 from emu.isa.base import Isa
 from emu.source.inlining import SourceFrame

@@ -25,7 +25,6 @@ from emu.guest.linux_kernel.programs import Programs
 from emu.guest.linux_kernel.stacks import unwinder
 from emu.guest.linux_kernel.tasks import Tasks
 from emu.guest.timers import Timers
-from emu.guest.user_stack import user_stack
 from emu.host_trap import HostTrap
 from emu.patcher import Patcher
 from emu.source.inlining import Source, SourceFrame
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from emu.native.guest import GuestCode
 
 MODULE: Final = "kernel"
-# User stacks deeper than this are truncated.
-_MOST_USER_FRAMES: Final = 100
 
 
 class UserRegisters:
@@ -179,7 +176,7 @@ class LinuxKernelGuest(KernelMemory):
         return None if values is None else UserRegisters(values)
 
     def user_stack(self) -> list[int]:
-        """Return the user pcs of the current thread, innermost first: by its frame pointers."""
+        """Return the user pcs of the current thread, innermost first."""
         if not self.isa.is_kernel_address(self.engine.pc):
             frame: Frame = self.live
         else:
@@ -187,13 +184,9 @@ class LinuxKernelGuest(KernelMemory):
             if values is None:
                 return []
             frame = ProgramFrame(ProgramCpu(self.isa, values, self.user_load))
-        if self.programs is not None:
-            self.programs.remember()
-
-        def load(address: int) -> int:
-            return int.from_bytes(self.user_load(address, self.isa.word), "little")
-
-        return user_stack(frame, self.isa, load, self.locate_user(frame.register(self.isa.registers.pc)))
+        if self.programs is None:
+            return [frame.register(self.isa.registers.pc)]
+        return self.programs.stack(frame)
 
     # -- names
 

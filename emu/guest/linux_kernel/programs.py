@@ -16,6 +16,7 @@ from emu.elf import Image
 from emu.elf_file import ElfError, ElfKind
 from emu.elf_symbols import Symbol
 from emu.engine.access import Access
+from emu.frame import Frame
 from emu.guest import processes
 from emu.guest.base import Location
 from emu.guest.linux_kernel import cpio
@@ -23,6 +24,7 @@ from emu.guest.linux_kernel.areas import Area, Areas
 from emu.guest.linux_kernel.program_cpu import ProgramCpu, ProgramFrame
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import ProcessObserver
+from emu.guest.stack_walker import Memory, StackWalker
 from emu.source.inlining import SourceFrame
 from emu.trap import TrapHandler
 
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from emu.isa.base import Isa
 
 _WORD: Final = 8
+# User stacks deeper than this are truncated.
+_MOST_FRAMES: Final = 100
 # More tasks than there are.
 _MOST_TASKS: Final = 4096
 
@@ -124,6 +128,7 @@ class Programs:
         """The latest address space of each process."""
         self._processes: dict[int, Process] = {}
         self._cpu = ProgramCpu(self.isa, {}, guest.user_load)
+        self._stacks = StackWalker(self.isa, Memory(guest.user_load, self._here))
 
     # -- the CPU in a trap
 
@@ -275,11 +280,18 @@ class Programs:
 
     # -- names
 
-    def remember(self) -> None:
-        """Keep the objects of the current process, whose stack is about to be recorded."""
+    def stack(self, frame: Frame) -> list[int]:
+        """Return the pcs of the current process's stack, innermost first."""
+        return self._stacks.pcs(frame, _MOST_FRAMES)
+
+    def _here(self, address: int) -> LoadedObject | None:
+        """Return the object at an address of the current process, whose mappings may have changed."""
         thread = self.current
-        if thread is not None and thread.process.space not in self._objects:
-            self.of(thread.process)
+        if thread is None:
+            return None
+        known = self._objects.get(thread.process.space, ())
+        found = next((one for one in known if one.holds(address)), None)
+        return found or next((one for one in self.of(thread.process) if one.holds(address)), None)
 
     def locate(self, address: int, pid: int | None) -> Location | None:
         """Name an address of a process, None for the current one; None if no object holds it."""

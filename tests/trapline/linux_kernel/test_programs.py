@@ -28,7 +28,8 @@ PROGRAM = """
 pid$target::fib:entry, pid$target::fib:return, pid$target::ackermann:return { @[probefunc, probename] = count(); }
 pid$target::is_odd:return { @results[arg0, arg1] = count(); }
 zoo$target::: { @markers[probename, arg0] = count(); }
-pid$target::factorial:entry { @stacks[ustack(2)] = count(); }
+pid$target::factorial:entry { @stacks[ustack()] = count(); }
+syscall::write:entry /execname == "zoo"/ { @writes[usym(ucaller), umod(ucaller)] = count(); }
 """
 
 

@@ -1,4 +1,4 @@
-"""The stacks of Linux programs: by call frame information, else by frame pointers.
+"""The stacks of programs: by call frame information, else by frame pointers.
 
 What a file says of its code's frames (`.eh_frame`, `.debug_frame`) comes first.  Where it says
 nothing:
