@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 import click
-from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
@@ -23,6 +22,7 @@ from emu.guest.linux.directories import Directory
 from emu.guest.linux_kernel.kernel_file import KernelFile
 from emu.isa import DEFAULT_ISA, ISAS
 from providers.fidelity import Fidelity
+from trapline.commands.check_options import refuse_idle
 from trapline.commands.shared import print_lines, syntax_option
 from trapline.commands.terminal import tui_option
 from trapline.debug_root import debug_root_option
@@ -56,12 +56,6 @@ ERRORS: Final = (
     report.ReportError,
 )
 _STATES: Final = 20
-# Options that only --object has, and those that have no meaning with it: one run in this process examines
-# the code itself, not a program's sites by the package's rules.
-_OF_OBJECTS: Final = frozenset({"glue", "first", "fuzz", "memory"})
-_NOT_OF_OBJECTS: Final = frozenset(
-    {"arguments", "provider", "every_instruction", "rules", "run", "jobs", "dask", "kept", "encodings", "asm"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +307,7 @@ def check_command(
     Exit status: 0 if nothing diverged, 1 if something did, 2 if it could not be checked, 130 when
     interrupted; the same command continues where it stopped.
     """
+    refuse_idle(click.get_current_context())
     try:
         if html is not None or tui:
             # Only the user of a player waits for these modules.
@@ -326,13 +321,10 @@ def check_command(
             # Only the user of objects waits for these modules.
             from trapline.commands.object import examine  # noqa: PLC0415
 
-            _refuse(_NOT_OF_OBJECTS, "has no effect with --object")
             examine(objects, reports, options)
-        _refuse(_OF_OBJECTS, "has no effect without --object")
-        options = {name: value for name, value in options.items() if name not in _OF_OBJECTS}
         for file in reports:
             report.writer(file)
-        with Wanted(**options).with_assembly() as wanted:
+        with _wanted(options).with_assembly() as wanted:
             tally = _check(wanted.spec(), kept, jobs, None if dask is None else _dask(dask))
         for file in reports:
             report.write(tally, file)
@@ -342,20 +334,16 @@ def check_command(
     sys.exit(2 if tally.empty else 0 if tally.same else 1)
 
 
-def _refuse(names: frozenset[str], why: str) -> None:
-    """Raise `click.UsageError` if the command line gives one of some parameters."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        if parameter.name in names and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
-            name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.name.upper()
-            raise click.UsageError(f"{name} {why}")
-
-
 def wanted_by(words: Sequence[str]) -> Wanted:
     """Return the options of a `trapline check` by its arguments.  Raises `click.ClickException`."""
     context = check_command.make_context("trapline check", list(words))
-    wanted = {field.name for field in fields(Wanted)}
-    return Wanted(**{name: value for name, value in context.params.items() if name in wanted})
+    refuse_idle(context)
+    return _wanted(context.params)
+
+
+def _wanted(parameters: Mapping[str, Any]) -> Wanted:
+    """Return what the parameters of the command select."""
+    return Wanted(**{field.name: parameters[field.name] for field in fields(Wanted)})
 
 
 def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor | None) -> Tally:

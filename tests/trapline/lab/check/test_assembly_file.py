@@ -52,7 +52,6 @@ def test_each_instruction_is_checked(isa, provider):
     ("arguments", "message"),
     [
         (("--isa", "riscv64", "--asm", "adi a0, a0, 1"), "there is no instruction 'adi' on RISC-V"),
-        (("--asm", "ret", "testbins:zoo"), "--asm is the program"),
     ],
 )
 def test_wrong_input_gets_one_line(arguments, message):
