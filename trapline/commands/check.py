@@ -23,7 +23,7 @@ from emu.guest.linux_kernel.kernel_file import KernelFile
 from emu.isa import DEFAULT_ISA, ISAS
 from providers.fidelity import Fidelity
 from trapline.commands.check_options import refuse_idle
-from trapline.commands.shared import print_lines, syntax_option
+from trapline.commands.shared import CheckFailure, print_lines, syntax_option
 from trapline.commands.terminal import tui_option
 from trapline.debug_root import debug_root_option
 from trapline.framework.engines import EngineError, ProgramEngine
@@ -39,6 +39,7 @@ from trapline.lab.check.states import POOL
 from trapline.lab.check.subject import PROVIDERS, Subject, SubjectError
 from trapline.lab.check.work import EncodingsSpec, Spec
 from trapline.lab.museum.gallery import MuseumError, show
+from trapline.lab.report_files import ReportFileError
 from trapline.own_files import TargetError, is_guest_program
 from trapline.targets import find_files, find_in, isas_of
 
@@ -53,7 +54,7 @@ ERRORS: Final = (
     ResultsError,
     MuseumError,
     EngineError,
-    report.ReportError,
+    ReportFileError,
 )
 _STATES: Final = 20
 
@@ -162,12 +163,6 @@ class Wanted:
         if find_in(Directory(host=self.root.resolve()), image.interpreter) is None:
             return f"its interpreter {image.interpreter} is not in {self.root}"
         return ""
-
-
-class _Failure(click.ClickException):
-    """The check is not possible."""
-
-    exit_code = 2
 
 
 class _Rate(ProgressColumn):
@@ -323,13 +318,13 @@ def check_command(
 
             examine(objects, reports, options)
         for file in reports:
-            report.writer(file)
+            report.FORMS.writer(file)
         with _wanted(options).with_assembly() as wanted:
             tally = _check(wanted.spec(), kept, jobs, None if dask is None else _dask(dask))
         for file in reports:
-            report.write(tally, file)
+            report.FORMS.write(tally, file)
     except ERRORS as error:
-        raise _Failure(str(error)) from None
+        raise CheckFailure(str(error)) from None
     print_lines(report.text.lines(tally))
     sys.exit(2 if tally.empty else 0 if tally.same else 1)
 
@@ -369,9 +364,9 @@ def _dask(address: str) -> MakeExecutor:
     try:
         from distributed import Client  # noqa: PLC0415  a large import, and an optional one
     except ImportError:
-        raise _Failure("--dask needs the package 'distributed': pip install 'trapline[dask]'") from None
+        raise CheckFailure("--dask needs the package 'distributed': pip install 'trapline[dask]'") from None
     try:
         client = Client(address, timeout=10)
     except (OSError, ValueError) as error:
-        raise _Failure(f"no Dask scheduler at {address}: {str(error).splitlines()[0]}") from None
+        raise CheckFailure(f"no Dask scheduler at {address}: {str(error).splitlines()[0]}") from None
     return client.get_executor

@@ -15,7 +15,7 @@ from emu.guest.linux_kernel.kernel_file import open_image
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.linking.object_file import ObjectFile
 from providers.fidelity import Fidelity
-from trapline.commands.shared import print_lines
+from trapline.commands.shared import CheckFailure, print_lines
 from trapline.lab.objects import report as reports
 from trapline.lab.objects.building import BuildError, build
 from trapline.lab.objects.checking import check_objects
@@ -23,18 +23,13 @@ from trapline.lab.objects.glues import GLUES, GlueError, find
 from trapline.lab.objects.request import Request, RequestError
 from trapline.lab.objects.structures import LayoutError
 from trapline.lab.objects.user_code import ObjectError
+from trapline.lab.report_files import ReportFileError
 from trapline.own_files import TargetError
 from trapline.targets import find_file
 
 ERRORS: Final = (
-    BuildError, ElfError, GlueError, LayoutError, ObjectError, RequestError, TargetError, reports.ReportFileError
+    BuildError, ElfError, GlueError, LayoutError, ObjectError, RequestError, TargetError, ReportFileError
 )  # fmt: skip
-
-
-class _Failure(click.ClickException):
-    """The objects cannot be examined."""
-
-    exit_code = 2
 
 
 @click.group("object")
@@ -65,7 +60,7 @@ def build_command(glue: str, sources: Path, isa: str, out: Path, cc: str) -> Non
             raise BuildError(f"--glue {glue}: this glue has no recipe; compile the object yourself (-c -g)")
         built = list(build(recipe, ISAS[isa], sources, out, cc.split()))
     except ERRORS as error:
-        raise _Failure(str(error)) from None
+        raise CheckFailure(str(error)) from None
     for one in built:
         click.echo(f"{one.object}: compiled from {one.source}")
     click.echo(f"trapline check TARGET --object {','.join(str(one.object) for one in built)} --glue {glue} --isa {isa}")
@@ -82,7 +77,7 @@ def examine(objects: str, files: tuple[str, ...], options: Mapping[str, Any]) ->
         if name is None:
             raise GlueError(f"--object needs --glue: {', '.join(GLUES)}, or FILE.py:CLASS")
         for file in files:
-            reports.writer(file)
+            reports.FORMS.writer(file)
         glue = find(name)
         paths = [find_file(word, isa) for word in objects.split(",")]
         isa = isa or ObjectFile(paths[0]).isa
@@ -98,8 +93,8 @@ def examine(objects: str, files: tuple[str, ...], options: Mapping[str, Any]) ->
         )
         found = check_objects(paths, glue, request, isa, checked=options["memory"])
         for file in files:
-            reports.write(found, file)
+            reports.FORMS.write(found, file)
     except ERRORS as error:
-        raise _Failure(str(error)) from None
+        raise CheckFailure(str(error)) from None
     print_lines(reports.lines(found))
     sys.exit(0 if found.same else 1)

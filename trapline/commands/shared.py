@@ -21,6 +21,12 @@ syntax_option: Final[Callable[[Any], Any]] = click.option(
 )
 
 
+class CheckFailure(click.ClickException):
+    """A check that is not possible; a check that finds a difference exits with 1."""
+
+    exit_code = 2
+
+
 class ReportConsole(Console):
     """Standard output; `trapline.cli` handles the end of its reader."""
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import Final
 
 from rich.text import Text
 
+from trapline.lab.html_table import Cell, code, html_table
 from trapline.lab.objects.findings import Coverage, Difference, ObjectReport
+from trapline.lab.report_files import ReportForms
 
 # The number of differences of one kind that the text shows.
 _SHOWN: Final = 20
 _RANGES: Final = 8
-
-
-class ReportFileError(Exception):
-    """The report cannot be written; the message says why, on one line."""
 
 
 def lines(report: ObjectReport) -> Iterator[Text]:
@@ -82,16 +79,11 @@ def as_json(report: ObjectReport) -> str:
 
 def as_html(report: ObjectReport) -> str:
     """Return the report as a page."""
-    rows = "".join(
-        f"<tr><td>{escape(one.kind)}</td><td>{escape(one.place)}</td><td>{escape(one.probe)}</td>"
-        f"<td><code>{escape(one.instruction)}</code></td><td>{escape(one.what)}</td></tr>"
+    rows = [
+        (Cell((one.kind,)), Cell((one.place,)), Cell((one.probe,)), code(one.instruction), Cell((one.what,)))
         for one in report.differences
-    )
-    table = (
-        f"<table><tr><th>kind</th><th>place</th><th>probe</th><th>instruction</th><th>what</th></tr>{rows}</table>"
-        if rows
-        else ""
-    )
+    ]
+    table = html_table(("kind", "place", "probe", "instruction", "what"), rows) if rows else ""
     title = escape(f"{report.objects} on {report.isa}")
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
@@ -101,22 +93,4 @@ def as_html(report: ObjectReport) -> str:
     )
 
 
-# Suffix of a file -> the function that makes its content.
-WRITERS: Final[Mapping[str, Callable[[ObjectReport], str]]] = {".txt": as_text, ".json": as_json, ".html": as_html}
-
-
-def writer(file: str) -> Callable[[ObjectReport], str]:
-    """Return the writer of reports for a file name.  Raises `ReportFileError`."""
-    found = WRITERS.get(Path(file).suffix.lower())
-    if found is None:
-        raise ReportFileError(f"{file}: reports of objects end in {', '.join(WRITERS)}")
-    return found
-
-
-def write(report: ObjectReport, file: str) -> None:
-    """Write a report in the form of the file's suffix.  Raises `ReportFileError`."""
-    content = writer(file)(report)
-    try:
-        Path(file).write_text(content, "utf-8")
-    except OSError as error:
-        raise ReportFileError(f"{file}: {(error.strerror or str(error)).lower()}") from None
+FORMS: Final[ReportForms[ObjectReport]] = ReportForms({".txt": as_text, ".json": as_json, ".html": as_html})

@@ -11,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trapline.lab.check.compare import Difference, Divergence, Outcome, SiteResult
-from trapline.lab.check.report import WRITERS, ReportError, write, writer
+from trapline.lab.check.report import FORMS
 from trapline.lab.check.report.text import lines
 from trapline.lab.check.results import Results, RunResult, Tally
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State
+from trapline.lab.report_files import ReportFileError
+
+WRITERS = FORMS.writers
 
 SAME = True
 GOLDEN = Path(__file__).with_name("report.txt")
@@ -263,13 +266,13 @@ def test_whatever_a_file_or_function_is_called_it_stays_text(name):
 def test_the_suffix_decides(tmp_path):
     for suffix, make in WRITERS.items():
         path = tmp_path / f"report{suffix}"
-        write(agreed(), path)
+        FORMS.write(agreed(), path)
         assert path.read_text() == make(agreed())
-    assert writer("REPORT.HTML") is WRITERS[".html"]
+    assert FORMS.writer("REPORT.HTML") is WRITERS[".html"]
 
 
 def test_another_suffix_is_refused_with_those_there_are():
-    with pytest.raises(ReportError, match=r"^report\.pdf: .* \.txt, \.json, \.xml, \.html$"):
-        writer("report.pdf")
-    with pytest.raises(ReportError, match="no such file or directory"):
-        write(agreed(), "/nowhere/report.txt")
+    with pytest.raises(ReportFileError, match=r"^report\.pdf: .* \.txt, \.json, \.xml, \.html$"):
+        FORMS.writer("report.pdf")
+    with pytest.raises(ReportFileError, match="no such file or directory"):
+        FORMS.write(agreed(), "/nowhere/report.txt")
