@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,7 +12,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from emu import disassembly
-from emu.assembly import keystone_engine
+from emu.assembly import keystone_engine, outside
 from emu.assembly.agreement import missing
 from emu.assembly.errors import AssemblyError
 from emu.assembly.keystone_engine import NotAssembledError
@@ -44,6 +45,10 @@ class Assembled(NamedTuple):
     """The disassembly; for bytes of a directive, too."""
     written: str
     """The statement it was assembled from."""
+
+
+class _OtherError(ValueError):
+    """An assembler has made another instruction."""
 
 
 def assemble(isa: Isa, text: str, address: int = 0) -> list[Assembled]:
@@ -126,22 +131,44 @@ def _instruction(isa: Isa, assembly: Assembly, name: str, written: str, operands
         return code
     if assembly.keystone is None:
         raise ValueError(_unknown(isa, name))
+    text = f"{written} {operands}".rstrip()
+    try:
+        return _by_keystone(isa, assembly, name, text, address)
+    except ValueError:
+        for one in assembly.outside:
+            made = outside.assembled(one, text)
+            if made is not None:
+                with suppress(_OtherError):  # keystone's own reason is told
+                    return _checked(isa, assembly, text, made, address, one.program)
+        raise
+
+
+def _by_keystone(isa: Isa, assembly: Assembly, name: str, text: str, address: int) -> bytes:
+    """Return keystone's bytes of an instruction.  Raises ValueError."""
+    assert assembly.keystone is not None, "the caller looks"
     if not keystone_engine.available():
         raise ValueError(f"assembling for {isa.title} needs keystone: {keystone_engine.INSTALL}")
-    text = f"{written} {operands}".rstrip()
     try:
         code = assembly.repair(text.lower(), keystone_engine.assembled(assembly.keystone, text, address))
     except NotAssembledError as error:
         raise ValueError(_unknown(isa, name) if error.unknown else str(error)) from None
+    return _checked(isa, assembly, text, code, address, "keystone")
+
+
+def _checked(isa: Isa, assembly: Assembly, text: str, code: bytes, address: int, assembler: str) -> bytes:
+    """Return the bytes that an assembler has made if their disassembly has what was written.
+
+    Raises ValueError; if it is readable, but another one, `_OtherError`.
+    """
     told = disassembly.first(isa.capstone, code, address)
-    bytes_ = f"keystone makes {code.hex()} of it"
+    bytes_ = f"{assembler} makes {code.hex()} of it"
     if told is None:
-        raise ValueError(f"{bytes_}, which is not an instruction for the disassembler")
+        raise ValueError(f"{bytes_}, which is not an instruction for the disassembler: give the bytes if you mean that")
     if told.size != len(code):
-        raise ValueError(f"{bytes_}, which is more than one instruction, from '{told.text}' on")
+        raise _OtherError(f"{bytes_}, which is more than one instruction, from '{told.text}' on")
     lost = missing(assembly, text, told.text)
     if lost is not None:
-        raise ValueError(
+        raise _OtherError(
             f"{bytes_}, which is '{told.text}', without {lost}: write it so if you mean that, or give the bytes"
         )
     return code
@@ -149,7 +176,10 @@ def _instruction(isa: Isa, assembly: Assembly, name: str, written: str, operands
 
 def _unknown(isa: Isa, name: str) -> str:
     if name in _mnemonics(isa):
-        return f"the assembler of {isa.title} lacks this instruction: give its bytes with .byte or .inst"
+        others = language(isa).outside
+        missing_ = [f"{one.program} (package {one.package})" for one in others if not outside.installed(one)]
+        remedy = f"install {missing_[0]}, or give" if len(missing_) == len(others) and others else "give"
+        return f"the assembler of {isa.title} lacks this instruction: {remedy} its bytes with .byte or .inst"
     return f"there is no instruction '{name}' on {isa.title}{did_you_mean(name, _mnemonics(isa))}"
 
 

@@ -38,6 +38,18 @@ class Row(NamedTuple):
     size: int
 
 
+class OutsideAssembler(NamedTuple):
+    """Another assembler, which is used for what keystone and the tables lack."""
+
+    program: str
+    arguments: tuple[str, ...]
+    """Its arguments: it reads standard input, and `-o FILE` is added."""
+    package: str
+    """The package that has it, as Debian names it."""
+    before: str = ""
+    """The line before the instruction."""
+
+
 def number_in(text: str) -> int:
     """Return the number that a text is; a leading # is left out.  Raises ValueError."""
     bare = text.removeprefix("#").strip()
@@ -96,6 +108,8 @@ class Assembly:
     """(statement, keystone's bytes) -> the right bytes, where keystone has others."""
     unchecked: frozenset[str] = frozenset()
     """Instructions whose disassembly has another name and lacks their number, such as hint."""
+    outside: tuple[OutsideAssembler, ...] = ()
+    """Other assemblers, in the order in which they are asked."""
     sums: bool = True
     """Whether operands may be sums, such as rax + 8; keystone ends the process for some sums of
     AArch64."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any, Final
 
 import click
@@ -111,11 +112,10 @@ def displace_command(
     """
     try:
         text = sys.stdin.read() if code == "-" else code
-        found = _only(
-            displace(isa, _bytes(text) if as_hex else text, address=address, syntax=Syntax(syntax),
-                     fidelity=Fidelity(fidelity)),
-            providers,
-        )  # fmt: skip
+        whole = displace(
+            isa, _bytes(text) if as_hex else text, address=address, syntax=Syntax(syntax), fidelity=Fidelity(fidelity)
+        )
+        found = _only(whole, providers)
         done = run(found, isa, _settings(isa, settings), count=count) if settings else None
     except (AssemblyError, DisplaceError) as error:
         raise click.ClickException(str(error)) from None
@@ -124,7 +124,8 @@ def displace_command(
 
         write(html_file, bench_page(isa, found, done))
     else:
-        _print(isa, found, done, form)
+        missing = PROVIDERS - {fate.provider for fate in whole[0].fates} if not providers else ()
+        _print(isa, found, done, form, missing)
     sys.exit(done is not None and not done.same)
 
 
@@ -139,12 +140,12 @@ def _only(found: DisplacedCode, providers: tuple[str, ...]) -> DisplacedCode:
     return DisplacedCode(one.only(providers) for one in found)
 
 
-def _print(isa: str, found: DisplacedCode, done: Run | None, form: str) -> None:
+def _print(isa: str, found: DisplacedCode, done: Run | None, form: str, missing: Iterable[str]) -> None:
     if form == "json":
         data: dict[str, Any] = displace_report.as_data(isa, found)
         click.echo(json.dumps(data | ({"run": displace_report.run_as_data(done)} if done else {}), indent=1))
         return
-    print_lines(displace_report.as_text(found))
+    print_lines(displace_report.as_text(found, missing))
     if done is not None:
         click.echo()
         print_lines(displace_report.run_as_text(done))

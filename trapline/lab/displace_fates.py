@@ -23,6 +23,7 @@ PROVIDERS: Final = frozenset({"fbt", "pid", "uprobe", "kinst"})
 NOT_A_SITE: Final = Rule(
     "not a site", "FBT probes only the entry and the returns of a function", "FreeBSD sys/cddl/dev/fbt/fbt.c"
 )
+_NO_FUNCTION: Final = "in this text there is no probe: kinst takes only functions whose entry or return FBT finds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,8 @@ def fates(snippet: Snippet, piece: Piece, scan: ScanResult) -> Iterator[Fate]:
     yield _systems(snippet, piece, "pid", user.breakpoint(len(piece.data)), lambda one: user.treat(code, one))
     yield _systems(snippet, piece, "uprobe", task.breakpoint, lambda one: task.treat(code, one))
     if kernel is not None:
-        yield _fate(snippet, piece, "kinst", kernel.patch(len(piece.data)), kernel.treat(code))
+        fate = _fate(snippet, piece, "kinst", kernel.patch(len(piece.data)), kernel.treat(code))
+        yield fate if scan.sites else replace(fate, differs=(_NO_FUNCTION,))
 
 
 def _systems(

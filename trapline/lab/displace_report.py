@@ -9,7 +9,7 @@ from typing import Any, Final
 from rich.text import Text
 
 from trapline.lab.displace import DisplacedInstruction
-from trapline.lab.displace_fates import NOT_A_SITE, PROVIDERS, Fate
+from trapline.lab.displace_fates import NOT_A_SITE, Fate
 from trapline.lab.displace_run import Executed, Run
 
 # The version of the data that `--format json` prints.
@@ -23,11 +23,9 @@ _STYLES: Final = {
 }
 
 
-def as_text(found: Iterable[DisplacedInstruction]) -> Iterator[Text]:
-    """Yield the report, a line at a time."""
-    missing: frozenset[str] = frozenset()
+def as_text(found: Iterable[DisplacedInstruction], missing: Iterable[str] = ()) -> Iterator[Text]:
+    """Yield the report, a line at a time; `missing`: the providers that the ISA lacks."""
     for number, one in enumerate(found):
-        missing = PROVIDERS - {fate.provider for fate in one.fates}
         if number:
             yield Text()
         length = f"{one.length} byte{'s' * (one.length != 1)}"

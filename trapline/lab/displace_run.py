@@ -324,7 +324,8 @@ class _Bench:
         cpu.stepping = False
         after = site.address + self._code[site.address].length
         changes = tuple(self._changes(cpu, before, memory, after))
-        return Probed(fate.provider, fate.what, taken, tuple(self._differences(cpu, original, ending)), changes)
+        how = looked.rule if isinstance(looked, NoProbe) else fate.what
+        return Probed(fate.provider, how, taken, tuple(self._differences(cpu, original, ending)), changes)
 
     def _differences(self, cpu: _BenchCpu, original: Ending, ending: Ending) -> Iterator[str]:
         if original != ending:

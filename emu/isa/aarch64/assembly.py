@@ -14,12 +14,30 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from emu.isa.assembly import Assembly, Operand, Row, choice, immediate, number_in, rows
+from emu.isa.assembly import Assembly, Operand, OutsideAssembler, Row, choice, immediate, number_in, rows
 from emu.isa.fields import Field
 from emu.words import WORD_MASK
 
 # Keystone's number of the architecture (keystone/keystone_const.py); it is little-endian.
 _KEYSTONE: Final = (2, 0)
+# Keystone lacks SVE, SME, memory tags, half precision, and what came with and after Armv8.3.
+_FEATURES: Final = (
+    "v9a sve2 sve2-aes sve2-sm4 sve2-sha3 sve2-bitperm sme sme-f64 sme-i64 mte fullfp16 fp16fml bf16 i8mm f32mm f64mm"
+    " ls64 mops hbc rand tme sm4 sha3 flagm altnzcv predres sb ssbs wfxt xs rcpc-immo complxnum jsconv"
+)
+_GNU_FEATURES: Final = (
+    "armv8.6-a sve2 sve2-aes sve2-sm4 sve2-sha3 sve2-bitperm memtag fp16 fp16fml f32mm f64mm rng tme ls64"
+)
+_OUTSIDE: Final = (
+    OutsideAssembler(
+        "llvm-mc",
+        ("-triple=aarch64", "-filetype=obj", "-mattr=" + ",".join(f"+{name}" for name in _FEATURES.split())),
+        "llvm",
+    ),
+    OutsideAssembler(
+        "aarch64-linux-gnu-as", ("-march=" + "+".join(_GNU_FEATURES.split()),), "binutils-aarch64-linux-gnu"
+    ),
+)
 _X: Final = {f"x{number}": number for number in range(31)} | {"fp": 29, "lr": 30}
 _W: Final = {f"w{number}": number for number in range(31)}
 _WHAT: Final = {"x": "a 64-bit register (x0 to x30, xzr)", "w": "a 32-bit register (w0 to w30, wzr)"}
@@ -178,7 +196,8 @@ ASSEMBLY: Final = Assembly(
     table=(*rows(_TEXT), *_families()),
     kinds=_KINDS | {"place": choice(_X | {"sp": 31}, 0, "a 64-bit register (x0 to x30, sp)")},
     keystone=_KEYSTONE,
-    registers=re.compile(r"[xwbhsdqv](?:[12]?[0-9]|3[01])|[xw]zr|w?sp|lr|fp"),
+    outside=_OUTSIDE,
+    registers=re.compile(r"[xwbhsdqvzp](?:[12]?[0-9]|3[01])|[xw]zr|w?sp|lr|fp|za\d*[hv]?"),
     same={"fp": "x29", "lr": "x30"},
     # `ret x30` is written `ret`, and `subs xzr, x0, x1` is written `cmp x0, x1`.
     dropped=lambda register, statement: register in {"xzr", "wzr"} or statement.split() == ["ret", register],

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from emu.isa.assembly import Assembly, Row, immediate, rows
+from emu.isa.assembly import Assembly, OutsideAssembler, Row, immediate, rows
 from emu.isa.fields import Field
 
 # Keystone's number of the architecture, and of its modes (keystone/keystone_const.py).
@@ -42,6 +42,15 @@ _REGISTERS: Final = re.compile(
     r"[er]?(?:[abcd]x|[sd]i|[sb]p|ip)|[abcd][lh]|(?:[sd]i|[sb]p)l|r(?:[89]|1[0-5])[dwb]?|[c-g]s|ss"
     r"|[xyz]mm\d+|mm\d|k[0-7]|cr\d+|dr\d+"
 )
+# Keystone lacks CET's shadow stacks, much of AVX-512, AES and SHA of wide vectors, and what came later.
+_INTEL: Final = ".intel_syntax noprefix"
+_OUTSIDE: Final = {
+    mode: (
+        OutsideAssembler("llvm-mc", (f"-triple={triple}", "-filetype=obj"), "llvm", _INTEL),
+        OutsideAssembler("x86_64-linux-gnu-as", (option,), "binutils-x86-64-linux-gnu", _INTEL),
+    )
+    for mode, triple, option in ((MODE_64, "x86_64", "--64"), (MODE_32, "i386", "--32"))
+}
 _NOP, _LONG_NOP, _FIELD = b"\x0f\x18", b"\x0f\x1f", 0x38
 
 
@@ -71,6 +80,7 @@ def assembly(mode: int) -> Assembly:
     table: tuple[Row, ...] = _BOTH if mode == MODE_64 else _BOTH + _FAR
     return Assembly(
         table=table,
+        outside=_OUTSIDE[mode],
         kinds=_KINDS,
         keystone=(_X86, mode),
         prefixes=_PREFIXES,

@@ -127,7 +127,10 @@ def test_wrong_input_gets_one_line(arguments, message):
 
 
 def test_the_command_prints_the_report_or_the_same_as_json():
-    arguments = ["displace", "riscv64", "c.sdsp ra, 8(sp); ret", "--run", "ra=0x100"]
+    arguments = ["displace", "riscv64", "c.sdsp ra, 8(sp); ret", "--run", "ra=0x100", "--provider", "uprobe"]
+    text = run_trapline(arguments).stdout
+    assert "on this ISA" not in text, "a provider that is not asked for is not missing"
+    del arguments[-2:]
     text = run_trapline(arguments).stdout
     assert text.startswith("\n".join(line.plain for line in as_text(displace("riscv64", "c.sdsp ra, 8(sp); ret"))))
     data = json.loads(run_trapline([*arguments, "--format", "json"]).stdout)
