@@ -134,7 +134,7 @@ class KernelGuest(Served):
     def user_stack(self) -> list[int]:
         """Return the user pcs of the current thread, innermost first."""
         frame = self.user_frame()
-        return [] if frame is None else self.userland.objects.stack(frame)
+        return [] if frame is None else self.userland.objects.stack(frame, chained=not self.describes_frames)
 
     def locate_user(self, address: int, pid: int | None = None) -> Location | None:
         """Name an address of a process; for one that has ended, by its last mappings."""

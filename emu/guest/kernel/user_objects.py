@@ -65,15 +65,14 @@ class Objects:
         """Keep the objects of a process that ends, because a trace may be printed after its end."""
         self._last[process.pid] = self.of(process)
 
-    def stack(self, frame: Frame) -> list[int]:
+    def stack(self, frame: Frame, *, chained: bool) -> list[int]:
         """Return the pcs of the current thread's stack, innermost first.
 
-        The guest's own programs keep frame pointers.  Others are followed by what they say of
-        their frames.
+        `chained`: all programs keep frame pointers, so that these are followed.
         """
-        thread = self._table.current
-        self._here = self.of(thread.process) if thread is not None else ()
-        if any(one.image.describes_frames for one in self._here):
+        if not chained:
+            thread = self._table.current
+            self._here = self.of(thread.process) if thread is not None else ()
             return self._stacks.pcs(frame)
         isa, load = self._table.isa, self._table.engine.load
         located = self.locate(frame.register(isa.registers.pc), None)

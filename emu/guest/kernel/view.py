@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from emu.bad_address import BadAddressError
@@ -149,14 +150,17 @@ class KernelView(KernelMemory):
         """Return the functions by which machine code reads the guest itself."""
         from emu.guest.kernel.native_parts import kernel_code  # noqa: PLC0415  few runs need it
 
-        user_stacks = not any(map(_describes_frames, self._added))
-        return kernel_code(self.engine, self.clock, self.introspection, self._stacks, EPOCH, user_stacks=user_stacks)
+        chained = not self.describes_frames
+        return kernel_code(self.engine, self.clock, self.introspection, self._stacks, EPOCH, user_stacks=chained)
 
-    @property
-    def _added(self) -> Iterator[bytes]:
-        """The files that are not Trapline's own."""
+    @cached_property
+    def describes_frames(self) -> bool:
+        """Whether a program was added that says how its stacks are followed.
+
+        The guest's own programs keep frame pointers.
+        """
         own = images.programs(self.isa)
-        return (data for path, data in self._files.items() if data != own.get(path))
+        return any(_describes_frames(data) for path, data in self._files.items() if data != own.get(path))
 
     # -- stacks
 

@@ -16,7 +16,11 @@ PROGRAM = """\
 #if defined __x86_64__
 #define EXIT(status) __asm__ volatile("syscall" :: "a"(1), "D"(status))
 #elif defined __i386__
-#define EXIT(status) __asm__ volatile("push %1; push $0; int $0x80" :: "a"(1), "b"(status))
+/* The arguments stand behind a word where a return address would be. */
+#define EXIT(status) \\
+    __asm__ volatile("push %1; push $0; .cfi_adjust_cfa_offset 8; int $0x80; add $8, %%esp;" \\
+        ".cfi_adjust_cfa_offset -8" \\
+        :: "a"(1), "b"(status) : "memory")
 #else
 #ifdef __aarch64__
 #define CALL "mov x8, 1; mov x0, %0; svc 0"
@@ -63,5 +67,5 @@ def test_the_stack_of_a_program_without_frame_pointers_is_whole(isa, tmp_path):
     stack, module, symbol = element.keys
     names = [frame.name.partition("+")[0] if "+" in frame.name else frame.name for frame in stack]
     assert names[:4] == ["deep`leaf", "deep`middle", "deep`outer", "deep`_start"]
-    assert [frame.name.rpartition(" ")[2] for frame in stack[:4]] == [f"(deep.c:{line})" for line in range(14, 18)]
+    assert [frame.name.rpartition(" ")[2] for frame in stack[:4]] == [f"(deep.c:{line})" for line in range(17, 21)]
     assert (module, symbol, element.value) == ("deep", "deep`middle", 1)
