@@ -8,7 +8,7 @@ from benchmarks.figures import Cell, Figures, Scale
 from benchmarks.kernels import with_kernels
 from emu.isa.base import Isa
 from trapline.lab import oracle, oracle_refusals
-from trapline.lab.oracle_programs import compare_programs
+from trapline.lab.oracle_programs import compare_program_returns, compare_programs
 from trapline.lab.oracle_rows import Row
 
 
@@ -28,7 +28,7 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     rows: list[list[Cell]] = []
     present, left_out = with_kernels(isas)
     for isa in present:
-        for found in (oracle.compare, oracle.compare_returns, compare_programs):
+        for found in (oracle.compare, oracle.compare_returns, compare_programs, compare_program_returns):
             rows += [[isa.title, *row] for row in _totals(found(isa))]
         steps = (400, 1000) if scale.smallest else (oracle_refusals.KPROBE_STEP, oracle_refusals.UPROBE_STEP)
         verdicts = oracle_refusals.refusals(isa, *steps)

@@ -33,8 +33,8 @@ def _refusals(isa: str) -> int:
 def oracle_command(isa: str, functions: tuple[str, ...], workload: str, *, refusals: bool) -> None:
     """Compare Trapline's probes with a kernel's own, in the same boot, hit by hit.
 
-    These are kprobes, kretprobes and uprobes, with the values that both read:
-    registers, the stack, memory and strings.
+    These are kprobes, kretprobes, uprobes and uretprobes, with the values that both
+    read: registers, the stack, memory and strings.
 
     With --refusals, the kernel is asked at some thousand places whether it allows a kprobe or a
     uprobe there, and the answers are compared with Trapline's.
@@ -62,6 +62,7 @@ def _others(isa: Isa, workload: str) -> list[Row]:
     return [
         *oracle.compare_returns(isa, workload=workload),
         *oracle_programs.compare_programs(isa),
+        *oracle_programs.compare_program_returns(isa),
     ]
 
 

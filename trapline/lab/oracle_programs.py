@@ -2,7 +2,8 @@
 
 A first run finds functions of busybox that the workload calls.  In the second run each of them has
 an event of the kernel's, and a probe of Trapline's that reads the same fetch arguments
-(`trapline.ftrace`).  The records of the workload's processes must be equal, one by one.
+(`trapline.ftrace`).  The records of the workload's processes must be equal, one by one.  In a third
+run the same is done at the returns.
 
 Source: Linux Documentation/trace/uprobetracer.rst.
 """
@@ -20,6 +21,7 @@ from emu.elf_symbols import Symbol
 from emu.guest.base import GuestError
 from emu.guest.linux_kernel.programs import Process
 from emu.isa.base import Isa
+from providers.linux_kernel.sites import return_sites, tail_calls
 from providers.linux_kernel.uprobes import KernelUprobes
 from trapline.lab import oracle_values
 from trapline.lab.oracle_rows import GROUP, Row, read, script
@@ -37,6 +39,7 @@ _FETCHED: Final = (
     "a=%{0} b=%{1}:u32 c=%{2}:s16 d=%{0}:x8 bits=%{0}:b4@3/32 sp=$stack near=$stack0 far=$stack4:s64 m=+8($stack):x32 "
     "array=+0($stack):x8[4] file=@+0x10:x32 text=+0(%{0}):string other=+0(%{1}):string comm=$comm"
 )
+_RETURNED: Final = "value=$retval small=$retval:s32 text=+0($retval):string near=$stack1 comm=$comm"
 
 
 @dataclass(slots=True)
@@ -60,12 +63,42 @@ def compare_programs(isa: Isa) -> list[Row]:
     event = _FETCHED.format(*oracle_values.registers(isa))
     definition = oracle_values.definition(isa, event)
     rows = [Row(f"{one.value:#x}", "uprobe") for one in functions]
-    run = _start(isa, image, functions, event)
+    run = _start(isa, image, "p", functions, event)
 
     def values(_address: int) -> str:
-        return oracle_values.values(definition, _hit(run), isa)
+        return oracle_values.values(definition, _hit(run, 0), isa)
 
     _watch(run, {one.value: row for one, row in zip(functions, rows, strict=True)}, values)
+    return _finish(run, rows)
+
+
+def compare_program_returns(isa: Isa) -> list[Row]:
+    """Compare the returns of the functions that are left by return instructions alone.
+
+    Raises the same.
+    """
+    image = _image(isa)
+    definition = oracle_values.definition(isa, _RETURNED, returns=True)
+    places: dict[int, Row] = {}
+    left, rows = [], []
+    for one in _called(isa, image):
+        code = image.read(one.value, one.size)
+        if any(True for _ in tail_calls(isa, code, one.value)):
+            continue
+        row = Row(f"{one.value:#x}", "uretprobe")
+        sites = dict.fromkeys((address for address, _ in return_sites(isa, code, one.value)), row)
+        if sites:
+            places |= sites
+            left.append(one)
+            rows.append(row)
+    run = _start(isa, image, "r", left, _RETURNED)
+    # The kernel's probe is met after the return instruction, which has taken the return address off the stack.
+    popped = 0 if isa.registers.link else isa.word
+
+    def values(_address: int) -> str:
+        return oracle_values.values(definition, _hit(run, popped), isa)
+
+    _watch(run, places, values)
     return _finish(run, rows)
 
 
@@ -95,10 +128,10 @@ def _called(isa: Isa, image: Image) -> list[Symbol]:
     return [one for _, one in found[:: max(1, len(found) // _MOST)]]
 
 
-def _start(isa: Isa, image: Image, functions: list[Symbol], fetched: str) -> _Run:
+def _start(isa: Isa, image: Image, kind: str, functions: list[Symbol], fetched: str) -> _Run:
     places = " ".join(f"{number}:{image.offset_of(one.value):#x}" for number, one in enumerate(functions))
     words = fetched.replace("$", "\\$")
-    event = f"p:{GROUP}/e${{e%%:*}} {_FILE}:${{e#*:}} {words}"
+    event = f"{kind}:{GROUP}/e${{e%%:*}} {_FILE}:${{e#*:}} {words}"
     events = [f'for e in {places}; do echo "{event}" >> uprobe_events; done']
     console = bytearray()
     command = f"{{ {script(events, WORKLOAD, 'uprobe')}; }} 2>/dev/null"
@@ -111,7 +144,7 @@ def _start(isa: Isa, image: Image, functions: list[Symbol], fetched: str) -> _Ru
     return _Run(traced, process, image, KernelUprobes(traced.guest, programs, traced.dtrace), console)
 
 
-def _hit(run: _Run) -> oracle_values.Hit:
+def _hit(run: _Run, popped: int) -> oracle_values.Hit:
     guest, programs = run.traced.guest, run.traced.guest.programs
     assert programs is not None
     base = run.image.segments[0].vaddr - (run.image.offset_of(run.image.segments[0].vaddr) or 0)
@@ -127,7 +160,7 @@ def _hit(run: _Run) -> oracle_values.Hit:
                 raise
             return data
 
-    return oracle_values.Hit(comm, programs.frame, memory, 0, guest.isa.registers.sp, base)
+    return oracle_values.Hit(comm, programs.frame, memory, popped, guest.isa.registers.sp, base)
 
 
 def _watch(run: _Run, places: dict[int, Row], values: Callable[[int], str]) -> None:

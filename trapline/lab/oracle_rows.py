@@ -33,7 +33,7 @@ class Row:
 
     function: str
     kind: str = "kprobe"
-    """The kernel's kind of probe: kprobe, kretprobe or uprobe."""
+    """The kernel's kind of probe: kprobe, kretprobe, uprobe or uretprobe."""
     ours: int = 0
     kernel: int | None = None
     """The kernel's count of hits; None: it refused the probe."""

@@ -24,7 +24,6 @@ from providers.linux_kernel.kinst import LinuxKinst
 from providers.linux_kernel.named import NamedProbes
 from providers.linux_kernel.registrations import Registrations
 from providers.linux_kernel.reserved import reserved
-from providers.linux_kernel.slots import Slots
 from providers.linux_kernel.syscall import KernelCalls
 from providers.linux_kernel.text import Text
 from providers.linux_kernel.tracepoints import Tracepoints
@@ -178,7 +177,6 @@ def start(
         snapshot.booted(machine)
         machine.command(typed)
     guest = LinuxKernelGuest(machine, traps)
-    Slots(guest)
     dtrace = DTrace(guest, guest.traps.core, dof)
     framework = watched(Watch(guest, dtrace))
     types = BtfTypes(guest.facts.btf)

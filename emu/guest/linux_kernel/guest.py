@@ -14,6 +14,7 @@ from emu.guest.abilities import Abilities
 from emu.guest.base import Location, RunState, Thread
 from emu.guest.kernel_memory import KernelMemory
 from emu.guest.linux_kernel.btf import BtfError
+from emu.guest.linux_kernel.code_pages import CodePages
 from emu.guest.linux_kernel.debug_file import kernel_source
 from emu.guest.linux_kernel.executable import ExecutableMemory
 from emu.guest.linux_kernel.facts import KernelFacts
@@ -75,6 +76,7 @@ class LinuxKernelGuest(KernelMemory):
         self.executable = ExecutableMemory(self.engine, range(half, scratch.stop), self.facts.text.start)
         """The same for copies of instructions."""
         self._kept: list[object] = []
+        CodePages(self.engine, self.facts, self.tasks)
         self._show_image()
         self._unwinder = unwinder(self.engine, self.facts, self.tasks)
         self.host_trap = HostTrap(

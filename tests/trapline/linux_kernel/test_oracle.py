@@ -38,6 +38,14 @@ def test_the_kernels_own_uprobes_have_the_same_hits_and_values(isa):
 
 
 @every_kernel
+def test_the_kernels_own_uretprobes_have_the_same_results(isa):
+    rows = oracle_programs.compare_program_returns(ISAS[isa])
+    assert len(rows) >= 15
+    assert [row for row in rows if not row.agrees] == []
+    assert sum(row.values for row in rows) > 800
+
+
+@every_kernel
 def test_the_kernel_refuses_the_probes_that_we_refuse(isa):
     verdicts = oracle_refusals.refusals(ISAS[isa], kprobe_step=300, uprobe_step=600)
     assert [one for one in verdicts if not one.agrees] == []
