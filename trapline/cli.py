@@ -178,7 +178,8 @@ def main(ctx: click.Context, *, version: bool, verbose: bool) -> None:
     if version:
         click.echo(f"trapline, version {trapline.__version__}")
         if verbose:
-            click.echo(f"engine: {described(engine)}")
+            import_module("emu.wheel.layout")  # it knows whether the mode is portable
+            click.echo(f"engine: {described(chosen())}")
         ctx.exit()
     if ctx.invoked_subcommand is None:
         ctx.fail("Missing command.")

@@ -10,7 +10,7 @@ from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.code_hooks import CodeHooks
 from emu.engine.counting import PREPAID, Counter
-from emu.engine.cpu import Cpu
+from emu.engine.cpu import BaseCpu
 from emu.engine.memory import Memory
 from emu.engine.refusals import Refusals
 from emu.engine.state import TableEntry, Word
@@ -25,7 +25,7 @@ class Code:
     """The code that one CPU runs; `fail` is called with the exception of a callback."""
 
     def __init__(
-        self, cpu: Cpu, memory: Memory, counter: Counter, hooks: CodeHooks, fail: Callable[[BaseException], None]
+        self, cpu: BaseCpu, memory: Memory, counter: Counter, hooks: CodeHooks, fail: Callable[[BaseException], None]
     ) -> None:
         self.running = False
         """Whether the CPU runs: then the sizes of blocks are in use."""
@@ -36,7 +36,6 @@ class Code:
         self._counter = counter
         self._hooks = hooks
         self._fail = fail
-        self._forget: Any = cpu.function("tb_invalidate_phys_range")
         self.hooked = Hooked()
         """The state of the current hook."""
         self.watcher = 0
@@ -107,7 +106,7 @@ class Code:
         self.changed()
 
     def _forget_translation(self, start: int, end: int) -> None:
-        self._forget(self._cpu.reference, ctypes.c_uint64(start), ctypes.c_uint64(end))
+        self._cpu.forget_code(start, end, running=self.running)
 
     def on_code(self, address: int, callback: Callable[[], None], watched: Watched | None = None) -> None:
         """Call `callback` before the instruction at `address` runs.

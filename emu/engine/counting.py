@@ -9,7 +9,7 @@ import ctypes
 from typing import Final
 
 from emu.bad_address import BadAddressError
-from emu.engine.cpu import Cpu
+from emu.engine.cpu import BaseCpu
 from emu.engine.inlined import ENTRIES, ENTRY_SIZE, Late, low_memory
 from emu.engine.memory import Memory
 from emu.engine.state import NEVER, WORDS, TableEntry, Word
@@ -49,7 +49,7 @@ class Counter:
     counts are written into the translated blocks, where the host allows it.
     """
 
-    def __init__(self, isa: Isa, cpu: Cpu, memory: Memory, blocks: int, *, inlined: bool = False) -> None:
+    def __init__(self, isa: Isa, cpu: BaseCpu, memory: Memory, blocks: int, *, inlined: bool = False) -> None:
         self.half = blocks
         """Entries of the table for user blocks; then as many for kernel blocks."""
         shared = _Shared(blocks, inlined=inlined)

@@ -1,11 +1,14 @@
 """One emulated CPU.
 
-Its registers, their places in the state of Unicorn, and QEMU's functions for it.
+`BaseCpu` has what Unicorn's public calls do well.  `Cpu` adds its registers by their places in
+the state of Unicorn, and QEMU's functions for it; `emu.engine.portable` does the same without them.
 """
 
 from __future__ import annotations
 
 import ctypes
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Final
 
 import unicorn
@@ -13,6 +16,7 @@ from unicorn.unicorn_py3.unicorn import UcContext, uclib
 
 from emu.engine import layout, vectors
 from emu.isa.base import Isa
+from emu.isa.unicorn_model import InterruptedCpu
 from emu.words import WORD_MASK
 
 # Words of the CPU state that `Register.slot` may number.
@@ -21,8 +25,21 @@ _STATE_WORDS: Final = 128
 _reg_read, _reg_write, _context_restore = uclib.uc_reg_read, uclib.uc_reg_write, uclib.uc_context_restore
 
 
-class Cpu:
-    """The CPU of one engine; it is an `emu.isa.unicorn_model.ModelledCpu`."""
+class BaseCpu(ABC):
+    """The CPU of one engine: an `emu.isa.unicorn_model.ModelledCpu`, and more for other parts."""
+
+    address: int
+    """Address of QEMU's CPUState; 0 in portable mode."""
+    env: int
+    """Address of the CPU state; 0 in portable mode."""
+    words: Any
+    """The CPU state as 64-bit words, indexed by `Register.slot`."""
+    halted: Any
+    """Its `value` is 1 when the CPU waits for an interrupt."""
+    exception: Any
+    """Its `value` is the number of the current exception; -1: none."""
+    pc_word: Any
+    """Its `value` is the program counter."""
 
     def __init__(self, isa: Isa) -> None:
         self.isa = isa
@@ -37,18 +54,136 @@ class Cpu:
         # mode that is a page fault that is not handled: cr2 is lost, and old_exception makes the next true fault a
         # double fault. With an empty set of exits it does not do that.
         self.uc.ctl_exits_enabled(enable=True)
+        self._public = {register.name: register.unicorn for register in isa.registers.registers}
+        self._word = ctypes.c_uint64()
+        self._word_at = ctypes.addressof(self._word)
+
+    # -- the interface for models
+
+    def read_public(self, number: int) -> int:
+        """Return a register by Unicorn's own call."""
+        return int(self.uc.reg_read(number))
+
+    def write_public(self, number: int, value: Any) -> None:
+        """Set a register by Unicorn's own call."""
+        self.uc.reg_write(number, value)
+
+    # -- what differs
+
+    @abstractmethod
+    def deliver(self) -> None:
+        """Deliver the exception to the guest's own vector."""
+
+    @abstractmethod
+    def function(self, name: str) -> Any:
+        """Return a function of QEMU's for this CPU.  Raises `EngineError` in portable mode."""
+
+    @abstractmethod
+    def interrupt(self) -> None:
+        """Deliver the clock interrupt to the guest's vector, if it is accepted."""
+
+    @abstractmethod
+    def note(self, number: int) -> None:
+        """Note the number of the exception that Unicorn's hook got; -1: it is over."""
+
+    @abstractmethod
+    def handled(self, number: int) -> None:
+        """Make QEMU forget an exception that the host has handled."""
+
+    @abstractmethod
+    def enter_kernel(self, now: InterruptedCpu) -> None:
+        """Enter the guest's kernel by an instruction for system calls."""
+
+    @abstractmethod
+    def served(self) -> None:
+        """Note that a hook has served an exception after which Unicorn would end the run."""
+
+    @abstractmethod
+    def forget_code(self, start: int, end: int, *, running: bool) -> None:
+        """Drop Unicorn's translation of code at physical addresses [start, end)."""
+
+    @abstractmethod
+    def flush_page(self, address: int) -> None:
+        """Make Unicorn forget the translation of a page's address."""
+
+    @abstractmethod
+    def flush_tlb(self) -> None:
+        """Make Unicorn forget the translations of all addresses."""
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Do what was put off to the beginning of a run."""
+
+    @abstractmethod
+    def resumes(self, crash: int) -> bool:
+        """Return whether a run that has ended with an error of Unicorn's must go on."""
+
+    @abstractmethod
+    def ended(self, waits: Callable[[], bool]) -> None:
+        """Note the end of a run without an error; `waits` says whether the CPU waits."""
+
+    @abstractmethod
+    def read_register(self, name: str) -> int:
+        """Return a register.  Raises KeyError for an unknown name."""
+
+    @abstractmethod
+    def write_register(self, name: str, value: int) -> None:
+        """Set a register.  Raises KeyError for an unknown name."""
+
+    @abstractmethod
+    def vectors(self) -> tuple[Any, ...]:
+        """Return the vector and floating-point registers as bytes, which can be assigned."""
+
+    @abstractmethod
+    def lose_reservation(self) -> None:
+        """Clear the reservation of a load-exclusive, as a CPU does on return from an exception.
+
+        Unicorn takes a trap without one, and keeps the reservation.
+        """
+
+    def leave_block(self) -> None:
+        """Make Unicorn leave the current block and continue at the pc; call it from a code hook."""
+        self.uc.reg_write(self._public[self.isa.registers.pc], int(self.pc_word.value))
+
+    # -- registers
+
+    def write_vector(self, number: int, low: int, high: int) -> None:
+        """Set a vector register that has 128 bits."""
+        self.uc.reg_write(self.model.vectors[0].first + number, high << 64 | low)
+
+    # -- contexts
+
+    def new_context(self) -> UcContext:
+        """Return a buffer for all registers, filled with their current values."""
+        return self.uc.context_save()
+
+    def save(self, context: UcContext) -> None:
+        """Save all registers in such a buffer."""
+        self.uc.context_update(context)
+
+    def restore(self, context: UcContext) -> None:
+        """Restore all registers from such a buffer.
+
+        The address space does not change.
+        """
+        _context_restore(self.reference, context.context)
+
+
+class Cpu(BaseCpu):
+    """A CPU whose state is read and written where Unicorn keeps it."""
+
+    def __init__(self, isa: Isa) -> None:
+        super().__init__(isa)
         self.address, self.env = layout.check(self.uc, isa)
         self.words = memoryview((ctypes.c_uint64 * _STATE_WORDS).from_address(self.env)).cast("B").cast("Q")
-        """The CPU state as 64-bit words, indexed by `Register.slot`."""
         self.halted = ctypes.c_uint32.from_address(self.address + layout.CPU_HALTED)
-        """1 when the CPU waits for an interrupt."""
         self.exception = ctypes.c_int32.from_address(self.address + layout.CPU_EXCEPTION)
         self._pointer = ctypes.c_void_p(self.address)
         self._deliver = getattr(uclib, self.model.deliver)
         self._slots = isa.registers.slots
-        self._public = {register.name: register.unicorn for register in isa.registers.registers}
-        self._word = ctypes.c_uint64()
-        self._word_at = ctypes.addressof(self._word)
+        self._forget_code = self.function("tb_invalidate_phys_range")
+        self._flush_page, self._flush = self.function("tlb_flush_page"), self.function("tlb_flush")
+        self.pc_word = ctypes.c_uint64.from_address(self.env + 8 * self._slots[isa.registers.pc])
 
     # -- the interface for models
 
@@ -60,13 +195,49 @@ class Cpu:
         """Return a function of QEMU's for this CPU."""
         return getattr(uclib, f"{name}_{self.model.target}")
 
-    def read_public(self, number: int) -> int:
-        """Return a register by Unicorn's own call."""
-        return int(self.uc.reg_read(number))
+    def interrupt(self) -> None:
+        """Deliver the clock interrupt to the guest's vector, if it is accepted."""
+        self.model.interrupt(self)
 
-    def write_public(self, number: int, value: Any) -> None:
-        """Set a register by Unicorn's own call."""
-        self.uc.reg_write(number, value)
+    def note(self, number: int) -> None:
+        """Note the number of the exception that Unicorn's hook got: `exception` has it already."""
+
+    def handled(self, number: int) -> None:  # noqa: ARG002  whatever it was
+        """Make QEMU forget an exception that the host has handled."""
+        if self.model.handled:
+            self.model.handled(self)
+
+    def served(self) -> None:
+        """Do nothing: models clear the error."""
+
+    def enter_kernel(self, now: InterruptedCpu) -> None:
+        """Enter the guest's kernel."""
+        assert self.model.on_system_call is not None
+        self.model.on_system_call(now)
+
+    # -- translations
+
+    def forget_code(self, start: int, end: int, *, running: bool) -> None:  # noqa: ARG002  the same in a run
+        """Drop Unicorn's translation of code at physical addresses [start, end)."""
+        self._forget_code(self.reference, ctypes.c_uint64(start), ctypes.c_uint64(end))
+
+    def flush_page(self, address: int) -> None:
+        """Make Unicorn forget the translation of a page's address."""
+        self._flush_page(self._pointer, ctypes.c_uint64(address))
+
+    def flush_tlb(self) -> None:
+        """Make Unicorn forget the translations of all addresses."""
+        self._flush(self._pointer)
+
+    def refresh(self) -> None:
+        """Do nothing: nothing is put off."""
+
+    def resumes(self, crash: int) -> bool:  # noqa: ARG002  no error is of Unicorn's own making
+        """Return False."""
+        return False
+
+    def ended(self, waits: Callable[[], bool]) -> None:
+        """Do nothing: `halted` says whether the CPU waits."""
 
     # -- registers
 
@@ -88,15 +259,6 @@ class Cpu:
             self._word.value = value
             _reg_write(self.reference, self._public[name], self._word_at)
 
-    def leave_block(self) -> None:
-        """Make Unicorn leave the current block and continue at the pc; call it from a code hook."""
-        registers = self.isa.registers
-        self.uc.reg_write(self._public[registers.pc], int(self.words[self._slots[registers.pc]]))
-
-    def write_vector(self, number: int, low: int, high: int) -> None:
-        """Set a vector register that has 128 bits."""
-        self.uc.reg_write(self.model.vectors[0].first + number, high << 64 | low)
-
     def vectors(self) -> tuple[memoryview, ...]:
         """Return the vector and floating-point registers as bytes of the CPU state."""
         places = vectors.locate(self.uc, self.isa, self.env, self.new_context())
@@ -109,20 +271,3 @@ class Cpu:
         """
         if self.model.reservation is not None:
             ctypes.c_uint64.from_address(self.env + self.model.reservation).value = WORD_MASK
-
-    # -- contexts
-
-    def new_context(self) -> UcContext:
-        """Return a buffer for all registers, filled with their current values."""
-        return self.uc.context_save()
-
-    def save(self, context: UcContext) -> None:
-        """Save all registers in such a buffer."""
-        self.uc.context_update(context)
-
-    def restore(self, context: UcContext) -> None:
-        """Restore all registers from such a buffer.
-
-        The address space does not change.
-        """
-        _context_restore(self.reference, context.context)

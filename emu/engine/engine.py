@@ -31,19 +31,21 @@ from typing import Final
 
 import unicorn
 
-from emu.engine import interpreted, native
+from emu.engine import exits, interpreted, native
 from emu.engine.code import Code
 from emu.engine.code_hooks import CodeHooks
 from emu.engine.counting import Counter
-from emu.engine.cpu import Cpu
+from emu.engine.cpu import BaseCpu, Cpu
 from emu.engine.handlers import Handlers
 from emu.engine.hooks import Hooks
 from emu.engine.inlined import MARKER
 from emu.engine.memory import GuestMemory, HostMemory, Memory
 from emu.engine.pages import AddressSpace, PageMap
 from emu.engine.plans import Adjust, Encoder, Window, Windows
+from emu.engine.portable import PortableCpu
 from emu.engine.refusals import Refusals
 from emu.engine.running import NOWHERE, Running
+from emu.engine.scanning import PublicCodeHooks, Scanner
 from emu.engine.spaces import Spaces
 from emu.engine.special import Special
 from emu.engine.state import BLOCKS, Word
@@ -51,6 +53,8 @@ from emu.engine.tlb import SoftTlb
 from emu.engine.tracepoints import Tracepoints
 from emu.isa.base import Isa
 from emu.plans import Plan
+from emu.wheel.layout import current
+from emu.wheel.modes import Mode
 
 _ON_INSTRUCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -81,8 +85,9 @@ class Engine:
         shared: Memory | None = None,
     ) -> None:
         self.isa = isa
-        self.accelerated = native.available() if accelerated is None else accelerated
-        self.cpu = Cpu(isa)
+        portable = current().mode is Mode.PORTABLE
+        self.accelerated = not portable and (native.available() if accelerated is None else accelerated)
+        self.cpu: BaseCpu = PortableCpu(isa) if portable else Cpu(isa)
         self.words = self.cpu.words
         self.memory: Memory = (
             GuestMemory(ram_size, isa, self.words) if pages is None else HostMemory(ram_size, pages, shared)
@@ -94,7 +99,7 @@ class Engine:
         self._plans = Encoder(isa, self.cpu.env)
         self.tracepoints = Tracepoints(self._plans, *self._who())
         self.handlers = Handlers(isa, self.cpu, self.memory, self.counter, self.tracepoints, on_system_call)
-        self._code_hooks = CodeHooks()
+        self._code_hooks = PublicCodeHooks() if portable else CodeHooks()
         self.code = Code(self.cpu, self.memory, self.counter, self._code_hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
         self._windows = Windows()
@@ -106,7 +111,10 @@ class Engine:
         self._take_over_spaces()
         self.callbacks = self._install_callbacks(delivers=on_system_call is None)
         now = interpreted.Interrupted(self.cpu, self._state, self.handlers)
-        self.special = Special(isa, self.cpu, self.memory, self.counter, now, self._code_hooks, self.callbacks.special)
+        self.special = Special(isa, self.cpu, self.memory, self.counter, now)
+        if not portable:
+            self._exits = self.callbacks.special or exits.interpreted(self._code_hooks.choose, self.special.found)
+            exits.install(self.cpu, *self._exits)
         self.handlers.take_special = self.special.take_fault
         if self._tlb is not None:
             self._hooks.add(unicorn.UC_HOOK_TLB_FILL, self.callbacks.fill or self._tlb.callback)
@@ -162,6 +170,7 @@ class Engine:
         model, handlers = self.isa.unicorn, self.handlers
         callbacks: native.Callbacks | interpreted.Callbacks
         if self.accelerated:
+            assert isinstance(self.cpu, Cpu)
             callbacks = native.Callbacks(
                 self.cpu,
                 self.counter,
@@ -175,7 +184,7 @@ class Engine:
                 delivers=delivers,
             )
         else:
-            callbacks = interpreted.Callbacks(self.cpu, self.counter, handlers, delivers=delivers)
+            callbacks = interpreted.Callbacks(self.cpu, self.counter, handlers, delivers=delivers, enter=self._enter())
         if isinstance(callbacks, native.Callbacks):
             self.code.watcher = callbacks.watched
             self.tracepoints.on_set = self.code.serve
@@ -197,6 +206,18 @@ class Engine:
             add(unicorn.UC_HOOK_INSN, system_call, instruction=model.system_call_instruction)
         return callbacks
 
+    def _enter(self) -> Callable[[int, int], bool] | None:
+        """Return the function that searches each block in portable mode."""
+        if not isinstance(self.cpu, PortableCpu):
+            return None
+        assert isinstance(self._code_hooks, PublicCodeHooks)
+        self.cpu.memory, self.cpu.tlb = self.memory, self._tlb
+        scanner = Scanner(self.cpu, self.memory, self._hooks, self._code_hooks)
+        self.cpu.at_exit, self.cpu.fail = scanner.at_exit, self.handlers.fail
+        if self._tlb is not None:
+            self._tlb.fetched = scanner.search_page
+        return scanner.enter
+
     @property
     def watched(self) -> bool:
         """Whether a watcher is called before each instruction."""
@@ -215,7 +236,7 @@ class Engine:
         """Return the addresses of the words with the current address space and the current thread."""
         state = ctypes.addressof(self.counter.state_array)
         space, thread = (state + 8 * word for word in (Word.SPACE, Word.THREAD))
-        if isinstance(self.memory, GuestMemory):
+        if isinstance(self.memory, GuestMemory) and self.cpu.env:
             space = self.cpu.env + 8 * self.isa.registers.slots[self.isa.registers.root]
         return space, thread
 
@@ -279,4 +300,4 @@ class Engine:
 
     def interrupt(self) -> None:
         """Deliver the clock interrupt to the guest's vector, between runs, if it is accepted."""
-        self.isa.unicorn.interrupt(self.cpu)
+        self.cpu.interrupt()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from emu.bad_address import BadAddressError
 from emu.engine.counting import Counter
-from emu.engine.cpu import Cpu
+from emu.engine.cpu import BaseCpu
 from emu.engine.memory import Memory
 from emu.engine.state import DELIVER, HANDLED, Word
 from emu.engine.tracepoints import Tracepoints
@@ -23,7 +23,7 @@ class Handlers:
     def __init__(
         self,
         isa: Isa,
-        cpu: Cpu,
+        cpu: BaseCpu,
         memory: Memory,
         counter: Counter,
         tracepoints: Tracepoints,
@@ -88,8 +88,8 @@ class Handlers:
             self._counter.settle()  # a fault inside a block
             served = self.take_special()
             answer = self.on_trap(number) if served is None else served
-            if answer == HANDLED and self._model.handled:
-                self._model.handled(self._cpu)
+            if answer == HANDLED:
+                self._cpu.handled(number)
         except BaseException as error:  # noqa: BLE001  raised again by the engine
             self.fail(error)
             return HANDLED

@@ -16,7 +16,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine.errors import EngineError
 from emu.isa.base import Isa
-from emu.wheel.layout import COMMON, REMEDY, Mode, current, part
+from emu.wheel.layout import COMMON, REMEDY, part
 
 KNOWN: Final[Mapping[str, int]] = {
     # struct uc_struct
@@ -62,8 +62,6 @@ def check(uc: unicorn.Uc, isa: Isa) -> tuple[int, int]:
 
     Raises `EngineError` if the library's layout is another one.
     """
-    if current().mode is Mode.UNKNOWN:
-        raise EngineError(f"the state of unicorn {unicorn.__version__} is not found: {current().reason}; {ADVICE}")
     model = isa.unicorn
     magic = _MAGIC & isa.address_mask
     saved = uc.reg_read(model.check_register)  # also makes Unicorn create the CPU, which it does late

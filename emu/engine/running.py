@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from emu.engine.code import Code
     from emu.engine.code_hooks import CodeHooks
     from emu.engine.counting import Counter
-    from emu.engine.cpu import Cpu
+    from emu.engine.cpu import BaseCpu
     from emu.engine.handlers import Handlers
     from emu.engine.hooks import Hooks
     from emu.engine.special import Special
@@ -39,7 +39,7 @@ class Running:
 
     def __init__(
         self,
-        cpu: Cpu,
+        cpu: BaseCpu,
         counter: Counter,
         code: Code,
         code_hooks: CodeHooks,
@@ -133,6 +133,10 @@ class Running:
         self._emulate(NEVER, NEVER, count=1)
         return self._halted() and not self._special.take()
 
+    def _waits(self) -> bool:
+        """Return whether the run ended with the instruction that waits for an interrupt."""
+        return self._special.waits(self._pc)
+
     def _halted(self) -> bool:
         """Return whether the CPU has stopped to wait for an interrupt, and clear the mark of it."""
         halted = bool(self._cpu.halted.value)
@@ -157,6 +161,7 @@ class Running:
     def _run_once(self, count: int) -> bool:
         """Run Unicorn; True: run it again, because it only stopped before a special instruction."""
         self._counter.refresh()
+        self._cpu.refresh()
         self._state[Word.STOPPED] = 0
         if self._tlb is not None:
             self._tlb.missed = None
@@ -166,7 +171,11 @@ class Running:
         self._handlers.raise_failure()
         self._counter.settle()
         if not crash:
+            if not self._state[Word.STOPPED]:
+                self._cpu.ended(self._waits)
             return False
+        if self._cpu.resumes(crash):
+            return not self._state[Word.STOPPED] and not count
         if self._tlb and self._tlb.missed:
             address, access = self._tlb.missed
             if access is Access.EXECUTE and not self._pc % PAGE and self._special.take():

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from emu.bad_address import BadAddressError
-from emu.engine import exits
-from emu.engine.code_hooks import CodeHooks
 from emu.engine.counting import Counter
-from emu.engine.cpu import Cpu
+from emu.engine.cpu import BaseCpu
 from emu.engine.interpreted import Interrupted
 from emu.engine.memory import Memory
 from emu.engine.pages import PAGE
@@ -23,21 +21,15 @@ _SEED: Final = 0
 
 
 class Special:
-    """The special instructions of one CPU: an `emu.isa.unicorn_model.ServingCpu`.
-
-    `functions` are the arguments of `exits.install`, in machine code. None: Python decides which
-    instructions are special, and sets the hooks of each instruction that is about to be translated.
-    """
+    """The special instructions of one CPU: an `emu.isa.unicorn_model.ServingCpu`."""
 
     def __init__(
         self,
         isa: Isa,
-        cpu: Cpu,
+        cpu: BaseCpu,
         memory: Memory,
         counter: Counter,
         now: Interrupted,
-        hooks: CodeHooks,
-        functions: tuple[Any, Any] | None,
     ) -> None:
         self.time: Callable[[], int] = lambda: 10 * counter.instructions
         """Returns virtual nanoseconds since the machine started; a clock replaces it."""
@@ -54,8 +46,6 @@ class Special:
         self._serving = False
         """Whether the exception of a special instruction is being raised: it is not looked at again."""
         self._draw = random.Random(_SEED)  # noqa: S311  the same in every run
-        self._functions = exits.interpreted(hooks.choose, self._found) if functions is None else functions
-        exits.install(cpu, *self._functions)
 
     def random(self) -> int:
         """Return 64 bits that are the same in every run."""
@@ -67,7 +57,7 @@ class Special:
         Call it between runs, when the count is exact.
         """
         pc = self._now.pc.value
-        if not self._found(pc) or self._waits(pc):
+        if not self.found(pc) or self.waits(pc):
             return False
         if self._serve(pc):
             self._cpu.deliver()
@@ -83,7 +73,7 @@ class Special:
         and the page before it may not be mapped. Otherwise the result is that of a trap.
         """
         pc = self._now.pc.value
-        if pc % PAGE or self._serving or not self._found(pc):
+        if pc % PAGE or self._serving or not self.found(pc):
             return None
         return self._serve(pc)
 
@@ -101,7 +91,8 @@ class Special:
         finally:
             self._serving = False
 
-    def _found(self, address: int) -> bool:
+    def found(self, address: int) -> bool:
+        """Return whether there is a special instruction at an address."""
         try:
             return self._rules.found(self._cpu, self._fetch, address)
         except BadAddressError:
@@ -116,7 +107,7 @@ class Special:
         except BadAddressError as error:
             return self._memory.read(pc, error.address - pc)
 
-    def _waits(self, pc: int) -> bool:
+    def waits(self, pc: int) -> bool:
         """Return whether the CPU has just executed the instruction that waits for an interrupt."""
         wait = self._isa.traps.wait
         return self._counter.ended_with(pc - len(wait), pc) and self._memory.read(pc - len(wait), len(wait)) == wait

@@ -18,14 +18,14 @@ When Unicorn forgets a page, the table forgets the same; a new generation invali
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import unicorn
 
 from emu.engine.access import Access
-from emu.engine.cpu import Cpu
+from emu.engine.cpu import BaseCpu
 from emu.engine.memory import HostMemory
 from emu.engine.pages import PAGE, AddressSpace
 from emu.engine.state import Word
@@ -117,15 +117,17 @@ class Fills:
 class SoftTlb:
     """The TLB of one engine; `nowhere` is the address that emu_start looks up when it ends."""
 
-    def __init__(self, cpu: Cpu, memory: HostMemory, nowhere: int, state: memoryview[int]) -> None:
+    def __init__(self, cpu: BaseCpu, memory: HostMemory, nowhere: int, state: memoryview[int]) -> None:
         cpu.uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
         self.missed: tuple[int, Access] | None = None
         """The access that was refused last."""
         self.failure: BaseException | None = None
         """The exception of the hook itself, since none may leave it."""
-        self._cpu = ctypes.c_void_p(cpu.address)
-        self._flush_page = cpu.function("tlb_flush_page")
-        self._flush = cpu.function("tlb_flush")
+        self.own: int | None = None
+        """The number of a page that shows the blank page of RAM to the CPU; None: there is none."""
+        self.fetched: Callable[[int], object] = lambda _page: None
+        """Is told the address of a page before code in it is executed."""
+        self._flush_page, self._flush = cpu.flush_page, cpu.flush_tlb
         self._state = state
         self._known: WeakKeyDictionary[AddressSpace, Fills] = WeakKeyDictionary()
         self._current = Fills(self)
@@ -139,12 +141,14 @@ class SoftTlb:
                 self.failure = error
                 found = None
             if found is None:
-                if address // PAGE == nowhere // PAGE:
+                if address // PAGE in {nowhere // PAGE, self.own}:
                     found = (0, Access.READ | Access.EXECUTE)
                 else:
                     self.missed = (address, access)
                     return False
             else:
+                if access is Access.EXECUTE:
+                    self.fetched(address & -PAGE)
                 self._current.keep(address // PAGE, *found)
             entry[0].physical, entry[0].granted = found
             return True
@@ -172,14 +176,14 @@ class SoftTlb:
     def changed_page(self, fills: Fills, address: int) -> None:
         """Make Unicorn forget a page, if it belongs to the current address space."""
         if fills is self._current:
-            self._flush_page(self._cpu, ctypes.c_uint64(address))
+            self._flush_page(address)
 
     def changed(self, fills: Fills) -> None:
         """Make Unicorn forget all pages, if they belong to the current address space."""
         if fills is self._current:
             self._state[Word.GENERATION] = fills.generation
             self._restart()
-            self._flush(self._cpu)
+            self._flush()
 
     def flush_page(self, address: int) -> None:
         """Forget the translation of a page of the current address space."""

@@ -14,6 +14,7 @@ equal.
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -36,7 +37,7 @@ class ModelledCpu(Protocol):
     handle: int
     """Address of Unicorn's own structure (struct uc_struct)."""
     env: int
-    """Address of the CPU's registers (QEMU's CPUArchState)."""
+    """Address of the CPU's registers (QEMU's CPUArchState); 0 in portable mode."""
     exception: ctypes.c_int32
     """Number of the current exception (QEMU's exception_index); -1: none."""
 
@@ -63,6 +64,9 @@ class InterruptedCpu(ModelledCpu, Protocol):
 
     def breakpoint(self) -> int:
         """Return what `Handlers.on_breakpoint` answers: DELIVER or HANDLED."""
+
+    def served(self) -> None:
+        """Note that an exception was served after which Unicorn would end the run."""
 
     def uncount_user(self, address: int) -> None:
         """Take the instruction at an address off the count, if the address is a user program's."""
@@ -103,6 +107,77 @@ class SpecialInstructions:
     serve: Callable[[ServingCpu, bytes], int | Raise]
     """Does what the one does that starts these bytes, but for the pc; returns its length, or the
     exception with which the CPU refuses it."""
+    level: Callable[[ModelledCpu], int] = lambda _cpu: 0
+    """The privilege on which `found` depends."""
+
+
+class PublicCpu(ModelledCpu, Protocol):
+    """The CPU in portable mode, where only Unicorn's public calls are used (`emu.engine.portable`)."""
+
+    hidden: dict[str, int]
+    """Values that no public call reads, kept with each context of the CPU."""
+
+    def read_register(self, name: str) -> int:
+        """Return a register."""
+
+    def write_register(self, name: str, value: int) -> None:
+        """Set a register."""
+
+    def read_any(self, number: int | tuple[int, int]) -> Any:
+        """Return a register as Unicorn's binding gives it: a number, or a tuple.
+
+        A register and a number select one of many.
+        """
+
+    def keep(self, name: str) -> None:
+        """Keep the state of the CPU under a name."""
+
+    def go_back(self, name: str) -> None:
+        """Return to a state that was kept."""
+
+    def load(self, address: int, size: int) -> int:
+        """Return a number from the guest's memory.  Raises `BadAddressError`."""
+
+    def store(self, address: int, size: int, value: int) -> None:
+        """Store a number.  Raises `BadAddressError`."""
+
+    def aside(self, action: Callable[[Callable[[int, bytes], None]], None]) -> None:
+        """Do something before RAM is there, with memory of one page at `PAGE_ASIDE`.
+
+        `action` takes a function that writes to it.
+        """
+
+    def show(self, content: bytes, action: Callable[[int], None]) -> None:
+        """Do something while the CPU sees a page with this content; `action` takes its address."""
+
+    def run_between(self, start: int, end: int) -> None:
+        """Execute code from one address until another is reached."""
+
+
+# Where `PublicCpu.aside` has its page.
+PAGE_ASIDE = 0x1000
+
+
+@dataclass(frozen=True, slots=True)
+class PublicModel:
+    """One CPU in portable mode: what takes the place of private state."""
+
+    deliver: Callable[[PublicCpu, int], None]
+    """Does what the CPU does at an exception with Unicorn's number."""
+    interrupt: Callable[[PublicCpu], None]
+    """Does what the CPU does at the clock interrupt."""
+    prepare: Callable[[PublicCpu], None] = lambda _cpu: None
+    """Done before RAM is there."""
+    handled: Callable[[PublicCpu, int], None] = lambda _cpu, _number: None
+    """Makes QEMU forget an exception that the host has handled."""
+    system_call: Callable[[PublicCpu], None] | None = None
+    """Enters the guest's kernel; None: QEMU raises an exception."""
+    reads: Mapping[str, Callable[[PublicCpu], int]] = field(default_factory=dict)
+    """Registers that no public call reads as they are."""
+    writes: Mapping[str, Callable[[PublicCpu, int], None]] = field(default_factory=dict)
+    """Registers that no public call writes as they are."""
+    fatal: re.Pattern[bytes] | None = None
+    """Code that aborts Unicorn's translator, at any address; None: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +229,8 @@ class UnicornModel:
     """The names that `unicorn.ll` may use after a dollar sign."""
     ir: tuple[str, ...] = ()
     """Packages whose `unicorn.ll` hold the callbacks in machine code."""
+    public: PublicModel | None = None
+    """The same CPU in portable mode; None: it has none."""
     on_invalid: Callable[[InterruptedCpu], int] | None = None
     """Takes an invalid instruction, and answers DELIVER or HANDLED; None: none arrives.  `invalid`
     in machine code."""

@@ -2,39 +2,34 @@
 
 Unicorn's public register calls cost about a microsecond each, and it offers no call at all for
 delivering an exception to the guest's own vector.  Both are possible, because the wheels export
-QEMU's functions, and because its structures have fixed offsets.  There are two ways to them:
+QEMU's functions, and because its structures have fixed offsets.  There are two ways to them, and
+one to do without them:
 
 | mode | when | what |
 | --- | --- | --- |
 | table | the library is the known one | the tables in the source: nothing is searched |
 | calibrated | it is another one | the offsets are found by experiments, once, and kept on disk |
-| unknown | they are not found | no guest can run; the tables are used as names of registers |
+| portable | they are not found, or TRAPLINE_ENGINE asks for it | public calls alone are used, more \
+slowly; the tables are used as names of registers |
 
 A part of the layout belongs to the module that uses it, which also has its table: `part`.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
 from emu.wheel import library
 from emu.wheel.library import Library, Parts
+from emu.wheel.modes import VARIABLE, Mode
 
 # The name of the part that is the same on every CPU.
 COMMON: Final = "common"
 # What helps where the layout cannot be found.
 REMEDY: Final = f"pip install unicorn=={library.KNOWN_VERSION}"
-
-
-class Mode(StrEnum):
-    """The way in which the offsets are known; the module describes each."""
-
-    TABLE = "table"
-    CALIBRATED = "calibrated"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -63,13 +58,16 @@ def choose(this: Library, find_parts: Callable[[Library], Parts] | None = None) 
     try:
         return WheelLayout(Mode.CALIBRATED, f"{this} is not the known library", (find_parts or find)(this))
     except CalibrationError as error:
-        return WheelLayout(Mode.UNKNOWN, str(error))
+        return WheelLayout(Mode.PORTABLE, str(error))
 
 
 def current() -> WheelLayout:
     """Return the layout that this process uses."""
     if _Current.layout is None:
-        _Current.layout = choose(library.this())
+        if os.environ.get(VARIABLE) == Mode.PORTABLE:
+            _Current.layout = WheelLayout(Mode.PORTABLE, f"{VARIABLE} asks for it")
+        else:
+            _Current.layout = choose(library.this())
     return _Current.layout
 
 
@@ -81,7 +79,7 @@ def assume(layout: WheelLayout) -> None:
 def part(name: str, known: Mapping[str, int]) -> Mapping[str, int]:
     """Return the offsets of a part of the layout, whose table for the known library is `known`.
 
-    If the layout is unknown that is the table: its numbers only tell registers apart.
+    In portable mode that is the table: its numbers only tell registers apart.
     """
     layout = current()
     if layout.mode is not Mode.CALIBRATED:
@@ -89,7 +87,7 @@ def part(name: str, known: Mapping[str, int]) -> Mapping[str, int]:
     found = layout.parts.get(name, {})
     missing = sorted(set(known) - set(found))
     if missing:
-        assume(WheelLayout(Mode.UNKNOWN, f"calibration did not find {name} {', '.join(missing)}"))
+        assume(WheelLayout(Mode.PORTABLE, f"calibration did not find {name} {', '.join(missing)}"))
         return known
     return {offset: found[offset] for offset in known}
 
@@ -97,6 +95,10 @@ def part(name: str, known: Mapping[str, int]) -> Mapping[str, int]:
 def warning() -> str:
     """Return the warning that every user gets; "" if there is none."""
     layout, this = current(), library.this()
-    if layout.mode is not Mode.CALIBRATED:
-        return ""
-    return f"{this} is not the library that is tested: its layout was found by experiments"
+    match layout.mode:
+        case Mode.CALIBRATED:
+            return f"{this} is not the library that is tested: its layout was found by experiments"
+        case Mode.PORTABLE if os.environ.get(VARIABLE) != Mode.PORTABLE:
+            return f"portable mode, which is slow: {layout.reason}; {REMEDY}"
+        case _:
+            return ""

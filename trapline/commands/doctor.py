@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -11,8 +12,9 @@ from emu.engine import layout as engine_layout
 from emu.isa.calibration import KNOWN
 from emu.wheel import layout, library
 from emu.wheel.finding import CalibrationError, experiment, understood
-from emu.wheel.layout import COMMON, Mode
+from emu.wheel.layout import COMMON
 from emu.wheel.library import Parts
+from emu.wheel.modes import VARIABLE, Mode
 from trapline.framework.engines import chosen, described
 
 _TABLES = {COMMON: engine_layout.KNOWN, **KNOWN}
@@ -37,7 +39,7 @@ def doctor_command(*, verbose: bool, calibrate: bool) -> None:
         click.echo(f"library: {library.this().path}")
         _show(current.parts or _TABLES)
     fits = not calibrate or _compare(current)
-    if not fits or current.mode is Mode.UNKNOWN:
+    if not fits:
         sys.exit(1)
 
 
@@ -47,14 +49,16 @@ def _mode(current: layout.WheelLayout) -> str:
             return "its layout is known"
         case Mode.CALIBRATED:
             return f"its layout was found by experiments, since {current.reason}"
-        case Mode.UNKNOWN:
-            return f"no guest can run: {current.reason}"
+        case Mode.PORTABLE:
+            return f"portable mode, by public calls alone, since {current.reason}"
 
 
 def _advice(current: layout.WheelLayout) -> str:
-    if current.mode is Mode.UNKNOWN:
-        return f"`{layout.REMEDY}` installs the library that is tested, on Linux and macOS"
-    return "nothing is to be done"
+    if current.mode is not Mode.PORTABLE:
+        return "nothing is to be done"
+    if os.environ.get(VARIABLE) == Mode.PORTABLE:
+        return f"traces are the same, and slower; without {VARIABLE} the fastest mode of this host is used"
+    return f"traces are the same, and slower; `{layout.REMEDY}` installs the library that is tested, on Linux and macOS"
 
 
 def _show(parts: Parts) -> None:

@@ -7,6 +7,8 @@
 | `reference` | the DIF machine itself (`trapline.framework.machine`), an instruction at a time |
 
 The environment variable TRAPLINE_ENGINE chooses; without it the first one that can run here does.
+Its value `portable` chooses `python`, on a CPU by Unicorn's public calls alone
+(`emu.wheel.layout`).
 In that case a clause starts as a Python function, which needs no compilation, and becomes machine
 code when it has fired often enough to be worth compiling.
 """
@@ -14,12 +16,13 @@ code when it has fired often enough to be worth compiling.
 from __future__ import annotations
 
 import os
+import sys
 from enum import StrEnum
 from typing import Final
 
 from emu.native import available, missing
+from emu.wheel.modes import VARIABLE, Mode
 
-VARIABLE: Final = "TRAPLINE_ENGINE"
 # A clause is compiled to machine code after this number of firings, which took as long as the compilation takes.
 _WORTH: Final = 1000
 
@@ -39,15 +42,32 @@ class EngineError(ValueError):
 def chosen() -> ProgramEngine:
     """Return the engine that runs.  Raises `EngineError`."""
     name = os.environ.get(VARIABLE)
+    if name == Mode.PORTABLE:
+        return ProgramEngine.PYTHON
     if not name:
-        return ProgramEngine.NATIVE if available() else ProgramEngine.PYTHON
+        return ProgramEngine.NATIVE if available() and not _portable() else ProgramEngine.PYTHON
     try:
         engine = ProgramEngine(name)
     except ValueError:
-        raise EngineError(f"{VARIABLE}: '{name}' is not an engine; there are {', '.join(ProgramEngine)}") from None
+        known = ", ".join((*ProgramEngine, Mode.PORTABLE))
+        raise EngineError(f"{VARIABLE}: '{name}' is not an engine; there are {known}") from None
     if engine is ProgramEngine.NATIVE and not available():
         raise EngineError(f"{VARIABLE}: the engine 'native' needs llvmlite: pip install llvmlite")
+    if engine is ProgramEngine.NATIVE and _portable():
+        raise EngineError(f"{VARIABLE}: the engine 'native' cannot run in portable mode: {_portable()}")
     return engine
+
+
+def _portable() -> str:
+    """Return why Unicorn's CPUs are reached by public calls alone; "": they are not.
+
+    What makes an engine has imported the module that knows; without that, there is no CPU.
+    """
+    module = sys.modules.get("emu.wheel.layout")
+    if module is None:
+        return ""
+    layout = module.current()
+    return str(layout.reason) if layout.mode is Mode.PORTABLE else ""
 
 
 def worth_compiling(engine: ProgramEngine, *, asked: bool) -> int:
@@ -62,8 +82,10 @@ def worth_compiling(engine: ProgramEngine, *, asked: bool) -> int:
 
 def described(engine: ProgramEngine) -> str:
     """Describe an engine in a few words."""
-    return {
+    portable = f"; portable mode, since {_portable()}" if _portable() else ""
+    words = {
         ProgramEngine.NATIVE: "native (machine code by LLVM)",
         ProgramEngine.PYTHON: "python (Python functions)" + (f", since {missing()}" if missing() else ""),
         ProgramEngine.REFERENCE: "reference (the DIF machine)",
     }[engine]
+    return words + portable

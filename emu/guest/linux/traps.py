@@ -8,12 +8,12 @@ from emu.engine.access import Access
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError, PageFaultError
 from emu.engine.hit_steps import of_exception
+from emu.engine.operands import fault_address
 from emu.engine.state import DELIVER, HANDLED
 from emu.frame import Frame
 from emu.guest.base import GuestError
 from emu.guest.linux import faults
 from emu.guest.linux.frames import OutOfMemoryError
-from emu.guest.linux.operands import fault_address
 from emu.guest.linux.process import Thread
 from emu.guest.linux.tasks import Tasks
 from emu.guest.processes import CARRIED_OUT

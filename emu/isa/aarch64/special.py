@@ -10,9 +10,10 @@ Source: Arm ARM, D17.11 (CNTVCT_EL0, CNTPCT_EL0), C6.2 (MRS).
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import Final
+
+from unicorn import arm64_const as uc
 
 from emu.isa.aarch64.offsets import OFFSETS
 from emu.isa.aarch64.registers import REGISTERS
@@ -30,12 +31,17 @@ _X: Final = tuple(register.name for register in REGISTERS.registers[:31])
 _TICK: Final = 16
 
 
+def _level(cpu: ModelledCpu) -> int:
+    """Return the exception level, in its place in PSTATE; 0: user mode."""
+    return cpu.read_public(uc.UC_ARM64_REG_PSTATE) & _LEVEL
+
+
 def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int) -> bool:
     word = fetch(address) & ~_RT
     if word != MRS_CNTPCT:
         return word == MRS_CNTVCT
     # Programs may not read the physical counter; the CPU raises the exception.
-    return bool(ctypes.c_uint32.from_address(cpu.env + PSTATE).value & _LEVEL)
+    return bool(_level(cpu))
 
 
 def _serve(cpu: ServingCpu, code: bytes) -> int:
@@ -45,4 +51,4 @@ def _serve(cpu: ServingCpu, code: bytes) -> int:
     return 4
 
 
-SPECIAL: Final = SpecialInstructions(found=_found, fetch_unit=4, serve=_serve)
+SPECIAL: Final = SpecialInstructions(found=_found, fetch_unit=4, serve=_serve, level=_level)

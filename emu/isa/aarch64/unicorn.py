@@ -12,6 +12,7 @@ import unicorn
 from unicorn import arm64_const as uc
 
 from emu.isa.aarch64.offsets import OFFSETS
+from emu.isa.aarch64.public import PUBLIC
 from emu.isa.aarch64.special import MRS_CNTPCT, MRS_CNTVCT, PSTATE, SPECIAL
 from emu.isa.unicorn_model import ModelledCpu, UnicornModel, VectorFile
 
@@ -69,4 +70,5 @@ UNICORN = UnicornModel(
         "ARM64_PSTATE": PSTATE,
     },
     ir=(__package__,),
+    public=PUBLIC,
 )

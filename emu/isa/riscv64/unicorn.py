@@ -12,6 +12,7 @@ import unicorn
 from unicorn import riscv_const as uc
 
 from emu.isa.riscv64.offsets import OFFSETS
+from emu.isa.riscv64.public import PUBLIC
 from emu.isa.riscv64.special import CYCLE, INSTRET, READ, READ_MASK, SPECIAL, TIME
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, UnicornModel, VectorFile
 
@@ -34,7 +35,10 @@ def _interrupt(cpu: ModelledCpu) -> None:
 
 def _invalid(cpu: InterruptedCpu) -> int:
     """Take ebreak: it sets an error that would end the run although the exception was handled."""
-    ctypes.c_uint32.from_address(cpu.handle + _INVALID_ERROR).value = 0
+    if cpu.env:
+        ctypes.c_uint32.from_address(cpu.handle + _INVALID_ERROR).value = 0
+    else:
+        cpu.served()
     return cpu.breakpoint()
 
 
@@ -62,4 +66,5 @@ UNICORN = UnicornModel(
     },
     ir=(__package__,),
     on_invalid=_invalid,
+    public=PUBLIC,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from emu.bad_address import BadAddressError
 from emu.isa.linux_abi import GENERAL_PROTECTION, ILLEGAL, MISALIGNED, Fault, StoppedCpu
 from emu.isa.linux_signals import FPE_INTDIV, TRAP_BRKPT, Signal
 from emu.isa.unicorn_model import ModelledCpu
@@ -37,7 +38,6 @@ _OVERFLOW: Final = 4
 # The `int` instructions that a program may use but for int3: their gates are open to it (arch/x86/kernel/idt.c,
 # SYSG).
 _OPEN_GATES: Final = frozenset({_OVERFLOW})
-_INT: Final = 0xCD
 _INT_LENGTH: Final = 2
 _ICEBP: Final = 0xF1
 _LONGEST: Final = 15
@@ -51,12 +51,19 @@ def raised(cpu: ModelledCpu, stopped: StoppedCpu, number: int, pc: int) -> tuple
     gives #DB behind it.  Before either, LOCK is undefined.  Source: Intel SDM volume 3, 6.4.4 and
     6.12.1.2.
     """
-    if number not in _OPEN_GATES and x86.raised_by_int(cpu):
+
+    def before() -> bytes:
+        try:
+            return stopped.read(pc - _INT_LENGTH, _INT_LENGTH)
+        except BadAddressError:
+            return b""
+
+    if number not in _OPEN_GATES and x86.raised_by_int(cpu, before, number):
         return x86.GENERAL_PROTECTION, pc - _INT_LENGTH
     if number == x86.INVALID_OPCODE:
         for at in range(pc, pc + _LONGEST):
             byte = stopped.read(at, 1)[0]
-            if byte == _INT:
+            if byte == x86.INT:
                 return x86.GENERAL_PROTECTION, pc
             if byte == _ICEBP:
                 return _DEBUG, at + 1

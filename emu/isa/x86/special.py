@@ -189,4 +189,5 @@ def special(registers: tuple[str, ...], flags: str, *, counter: bool = True) -> 
         found=partial(_found, long_mode=len(registers) > 8, counter=counter),
         fetch_unit=1,
         serve=lambda cpu, code: _serve(cpu, code, registers, flags),
+        level=in_user_mode,
     )

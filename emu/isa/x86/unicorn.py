@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Final
 
 from unicorn import x86_const as uc
@@ -17,6 +18,8 @@ DELIVER: Final = "x86_cpu_do_interrupt_x86_64"
 BREAKPOINT: Final = 3
 INVALID_OPCODE: Final = 6
 GENERAL_PROTECTION: Final = 13
+# The opcode of `int` with a number.
+INT: Final = 0xCD
 # The kernel guest's clock interrupt (testbins/kernel/<isa>/intr.S).
 _CLOCK_VECTOR: Final = 32
 
@@ -81,16 +84,23 @@ def general_protection(cpu: InterruptedCpu) -> int:
 
 def in_user_mode(cpu: ModelledCpu) -> bool:
     """Return whether the CPU is at privilege level 3."""
-    return ctypes.c_uint32.from_address(cpu.env + HFLAGS).value & 3 == 3
+    level = ctypes.c_uint32.from_address(cpu.env + HFLAGS).value if cpu.env else cpu.read_public(uc.UC_X86_REG_CS)
+    return level & 3 == 3
 
 
-def raised_by_int(cpu: ModelledCpu) -> bool:
-    """Return whether an `int` instruction raised the latest exception."""
-    return bool(ctypes.c_int32.from_address(cpu.env + IS_INT).value)
+def raised_by_int(cpu: ModelledCpu, before: Callable[[], bytes], number: int) -> bool:
+    """Return whether an `int` instruction raised the latest exception.
+
+    Without the state of the CPU, the bytes `before` the pc tell: they are that instruction.
+    """
+    if cpu.env:
+        return bool(ctypes.c_int32.from_address(cpu.env + IS_INT).value)
+    return before() == bytes((INT, number & 0xFF))
 
 
 def _raise(cpu: InterruptedCpu, number: int) -> int:
-    ctypes.c_uint32.from_address(cpu.env + _ERROR_CODE).value = 0
-    ctypes.c_uint32.from_address(cpu.env + IS_INT).value = 0
+    if cpu.env:
+        ctypes.c_uint32.from_address(cpu.env + _ERROR_CODE).value = 0
+        ctypes.c_uint32.from_address(cpu.env + IS_INT).value = 0
     cpu.exception.value = number
     return cpu.ask(number)

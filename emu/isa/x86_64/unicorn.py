@@ -12,6 +12,7 @@ from emu.isa.unicorn_model import InterruptedCpu, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.offsets import OFFSETS
 from emu.isa.x86.special import special
+from emu.isa.x86_64.public import PUBLIC
 from emu.isa.x86_64.registers import REGISTERS
 
 # What SYSCALL loads into CS and SS, whatever the tables say (Intel SDM volume 2, SYSCALL), as QEMU keeps it: the limit
@@ -74,6 +75,7 @@ UNICORN = UnicornModel(
         "RFLAGS": _RFLAGS,
     },
     ir=(x86.__package__, __package__),
+    public=PUBLIC,
     on_invalid=x86.invalid_opcode,
     on_system_call=_system_call,
 )

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from emu.engine import layout as engine_layout
-from emu.engine.engine import Engine
-from emu.engine.errors import EngineError
+from emu.engine.portable import PortableCpu
+from emu.guest.function import FunctionGuest
 from emu.isa import ISAS
 from emu.isa.calibration import KNOWN
 from emu.wheel import finding, layout, library
@@ -63,7 +63,7 @@ def answer(**parts):
 )
 def test_a_scrambled_answer_is_not_used_and_there_is_a_reason(given, reason):
     found = layout.choose(OTHER, lambda _library: understood(given))
-    assert found.mode is layout.Mode.UNKNOWN
+    assert found.mode is layout.Mode.PORTABLE
     assert reason in found.reason
 
 
@@ -72,7 +72,7 @@ def test_an_offset_that_is_missing_is_noticed(monkeypatch):
     layout.assume(layout.WheelLayout(layout.Mode.CALIBRATED, "a test", {"x": {"A": 8}}))
     assert layout.part("x", {"A": 0}) == {"A": 8}
     assert layout.part("x", {"A": 0, "B": 16}) == {"A": 0, "B": 16}
-    assert layout.current().mode is layout.Mode.UNKNOWN
+    assert layout.current().mode is layout.Mode.PORTABLE
     assert layout.current().reason == "calibration did not find x B"
 
 
@@ -133,7 +133,19 @@ def test_doctor_says_how_and_what_to_do():
     assert f"common   UC_CPU             {engine_layout.KNOWN['UC_CPU']:#8x}" in lines
 
 
-def test_without_a_layout_no_engine_starts_and_the_error_says_what_helps(monkeypatch):
-    monkeypatch.setattr(layout._Current, "layout", layout.WheelLayout(layout.Mode.UNKNOWN, "a test"))
-    with pytest.raises(EngineError, match=r"is not found: a test; .*pip install unicorn==2\.1\.4"):
-        Engine(ISAS["x86_64"], 1 << 20)
+def test_doctor_says_in_two_lines_that_the_mode_is_portable_why_and_what_to_do(monkeypatch):
+    monkeypatch.setenv("TRAPLINE_ENGINE", "portable")
+    command = [sys.executable, "-m", "trapline", "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=True)
+    lines = done.stdout.splitlines()
+    assert lines[0].endswith("portable mode, by public calls alone, since TRAPLINE_ENGINE asks for it")
+    assert lines[1].startswith("traces are the same, and slower; without TRAPLINE_ENGINE")
+
+
+def test_without_a_layout_the_engine_is_portable(monkeypatch):
+    monkeypatch.setattr(layout._Current, "layout", layout.WheelLayout(layout.Mode.PORTABLE, "a test"))
+    guest = FunctionGuest(ISAS["x86_64"], bytes.fromhex("8d0437c3"), accelerated=True)  # lea eax, [rdi+rsi]; ret
+    assert isinstance(guest.engine.cpu, PortableCpu)
+    assert not guest.engine.accelerated
+    assert guest.call(2, 3) == 5
+    assert layout.warning() == f"portable mode, which is slow: a test; {layout.REMEDY}"

@@ -18,7 +18,8 @@ from emu.guest.linux.faults import page_fault
 from emu.isa import ISAS
 from emu.native.compiling import compiled
 from emu.native.linking import Linked
-from emu.wheel.layout import Mode, current
+from emu.wheel.layout import current
+from emu.wheel.modes import Mode
 from trapline.framework.engines import ProgramEngine, chosen
 from trapline.lab.check.native import layout
 from trapline.lab.check.native.code import TrialCode

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import capstone
 
 from emu.bad_address import BadAddressError
 from emu.disassembly import decoder
 from emu.engine.access import Access
-from emu.engine.engine import Engine
 from emu.engine.pages import PAGE
 from emu.isa.base import Isa
 from emu.words import WORD_MASK
@@ -28,28 +27,45 @@ _EITHER: Final = Access.READ | Access.WRITE
 _REMEMBERED: Final = 1024
 
 
-def fault_address(engine: Engine, page: int, access: Access) -> int:
+class StoppedCpu(Protocol):
+    """A CPU at the instruction that has failed: an `Engine`, for instance."""
+
+    isa: Isa
+
+    @property
+    def pc(self) -> int:
+        """The address of the instruction."""
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return memory.  Raises `BadAddressError`."""
+
+    def read_register(self, name: str) -> int:
+        """Return a register."""
+
+
+def fault_address(cpu: StoppedCpu, page: int, access: Access) -> int:
     """Return the first byte that the instruction at pc accesses in the page at `page`.
 
     If the operands do not say, return the page itself.
     """
     try:
-        code = engine.read(engine.pc, 4)
-        code += engine.read(engine.pc + 4, 12)
+        code = cpu.read(cpu.pc, 4)
+        code += cpu.read(cpu.pc + 4, 12)
     except BadAddressError:
         pass
     else:
-        for address in _addresses(engine, code, access):
+        for address in addresses(cpu, code, access):
             if page - _LARGEST < address < page + PAGE:
                 return max(address, page)
     return page
 
 
-def _addresses(engine: Engine, code: bytes, access: Access) -> Iterator[int]:
-    accesses = engine.isa.linux.accesses
+def addresses(cpu: StoppedCpu, code: bytes, access: Access) -> Iterator[int]:
+    """Return the addresses that an instruction accesses in this way."""
+    accesses = cpu.isa.linux.accesses
     if accesses is not None:
-        return accesses(engine.read_register, code)
-    return (place.address(engine) for place in _places(engine.isa, code) if access in place.access)
+        return accesses(cpu.read_register, code)
+    return (place.address(cpu) for place in _places(cpu.isa, code) if access in place.access)
 
 
 class _Register(NamedTuple):
@@ -68,12 +84,12 @@ class _Place(NamedTuple):
     displacement: int = 0
     from_pc: bool = False
 
-    def address(self, engine: Engine) -> int:
+    def address(self, cpu: StoppedCpu) -> int:
         """Return the address, from the registers as they are."""
-        address = self.displacement + (engine.pc if self.from_pc else 0)
+        address = self.displacement + (cpu.pc if self.from_pc else 0)
         for name, mask, scale in self.registers:
-            address += (engine.read_register(name) & mask) * scale
-        return address & engine.isa.address_mask
+            address += (cpu.read_register(name) & mask) * scale
+        return address & cpu.isa.address_mask
 
 
 @lru_cache(_REMEMBERED)
