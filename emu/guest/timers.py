@@ -37,6 +37,8 @@ class Timers:
         self._wake: Callable[[], object] | None = None
         """Ends the current run, between two timers; None: there is none, or no timer can be started in it."""
         self._started = False
+        self.everywhere: Callable[[Callable[[], object]], object] = lambda action: action()
+        """Does something on each CPU; guests with several CPUs set it."""
 
     def start(self, now: int, interval: int, fire: Callable[[int], object], *, keeps_on: bool = True) -> Timer:
         """Start a timer; it first expires one interval from now."""

@@ -1,6 +1,6 @@
 """profile-N and tick-N: probes of time, made when they are named.
 
-`profile-N` fires on every CPU, `tick-N` on one; here there is only one.  A number alone is a rate,
+`profile-N` fires on every CPU, `tick-N` on one.  A number alone is a rate,
 N per second; with a unit it is the interval.  The time is the guest's own, which stops while probes
 are handled, so a profile does not depend on other probes.
 
@@ -127,7 +127,7 @@ class Profile(Provider):
         """Forget a probe."""
         self._count -= 1
 
-    def _firing(self, probe_id: int, *, late: bool) -> Callable[[int], None]:
+    def _firing(self, probe_id: int, *, late: bool) -> Callable[[int], object]:
         """Return the function that fires a probe: arg0 is the kernel's pc, or arg1 the user's."""
         guest, fire = self._guest, self._framework.probe
 
@@ -136,4 +136,4 @@ class Profile(Provider):
             kernel, user = (pc, 0) if guest.isa.is_kernel_address(pc) else (0, pc)
             fire(probe_id, kernel, user, delay if late else 0)
 
-        return firing
+        return (lambda delay: guest.timers.everywhere(lambda: firing(delay))) if late else firing

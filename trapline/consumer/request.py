@@ -86,6 +86,10 @@ class MachineOptions:
     """Size in bytes of a Linux guest's memory; None: the guest's default."""
     evaltime: str = "main"
     """The point in the start of a Linux program at which probes are created."""
+    cpus: int = 1
+    """CPUs of the teaching kernel."""
+    seed: int = 0
+    """Decides about the turns of several CPUs."""
     commands: tuple[str, ...] = ()
     """The commands of -c."""
     pids: tuple[int, ...] = ()

@@ -7,7 +7,7 @@ macro arguments.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -29,6 +29,8 @@ LONG: Final = {
     "program-output": True,
     "trap": True,
     "console": False,
+    "cpus": True,
+    "seed": True,
     "help": False,
 }
 _CHOICES: Final = {
@@ -41,6 +43,9 @@ _CHOICES: Final = {
 # Options of -x that describe the machine: programs cannot set them.
 _MACHINE_OPTIONS: Final = frozenset({"boot", "fidelity", "load", "ram", "sdt"})
 
+# CPUs of the teaching kernel (MAXCPU in testbins/kernel/smp/smp.h).
+_MOST_CPUS: Final = 8
+_LARGEST_SEED: Final = (1 << 32) - 1
 # Bytes that -x ram may give the Linux guest.
 _LEAST_RAM, _MOST_RAM = 16 << 20, 64 << 30
 
@@ -109,6 +114,8 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t--program-output stderr|FILE  where the program's standard output goes, so that it is not among the trace
 \t--trap host|guest             who handles breakpoints: the emulator (default), or the guest's kernel
 \t--console                     show the guest's console output
+\t--cpus N                      the CPUs of the teaching kernel, 1 to 8 (1); docs/guests.md
+\t--seed N                      a number that decides about the turns of several CPUs (0)
 \t-x timeout=TIME               stop tracing after TIME, such as 10s or 500ms, of the guest's time
 \t-x lines                      name the source lines of frames, and inlined functions, by DWARF
 \t-x demangle                   show C++ names as they are written (needs cxxfilt)
@@ -270,6 +277,8 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         boot=_boot(machine.get("boot")),
         ram=_ram(machine.get("ram")),
         evaltime=_evaltime(request.settings),
+        cpus=_number(machine, "cpus", 1, _MOST_CPUS),
+        seed=_number(machine, "seed", 0, _LARGEST_SEED),
         console="console" in machine,
         commands=tuple(commands),
         pids=tuple(pids),
@@ -305,6 +314,15 @@ def _ram(text: str | None) -> int | None:
     if not isinstance(size, int) or not _LEAST_RAM <= size <= _MOST_RAM:
         raise UsageError(f"-x ram={text}: a size from 16m to 64g is wanted, such as 256m or 2g")
     return size
+
+
+def _number(machine: Mapping[str, str], name: str, least: int, most: int) -> int:
+    """Return the number of a flag, `least` if it was not given.  Raises `UsageError`."""
+    text = machine.get(name)
+    number = least if text is None else decimal(text)
+    if number is None or not least <= number <= most:
+        raise UsageError(f"--{name} {text}: a number from {least} to {most} is wanted")
+    return number
 
 
 def _pid(text: str) -> int:

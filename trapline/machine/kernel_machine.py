@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from emu.displaced import DisplacedTable
@@ -14,6 +14,7 @@ from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE
 from emu.guest.kernel import images
 from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.several_cpus import SeveralCpus
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, Isa
 from emu.spelling import did_you_mean
@@ -49,6 +50,9 @@ class KernelOptions:
     fidelity: Fidelity = Fidelity.EXACT
     sdt: int = SDT_GENERATION
     """The generation of SDT the kernel is built with, by its year."""
+    cpus: int = 1
+    """More than one: the kernel for several CPUs, which take turns by `seed`."""
+    seed: int = 0
     load: tuple[str, ...] = ()
     """Names of the modules that the boot loader loads, beside DTrace's own."""
     command: str | None = None
@@ -99,7 +103,7 @@ def kernel_guest(
     Raises `NoKernelError`.
     """
     _check_modules(options)
-    return KernelGuest(
+    return _make(options)(
         options.isa,
         trap_path=options.trap_path,
         traps=traps,
@@ -111,6 +115,15 @@ def kernel_guest(
         accelerated=options.accelerated,
         displaced=displaced,
     )
+
+
+def _make(options: KernelOptions) -> Callable[..., KernelGuest]:
+    """Return what makes the guest, with one CPU or several.  Raises `NoKernelError`."""
+    if options.cpus == 1:
+        return KernelGuest
+    if options.sdt != SDT_GENERATION:
+        raise NoKernelError(f"the kernel with SDT of {options.sdt} is for one CPU: leave --cpus out, or -x sdt")
+    return partial(SeveralCpus, cpus=options.cpus, seed=options.seed)
 
 
 def _check_modules(options: KernelOptions) -> None:
@@ -161,7 +174,7 @@ def boot(
     programs that were refused.  Raises `emu.guest.base.GuestError`.
     """
     guest.boot()
-    dtrace = DTrace(guest, guest.traps.core, dof)
+    dtrace = DTrace(guest, guest.traps.core, dof, guest.cpu_count)
     types = _types(guest.image)
     probes = ProcessProbes(guest.userland, guest.userland.objects, dtrace, fidelity, report)
     modules = ModuleTypes(guest.isa, lambda: guest.modules, guest.module_file, types_of)

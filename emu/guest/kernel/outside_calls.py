@@ -46,6 +46,8 @@ class OutsideCalls:
         self._actions: list[Callable[[], object]] = []
         self.running = False
         """Whether the guest runs, so that nothing can be called."""
+        self.before: Callable[[], object] = lambda: None
+        """Is called before each call."""
         engine.on_code(self._back, engine.stop)
 
     def call(self, name: str, *arguments: int) -> int:
@@ -56,6 +58,7 @@ class OutsideCalls:
         engine = self._engine
         if self.running:
             raise RuntimeError(f"{name}: the guest is running")
+        self.before()
         context, before, time = engine.new_context(), engine.instructions, self._clock.state()
         if not engine.isa.is_kernel_address(engine.pc):
             engine.interrupt()  # enters kernel mode, as a clock interrupt would

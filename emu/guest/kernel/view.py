@@ -45,6 +45,9 @@ class KernelView(KernelMemory):
     """The readable state of one kernel guest, and writes to its memory."""
 
     cpu = 0
+    """The number of the CPU that runs."""
+    cpu_count = 1
+    """The number of CPUs."""
 
     def __init__(
         self,

@@ -1,0 +1,205 @@
+"""The kernel guest with several CPUs: the order of their turns, and interrupts between them.
+
+The CPU that is behind the others runs next, for a number of instructions that is drawn from a seed.
+So the CPUs' times differ by less than the longest turn and one block, and a run is the same on
+every host.  A CPU that waits has no turn until an interrupt comes; the clock interrupts only CPU 0
+while it waits, as FreeBSD's cpu_idleclock() arranges it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from emu.engine.clock import NANOSECONDS
+from emu.engine.errors import GuestCrashError
+from emu.guest.base import RunState
+from emu.guest.kernel import images
+from emu.guest.kernel.cpus import Cpu, Cpus, Reason
+from emu.guest.kernel.guest import KernelGuest
+from emu.isa.base import Isa
+
+MOST: Final = 8
+# The most instructions of a turn, while another CPU has something to do.
+_LONGEST_TURN: Final = 2000
+# A turn does not end in code that takes no time: that many instructions more are executed, until it has ended.
+_MORE: Final = 100
+# Turns after which a lock that no CPU gives back is an error.
+_PATIENCE: Final = 100_000
+
+
+class SeveralCpus(KernelGuest):
+    """The teaching kernel for several CPUs, on `cpus` of them; `seed` decides about their turns."""
+
+    def __init__(self, isa: Isa, *, cpus: int, seed: int = 0, image: Path | None = None, **options: Any) -> None:
+        super().__init__(isa, image=image or images.kernel(isa, "smp"), **options)
+        self.cpu_count = cpus
+        self._draw = random.Random(seed)  # noqa: S311
+        self._cpus = Cpus(self.engine, self.image, self.clock)
+        self._giant = self.image.symbol("Giant").value + self.introspection.offset["MTX_LOCK"]
+        self._outside.before = self._settle
+        self.timers.everywhere = self._on_every_cpu
+        gates: dict[str, Callable[[int, int, int], int | None]] = {
+            "gate_cpu_count": lambda *_: cpus,
+            "gate_cpu_start": self._start,
+            "gate_ipi": self._interrupt_cpu,
+            "gate_interrupts": self._reasons,
+            "gate_clock_wait": self._wait_for_clock,
+        }
+        for name, gate in gates.items():
+            self.gates.serve(name, gate)
+
+    # -- gates
+
+    def _start(self, number: int, function: int, stack: int) -> None:
+        self.soon(partial(self._cpus.start, number, function, stack))
+
+    def _interrupt_cpu(self, number: int, *_: int) -> None:
+        cpu = self._cpus.started[number]
+        cpu.pending |= Reason.IPI
+        if cpu.idle:
+            cpu.time = max(cpu.time, self.clock.now())
+        self.engine.stop()  # it may have its turn now
+
+    def _reasons(self, *_: int) -> int:
+        cpu = self._cpus.current
+        reasons, cpu.pending = cpu.pending, Reason(0)
+        return int(reasons)
+
+    def _wait_for_clock(self, place: int, *_: int) -> None:
+        self.clock.skip_to(self.engine.load(place, 8))
+
+    def start_clock(self, interval: int) -> None:
+        """Send every CPU a clock interrupt every `interval` nanoseconds from now on."""
+        super().start_clock(interval)
+        self._cpus.current.tick = self.clock.now() + interval
+
+    # -- turns
+
+    def run(self, deadline: int | None) -> RunState:
+        """Run until all CPUs have reached virtual time `deadline` (None: forever), or to power off.
+
+        Raises `KernelPanicError`.
+        """
+        return self.timers.run(self._run, self._reached, deadline, self._come_back)
+
+    def _reached(self) -> int:
+        """Return the time that all CPUs have reached."""
+        return min(map(self._cpus.time, self._cpus.started))
+
+    def _run(self, deadline: int | None) -> RunState:
+        self._interrupted = False
+        while self.exit_status is None:
+            if self._interrupted and not self.clock.stands_still:
+                return RunState.RUNNING
+            cpu, until = self._next()
+            if cpu is None or (deadline is not None and until >= deadline):
+                if deadline is None:
+                    raise self.crash("every process waits, and no clock interrupt is scheduled")
+                self._pass_idle_time(deadline)
+                return RunState.RUNNING
+            self._turn(cpu, until, deadline)
+        return RunState.FINISHED
+
+    def _due(self, cpu: Cpu) -> int | None:
+        """Return the time at which a CPU has something to do; None: it waits for another CPU."""
+        if not cpu.idle or cpu.pending:
+            return self._cpus.time(cpu)
+        return cpu.tick
+
+    def _next(self) -> tuple[Cpu | None, int]:
+        """Return the CPU whose turn it is, and the time at which it begins."""
+        found, first = None, 0
+        for cpu in self._cpus.started:
+            due = self._due(cpu)
+            if due is not None and (found is None or due < first):
+                found, first = cpu, due
+        return found, first
+
+    def _turn(self, cpu: Cpu, begins: int, deadline: int | None) -> None:
+        """Let a CPU run until it has overtaken the others by a turn, or to the deadline."""
+        self._cpus.switch(cpu)
+        self.cpu = cpu.number
+        if cpu.idle:
+            cpu.time = max(cpu.time, begins)
+            self.clock.skip_to(begins)
+            if cpu.tick is None and self._tick is not None:
+                cpu.tick = begins + self._tick
+        self._take_interrupts(cpu)
+        limits = [due for other in self._cpus.started if other is not cpu and (due := self._due(other)) is not None]
+        turn = self._draw.randint(1, _LONGEST_TURN) * NANOSECONDS // self.clock.rate
+        end = max(min(limits), self.clock.now()) + turn if limits else None
+        if deadline is not None:
+            end = deadline if end is None else min(end, deadline)
+        self._next_tick = NANOSECONDS << 32 if cpu.tick is None else cpu.tick
+        if cpu.pending:
+            self._next_tick = 0
+        self._advance(end)
+        while self.clock.stands_still:
+            self._advance(end)
+        cpu.idle, self._idle = self._idle, False
+        if cpu.idle and cpu.number:
+            cpu.tick = None
+
+    def _hard(self, deadline: int | None) -> int | None:
+        if self.clock.stands_still:
+            return self.engine.instructions + _MORE
+        return super()._hard(deadline)
+
+    def _take_interrupts(self, cpu: Cpu) -> None:
+        """Deliver an interrupt, if one has come and the CPU is in user mode or waits."""
+        if cpu.tick is not None and self.clock.now() >= cpu.tick and (cpu.idle or self._in_user_mode()):
+            cpu.pending |= Reason.CLOCK
+            cpu.tick = self.clock.now() + (self._tick or 0)
+        if cpu.pending and (cpu.idle or self._in_user_mode()):
+            self.engine.interrupt()
+        cpu.idle = False
+
+    def _in_user_mode(self) -> bool:
+        return not self.isa.is_kernel_address(self.engine.pc)
+
+    def _pass_idle_time(self, deadline: int) -> None:
+        """Let the time of CPUs that wait pass."""
+        for cpu in self._cpus.started:
+            if cpu.idle:
+                cpu.time = max(cpu.time, deadline)
+        if self._cpus.current.idle:
+            self.clock.skip_to(deadline)
+
+    def _on_every_cpu(self, action: Callable[[], object]) -> None:
+        """Do something on each CPU in turn, between two runs."""
+        for cpu in self._cpus.started:
+            self._cpus.switch(cpu)
+            self.cpu = cpu.number
+            action()
+
+    # -- calls from outside
+
+    def _settle(self) -> None:
+        """Let the CPU that holds the big lock run until it has given it back.
+
+        A function that is called from outside must not meet another CPU in the kernel.
+        """
+        here = self._cpus.current
+        for _ in range(_PATIENCE):
+            owner = self.engine.load(self._giant, self.isa.word) & ~1
+            holder = next((cpu for cpu in self._cpus.started if owner and self._thread_of(cpu) == owner), here)
+            if holder is here:
+                break
+            self._cpus.switch(holder)
+            self._outside.running = True
+            try:
+                self.engine.run(None, self.engine.instructions + _MORE)
+            except GuestCrashError as error:
+                raise self.crash(str(error)) from None
+            finally:
+                self._outside.running = False
+                self._cpus.switch(here)
+        else:
+            raise self.crash("a CPU does not give the big lock back")
+
+    def _thread_of(self, cpu: Cpu) -> int:
+        return self._cpus.word(cpu, self.introspection.current)

@@ -1,0 +1,88 @@
+"""The kernel guest with several CPUs: its work is the same, shared, and the same in every run."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from emu.isa import AARCH64, ISAS, RISCV64
+from trapline.cli import main
+from trapline.consumer.tracer import Tracer
+from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
+
+# Programs at once: two of them compute, the others use pipes and children.
+WORK = "spin 300 & spin 300 & ls /bin | wc & forktest & wait"
+PROGRAM = """
+profile-997 { @ticks[cpu] = count(); }
+fbt::sys_*:entry { @calls[cpu] = count(); }
+lockstat:::adaptive-spin { @spun[cpu] = max(arg1); }
+profile-4999 /execname == "spin"/ { @spins[cpu, pid] = count(); }
+"""
+
+
+class Run:
+    """A traced run: what it printed, how long it took, and the aggregations by name."""
+
+    def __init__(self, isa, cpus, program=PROGRAM, work=WORK, **options):
+        screen = bytearray()
+        chosen = KernelOptions(isa=isa, cpus=cpus, command=work, console=screen.extend, **options)
+        machine = boot(kernel_guest(chosen))
+        self.guest = machine.guest
+        booted = self.guest.now()
+        text = self.guest.image.segments[0]
+        pristine = self.guest.engine.read(text.vaddr, len(text.data))
+        with Tracer(self.guest, machine.dtrace) as tracer:
+            if program:
+                tracer.enable(program)
+                tracer.run()
+            else:
+                self.guest.run(None)
+            self.found = {(element.name, element.keys): element.value for element in tracer.aggregations()}
+        assert self.guest.engine.read(text.vaddr, len(text.data)) == pristine
+        self.printed = sorted(screen.decode().splitlines()[3:])
+        self.took = self.guest.now() - booted
+
+    def of(self, name):
+        return {keys: value for (aggregation, keys), value in self.found.items() if aggregation == name}
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_work_is_shared_by_cpus(isa):
+    isa = ISAS[isa]
+    one, four = Run(isa, 1, program=""), Run(isa, 4)
+    assert one.printed == four.printed
+    assert four.took < 0.7 * one.took
+    ticks, calls = four.of("ticks"), four.of("calls")
+    assert set(ticks) == set(calls) == {(0,), (1,), (2,), (3,)}
+    assert len(set(ticks.values())) == 1  # profile-997 fires on every CPU, also on those that wait
+    assert max(four.of("spun").values()) > 0
+    assert len({cpu for cpu, _pid in four.of("spins")}) > 1
+
+
+def test_a_run_depends_on_its_seed_alone():
+    first, again, python, other = (
+        Run(RISCV64, 3, work="ls /bin | wc & spin 2 & wait", accelerated=accelerated, seed=seed)
+        for accelerated, seed in ((None, 1), (None, 1), (False, 1), (None, 2))
+    )
+    assert first.found == again.found == python.found != other.found
+    assert first.took == python.took
+
+
+def test_the_kernel_with_one_cpu_is_another_one():
+    with pytest.raises(NoKernelError, match="for one CPU"):
+        kernel_guest(KernelOptions(isa=AARCH64, cpus=2, sdt=2013))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--cpus", "9"), "--cpus 9: a number from 1 to 8 is wanted"),
+        (("--cpus", "x"), "--cpus x: a number from 1 to 8 is wanted"),
+        (("--seed", "-1"), "--seed -1: a number from 0"),
+        (("--cpus", "2", "--guest", "linux", "-c", "true"), "Linux guests have one CPU"),
+    ],
+)
+def test_wrong_numbers_are_one_line(arguments, message):
+    result = CliRunner().invoke(main, ["dtrace", *arguments, "-n", "BEGIN { exit(0); }"])
+    assert result.exit_code != 0
+    assert message in result.output
