@@ -162,14 +162,6 @@ def parse_text(text: str | None) -> Value:
     return text
 
 
-def _refuse_types(text: str | None) -> Value:
-    """Refuse to write the types of programs to a file: libdtrace's containers are of CTF.
-
-    Raises `OptionError`.
-    """
-    raise OptionError(INVALID_VALUE if text is None else "Trapline does not write types as CTF; print() shows them")
-
-
 def _parse_name(text: str | None) -> Value:
     """Take the name of a variable, without a value."""
     if text is None or "=" in text:
@@ -248,9 +240,9 @@ def _rows() -> list[Option]:
         Option("amin", compile_time, _matching(_ATTRIBUTE)),
         Option("cpphdrs", compile_time, parse_flag, in_program=False),
         Option("cpppath", compile_time, parse_text, in_program=False),
-        Option("ctypes", compile_time, _refuse_types),
+        Option("ctypes", compile_time, parse_text),
         Option("define", compile_time, parse_text, in_program=False, repeats=True),
-        Option("dtypes", compile_time, _refuse_types),
+        Option("dtypes", compile_time, parse_text),
         Option("encoding", compile_time, _words("ascii", "utf8")),
         Option("format", compile_time, _words("text", "json")),
         Option("hosttimeout", compile_time, parse_time, in_program=False),

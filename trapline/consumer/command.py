@@ -7,6 +7,7 @@ Source: FreeBSD cmd/dtrace/dtrace.c.  The machine is opened by what calls `main`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from emu.guest.base import GuestError
@@ -45,6 +46,8 @@ USAGE_FAILURE: Final = 2
 VERSION: Final = "Sun D 1.14"
 _HOST_TIMEOUT: Final = "hosttimeout"
 _MACHINE_CODE: Final = "machinecode"
+# Options that name the files of the containers C and D of types.
+_CONTAINERS: Final = ("ctypes", "dtypes")
 # Options that determine the sizes of records.
 _OF_RECORDS: Final = ("strsize", "stackframes", "ustackframes", "jstackframes", "jstackstrsize")
 _VERBOSE_IOCTL: Final = "verbose_ioctl"
@@ -243,6 +246,7 @@ class _Command:
             text = error.text(errtags=self._session.options.is_set("errtags"))
             what = "failed to compile script" if source.kind == "script" else "invalid probe specifier"
             self._fail(f"{what} {source.text}: {text}")
+        self._write_types()
         if self._exporter is not None:
             program = self._exporter.prepare(program, self._compiler)
         if self._request.disassemble:
@@ -251,6 +255,22 @@ class _Command:
             if self._session.options.is_set(_MACHINE_CODE):
                 self._list_machine_code(program)
         return Compiled(source, program)
+
+    def _write_types(self) -> None:
+        """Write the containers of types, as far as programs are compiled (options ctypes, dtypes)."""
+        options = self._session.options
+        wanted = [name for name in _CONTAINERS if options.is_set(name)]
+        if not wanted:
+            return
+        from trapline.types.ctf_writer import containers  # noqa: PLC0415  few commands write types
+
+        data = dict(zip(_CONTAINERS, containers(self._compiler.names), strict=True))
+        for name in wanted:
+            path = options.text(name)
+            try:
+                Path(path).write_bytes(data[name])
+            except OSError as error:
+                self._fail(f"failed to set -x {name}: {path}: {error.strerror}")
 
     def _list_machine_code(self, program: Program) -> None:
         if self._environment.machine_code is None:

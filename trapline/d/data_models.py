@@ -84,7 +84,7 @@ INT64: Final = LP64.typedefs["int64_t"]
 
 
 # Words of a type, sorted -> the type; long is as in LP64.
-_BASES: Final[dict[str, Special | Integer | Float]] = {
+BASES: Final[dict[str, Special | Integer | Float]] = {
     "": INT,
     "signed": INT,
     "unsigned": UNSIGNED,
@@ -123,7 +123,7 @@ _BASES: Final[dict[str, Special | Integer | Float]] = {
 
 def base_type(words: Iterable[str], model: Model = LP64) -> Special | Integer | Float | None:
     """Return the type that words make, in any order; None: they do not make one."""
-    base = _BASES.get(" ".join(sorted(words)))
+    base = BASES.get(" ".join(sorted(words)))
     if base == LP64.long:
         return model.long
     return model.unsigned_long if base == LP64.unsigned_long else base

@@ -177,7 +177,7 @@ def boot(
     dtrace = DTrace(guest, guest.traps.core, dof, guest.cpu_count)
     types = _types(guest.image)
     probes = ProcessProbes(guest.userland, guest.userland.objects, dtrace, fidelity, report)
-    modules = ModuleTypes(guest.isa, lambda: guest.modules, guest.module_file, types_of)
+    modules = ModuleTypes(guest.isa, lambda: guest.modules, guest.module_file, partial(types_of, parent=types))
     KernelProviders(guest, dtrace, KernelSignatures(types, modules), fidelity, watch)
     GuestConsumers(guest, dtrace)
     return KernelMachine(guest, dtrace, probes, KernelNames(guest.image, types, modules))

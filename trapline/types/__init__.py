@@ -20,6 +20,11 @@ __all__ = [
 ]
 
 
-def types_of(image: Image) -> Types:
-    """Return the types of an image: from DWARF if it has that, else from CTF, else none."""
-    return DwarfTypes(image) if image.elf.has_dwarf_info(strict=True) else CtfTypes(image)
+def types_of(image: Image, parent: Types | None = None) -> Types:
+    """Return the types of an image: from DWARF if it has that, else from CTF, else none.
+
+    `parent` has the types of the kernel, to which the CTF of its modules may refer.
+    """
+    if image.elf.has_dwarf_info(strict=True):
+        return DwarfTypes(image)
+    return CtfTypes(image, parent if isinstance(parent, CtfTypes) else None)

@@ -39,10 +39,15 @@ _SKIPPED: Final = frozenset({"_START_", "_END_"})
 
 
 class CtfTypes:
-    """The types of an image, from CTF; without it there are none."""
+    """The types of an image, from CTF; without it there are none.
 
-    def __init__(self, image: Image) -> None:
+    A module's CTF may refer to types of its `parent`, the kernel; without that nothing is known of
+    them.
+    """
+
+    def __init__(self, image: Image, parent: CtfTypes | None = None) -> None:
         self._image = image
+        self._parent = parent
         self._made: dict[int, Type] = {}
 
     # -- questions
@@ -94,12 +99,17 @@ class CtfTypes:
         for number, entry in enumerate(self._section.entries, 1):
             kind = "typedef" if entry.kind == TYPEDEF else _KEYWORDS.get(entry.kind)
             if kind is not None and entry.name:
-                found.setdefault((kind, entry.name), number)
+                found.setdefault((kind, entry.name), number | self._section.child)
         return found
 
     def _type(self, number: int) -> Type:
         if number == 0:
             return VOID
+        if self._section.child and not number & self._section.child:
+            if self._parent is None:
+                raise CtfError("a type of a parent that is not known")
+            return self._parent._type(number)  # noqa: SLF001  another one of this class
+        number &= ~self._section.child
         if number not in self._made:
             self._make(number, self._section.entry(number))
         return self._made[number]
@@ -153,7 +163,8 @@ class CtfTypes:
 
     def _member(self, name: str, number: int, offset: int) -> Member:
         """Return a member: a bit-field if its type is an integer of fewer bits, or a GNU slice."""
-        entry = self._section.entries[number - 1] if 0 < number <= len(self._section.entries) else None
+        own = number & ~self._section.child if number & self._section.child == self._section.child else 0
+        entry = self._section.entries[own - 1] if 0 < own <= len(self._section.entries) else None
         if entry is not None and entry.kind == SLICE:
             base, shift, bits = self._section.slice(entry)
             return Member(name, self._type(base), offset + shift, bits)
@@ -230,6 +241,8 @@ class CtfTypes:
 def _number(entry: Entry, data: int) -> Type:
     """Return an integer or float: D's own if it is the same."""
     known = base_type(entry.name.split())
+    if known is VOID:
+        return VOID
     if entry.kind == FLOAT:
         return known if isinstance(known, Float) else Float(entry.name, entry.size)
     encoding, signed = data >> 24, bool(data >> 24 & _SIGNED)

@@ -23,6 +23,8 @@ INTEGER, FLOAT, POINTER, ARRAY, FUNCTION, STRUCT, UNION, ENUM, FORWARD, TYPEDEF 
 SLICE: Final = 14
 # Bit of a name that is in the ELF file's string table rather than in CTF's.
 _EXTERNAL: Final = 0x8000_0000
+# FreeBSD's and illumos' formats begin with this.
+MAGIC: Final = 0xCFF1
 _ARCHIVE: Final = 0x8B47F2A4D7623EEB
 
 
@@ -53,10 +55,14 @@ class Dialect(NamedTuple):
     offset_first: bool = False
     flat_functions: bool = False
     """Functions of symbols are type numbers, like objects."""
+    child: int = 0x8000_0000
+    """Bit of the number of a type of its own, in a container that has a parent."""
 
 
-_VERSION_2: Final = Dialect("<8I", (3, 4, 5, 6), "<IHH", 11, 0x3FF, 0xFFFF, "<HHI", "<H", "<IHH", "<IHHII", 8192)
-_VERSION_3: Final = Dialect(
+_VERSION_2: Final = Dialect(
+    "<8I", (3, 4, 5, 6), "<IHH", 11, 0x3FF, 0xFFFF, "<HHI", "<H", "<IHH", "<IHHII", 8192, child=0x8000
+)
+VERSION_3: Final = Dialect(
     "<8I", (3, 4, 5, 6), "<III", 26, 0xFFFFFF, 0xFFFF_FFFF, "<III", "<I", "<III", "<IIII", 536_870_912
 )
 GNU: Final = Dialect(
@@ -64,7 +70,7 @@ GNU: Final = Dialect(
     offset_first=True, flat_functions=True,
 )  # fmt: skip
 # By magic number and version.
-DIALECTS: Final = {(0xCFF1, 2): _VERSION_2, (0xCFF1, 3): _VERSION_3, (0xDFF2, 4): GNU}
+DIALECTS: Final = {(MAGIC, 2): _VERSION_2, (MAGIC, 3): VERSION_3, (0xDFF2, 4): GNU}
 _SECTIONS: Final = (".SUNW_ctf", ".ctf")
 
 
@@ -114,6 +120,8 @@ class CtfSection:
         self.dynamic = dialect is GNU and bool(flags & _DYNAMIC)
         """Whether names and symbols are the dynamic ones."""
         self.offsets = Offsets(*(self.header[place] for place in dialect.sections))
+        self.child = dialect.child if self.header[1] else 0
+        """Bit of the numbers of its own types if it refers to a parent's, else 0."""
 
     def name(self, reference: int) -> str:
         """Return a name from the section's table of strings, or from the ELF file's."""

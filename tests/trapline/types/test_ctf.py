@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from emu.elf import Image
 from emu.isa import ISAS
+from tests.trapline.d.reference.scene import run_scene
 from tests.trapline.types.test_dwarf import COMPILERS, EXTRA
 from trapline.d.type_rules import size_of
 from trapline.d.types import Pointer, resolve, type_name
@@ -102,9 +103,8 @@ class Builder:
 class FakeImage:
     """An image with a CTF section and a symbol table."""
 
-    isa = ISAS["x86_64"]
-
-    def __init__(self, data, symbols=()):
+    def __init__(self, data, symbols=(), word=8):
+        self.isa = next(isa for isa in ISAS.values() if isa.word == word)
         self._data = data
         self.elf = self
         self._symbols = symbols
@@ -170,3 +170,53 @@ def test_damaged_information_never_does_worse_than_to_know_nothing(data):
     types = CtfTypes(FakeImage(bytes(damaged), image._symbols))
     for found in (types.typedef("node_t"), types.tag("struct", "node"), types.variable("root"), types.function("walk")):
         assert found is None or type_name(found)
+
+
+PROGRAM = """
+enum colour { RED = -1, GREEN = 5 };
+struct later;
+struct node { struct node *next; int low : 3; unsigned int high : 9; char name[8]; enum colour hue; struct later *l;
+    union { long i; double d; }; string text; int (*call)(struct node *, uint64_t); string_like_t s; };
+typedef struct node node_t;
+struct huge { char room[0x30000000]; short tail; };
+"""
+
+
+def written(model, tmp_path):
+    """Compile a program by the command, and read its containers back."""
+    program = "typedef char string_like_t[3];" + PROGRAM + "node_t v; BEGIN { }"
+    arguments = [f"-{model}", "-x", f"ctypes={tmp_path}/c", "-x", f"dtypes={tmp_path}/d", "-e", "-n", program]
+    assert run_scene(arguments) == ("", "", 0)
+    parent = CtfTypes(FakeImage((tmp_path / "c").read_bytes(), word=int(model) // 8))
+    return parent, CtfTypes(FakeImage((tmp_path / "d").read_bytes(), word=int(model) // 8), parent)
+
+
+@pytest.mark.parametrize("model", ["64", "32"])
+def test_the_containers_of_a_program_are_read_back(model, tmp_path):
+    parent, types = written(model, tmp_path)
+    word = int(model)
+    node = types.tag("struct", "node")
+    assert resolve(types.typedef("node_t")) is node
+    assert node.member("next").type == Pointer(node, size=word // 8)
+    assert [(m.name, m.offset - word, m.bits) for m in node.members[1:5]] == [
+        ("low", 0, 3), ("high", 16, 9), ("name", 32, 0), ("hue", 96, 0),
+    ]  # fmt: skip
+    assert [type_name(m.type) for m in node.members[3:]] == [
+        "char [8]", "enum colour", "struct later *", "union (anon)", "string", "int (*)(struct node *, uint64_t)",
+        "string_like_t",
+    ]  # fmt: skip
+    assert types.tag("enum", "colour").enumerators == {"RED": -1, "GREEN": 5}
+    assert node.member("l").type.target.members is None
+    assert size_of(types.typedef("string")) == 256
+    huge = types.tag("struct", "huge")
+    assert (size_of(huge), huge.member("tail").offset) == (0x30000002, 8 * 0x30000000)
+    assert parent.tag("struct", "node") is None
+    assert type_name(resolve(parent.typedef("uintptr_t"))) == {"64": "unsigned long", "32": "unsigned int"}[model]
+    assert size_of(parent.typedef("int64_t")) == 8
+    assert CtfTypes(FakeImage((tmp_path / "d").read_bytes())).typedef("node_t") is None
+
+
+def test_a_container_that_cannot_be_written_is_an_error(tmp_path):
+    stdout, stderr, status = run_scene(["-x", f"ctypes={tmp_path}/no/c", "-e", "-n", "BEGIN { }"])
+    assert (stdout, status) == ("", 1)
+    assert stderr == f"dtrace: failed to set -x ctypes: {tmp_path}/no/c: No such file or directory\n"
