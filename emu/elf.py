@@ -20,6 +20,7 @@ from emu.compressed import decompressed
 from emu.elf_file import ElfError, ElfFile, ElfKind
 from emu.elf_symbols import Symbol, SymbolTable
 from emu.isa import Isa
+from emu.isa.walking import instructions
 from emu.source.inlining import Source
 from emu.source.lines import SourceLines
 from emu.source.units import Units
@@ -31,7 +32,6 @@ from emu.unwinding.rows import FrameTable
 # The largest permitted size of a segment in memory: more than any guest has, but less than a size with a flipped high
 # bit.
 _LARGEST = 1 << 36
-_LONGEST_INSTRUCTION = 15
 _WRITABLE, _ALLOCATED, _EXECUTABLE, _COMPRESSED = 1, 2, 4, 0x800  # SHF_*
 _LINKAGE = ".plt"
 
@@ -305,13 +305,10 @@ class Image:
         if found is None or not found[0].is_function:
             return None
         symbol, offset = found
-        code, at = self.code(symbol), 0
-        while at < offset:
-            length = self.isa.instruction_length(code[at : at + _LONGEST_INSTRUCTION])
-            if not length:
-                return None
-            at += length
-        return None if at == offset else f"it is inside an instruction of {symbol.name}"
+        for at, length in instructions(self.isa.instruction_length, self.code(symbol), offset):
+            if at + length > offset:
+                return f"it is inside an instruction of {symbol.name}"
+        return None
 
     def code(self, symbol: Symbol, beyond: int = 0) -> bytes:
         """Return the bytes of a function, and up to `beyond` of those that follow.

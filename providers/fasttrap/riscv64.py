@@ -38,6 +38,7 @@ from emu.isa.riscv64.plans import (
     jalr,
 )
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
+from emu.isa.walking import instructions
 from emu.plans import Compare, Plan, Set
 from providers.fasttrap.port import Port
 from providers.fidelity import Fidelity
@@ -141,13 +142,7 @@ def _chunk(move: OutOfLine, _at: int, _after: int) -> bytes:
 
 
 def _boundaries(code: bytes) -> Iterator[int]:
-    offset = 0
-    while offset < len(code):
-        length = instruction_length(code[offset : offset + 4])
-        if not length:
-            return
-        yield offset
-        offset += length
+    return (offset for offset, _ in instructions(instruction_length, code))
 
 
 def _is_register_jump(length: int, word: int) -> bool:

@@ -16,9 +16,11 @@ from typing import NamedTuple
 
 from emu.displaced import Displaced, Rule
 from emu.frame import Frame
+from emu.isa.riscv64.length import instruction_length
 from emu.isa.riscv64.plans import cj_immediate, j_immediate
 from emu.isa.riscv64.stub import STUB
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
+from emu.isa.walking import instructions
 from emu.words import WORD_MASK
 from providers.fbt.exclusions import UNWINDER
 from providers.fbt.port import ENTRY, RETURN, Exclusion, Function, Port, Refusal, ScanResult, Site
@@ -158,13 +160,9 @@ def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
 
 def _instructions(function: Function) -> Iterator[tuple[int, int, int]]:
     """Yield address, encoding and length of the instructions, decoded from the start."""
-    halves = _halves(function)
-    place = 0
-    while 2 * place < function.size:
-        long = halves[place] & 3 == 3
-        word = halves[place] | halves[place + 1] << 16 if long else halves[place]
-        yield function.address + 2 * place, word, 4 if long else 2
-        place += 2 if long else 1
+    code = function.code.ljust(function.size + 4, b"\0")
+    for offset, length in instructions(instruction_length, code, function.size):
+        yield function.address + offset, int.from_bytes(code[offset : offset + length], "little"), length
 
 
 def _saves_ra(word: int, length: int) -> bool:

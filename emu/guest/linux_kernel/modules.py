@@ -73,8 +73,26 @@ class Modules:
         return next((module for module in self.all() if module.name == name), None)
 
     def at(self, address: int) -> Module | None:
-        """Return the module whose code contains an address."""
-        return next((module for module in self.all() if address in module.text), None)
+        """Return the module whose code contains an address.
+
+        The list is read only for an address in no module that is known and still loaded.
+        """
+        known = ((key, module) for key, module in self._known.items() if address in module.text)
+        found = next((module for (place, name), module in known if self._is_loaded(place, name)), None)
+        return found or next((module for module in self.all() if address in module.text), None)
+
+    def _is_loaded(self, place: int, name: str) -> bool:
+        """Return whether the module at an address is live, has a name, and is in the list."""
+        load, offset = self._engine.load, self._facts.btf.offset
+        link = place + offset("module", "list")
+        try:
+            return (
+                load(load(link, _WORD) + _WORD, _WORD) == link
+                and load(place + offset("module", "state"), 4) == _LIVE
+                and self._text(place + offset("module", "name"), _NAME_MAX) == name
+            )
+        except BadAddressError:
+            return False
 
     def _read(self) -> Iterator[Module]:
         if not self._head:

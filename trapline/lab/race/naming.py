@@ -13,6 +13,7 @@ from emu.elf import Image
 from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.guest.kernel.images import built
 from emu.isa.base import Isa
+from emu.isa.walking import instructions
 from emu.spelling import did_you_mean
 from providers import fasttrap, fbt, kinst, uprobes
 from providers.fbt.exclusions import EXCLUSIONS, excluded
@@ -84,13 +85,7 @@ _PLACES: Final[dict[str, Callable[[Isa, Function], Iterator[Place]]]] = {
 
 
 def _instructions(isa: Isa, function: Function) -> Iterator[tuple[int, int]]:
-    at = 0
-    while at < function.size:
-        size = isa.instruction_length(function.code[at : at + 16])
-        if not size:
-            return
-        yield at, size
-        at += size
+    return instructions(isa.instruction_length, function.code, function.size)
 
 
 def functions(isa: Isa, path: str | Path | None) -> Iterator[Function]:

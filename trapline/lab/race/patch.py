@@ -8,6 +8,7 @@ from functools import cached_property
 
 from emu import disassembly
 from emu.isa.base import Isa
+from emu.isa.walking import instructions
 
 # Where the code is placed: the first of eight pages (`trapline.lab.check.aliased.RIGHTS`).
 PLACE = 0x40_0000
@@ -108,13 +109,11 @@ class Patch:
 
 def _boundaries(isa: Isa, code: bytes, address: int, end: int, more: int) -> tuple[int, ...]:
     """Return the addresses of instructions until `more` after `end`, and the address after those."""
-    found, at = [address], 0
-    while more >= 0 and at < len(code):
-        size = isa.instruction_length(code[at : at + 16])
-        if not size:
-            break
-        at += size
-        found.append(address + at)
-        if address + at >= end:
+    found = [address]
+    for at, size in instructions(isa.instruction_length, code):
+        found.append(address + at + size)
+        if found[-1] >= end:
             more -= 1
+        if more < 0:
+            break
     return tuple(found)
