@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from emu.bad_address import BadAddressError
 from emu.frame import Frame
 from emu.guest.user_stack import DEEPEST
+from emu.unwinding.compact import PYTHON_ROW, RowKind, compacted, simple
 from emu.unwinding.reader import FrameError
 from emu.unwinding.rows import FrameTable
 from emu.unwinding.walk import Context, Machine, Registers, caller, register
@@ -69,6 +70,19 @@ class StackWalker:
                 break
         return found
 
+    def row(self, pc: int, *, interrupted: bool, innermost: bool) -> tuple[int, ...]:
+        """Return how machine code finds the caller of a frame (`emu.unwinding.compact`)."""
+        context = Context(pc, {}, interrupted)
+        if innermost and self._taken(pc) is not None:
+            return PYTHON_ROW
+        found = self._table(context.code)
+        frame = found[0].at(context.code - found[1]) if found is not None else None
+        if frame is not None:
+            return compacted(frame, self._sp)
+        if self._returns_from_signal(pc):
+            return simple(RowKind.SIGNAL)
+        return simple(RowKind.FRAMELESS if innermost and self._frameless(pc) else RowKind.FRAME_POINTER)
+
     def _first(self, frame: Frame) -> Context:
         sp = frame.register(self._isa.registers.sp)
         registers: Registers = {number: frame.register(name) for name, number in self._numbers.items()}
@@ -83,19 +97,27 @@ class StackWalker:
         the stack, where a call stands before it.
         """
         calling, word = self._isa.calling, self._isa.word
-        loaded = self._memory.object_at(pc) if calling.taken_by_return is not None else None
-        if loaded is None or calling.taken_by_return is None:
+        taken = self._taken(pc)
+        if taken is None:
             return 0
         try:
-            # By the file: a breakpoint is in memory.
-            taken = calling.taken_by_return(loaded.image.read(pc - loaded.bias, 3))
-            if taken is None:
-                return 0
             before = self._load(sp - taken - word) - _LONGEST_CALL
             called = calling.ends_with_call(self._memory.read(before & self._isa.address_mask, _LONGEST_CALL))
         except BadAddressError:
             return 0
         return taken + word if called else 0
+
+    def _taken(self, pc: int) -> int | None:
+        """Return what a return instruction at a pc takes off the stack; None: there is none."""
+        taken_by_return = self._isa.calling.taken_by_return
+        loaded = self._memory.object_at(pc) if taken_by_return is not None else None
+        if loaded is None or taken_by_return is None:
+            return None
+        try:
+            # By the file: a breakpoint is in memory.
+            return taken_by_return(loaded.image.read(pc - loaded.bias, 3))
+        except BadAddressError:
+            return None
 
     def _caller(self, context: Context, *, innermost: bool) -> Context | None:
         try:
@@ -114,12 +136,7 @@ class StackWalker:
     def _interrupted(self, context: Context) -> Context | None:
         """Return what a signal interrupted, if the pc is in code that returns from one."""
         isa = self._isa
-        codes = isa.linux.trampolines
-        try:
-            code = self._memory.read(context.pc, max(map(len, codes)))
-        except BadAddressError:
-            return None
-        if not code.startswith(codes):
+        if not self._returns_from_signal(context.pc):
             return None
         layout = isa.linux.frame
         start = self._register(context, self._sp)
@@ -128,6 +145,13 @@ class StackWalker:
         names = {name: self._load((start + offset) & isa.address_mask) for name, offset in layout.registers.items()}
         registers: Registers = {self._numbers[name]: value for name, value in names.items() if name in self._numbers}
         return Context(names[isa.registers.pc], registers, interrupted=True)
+
+    def _returns_from_signal(self, pc: int) -> bool:
+        codes = self._isa.linux.trampolines
+        try:
+            return self._memory.read(pc, max(map(len, codes))).startswith(codes)
+        except BadAddressError:
+            return False
 
     def _frameless(self, pc: int) -> bool:
         """Return whether the code at a pc has not made a frame yet, or never does."""

@@ -30,6 +30,7 @@ from emu.isa.linux_signals import Signal, SignalInfo, name_of
 from emu.patcher import Patcher
 
 if TYPE_CHECKING:
+    from emu.guest.native_frames import FrameTable
     from emu.native.guest import GuestCode
 
 
@@ -76,6 +77,7 @@ class LinuxGuest:
         self.timers = Timers()
         self.kernel.root = root_directory(self.kernel, root)
         self.objects = Objects(self.kernel)
+        self._frames: FrameTable | None = None
         """The ELF files that processes have mapped, with their symbols."""
         self._first = Launcher(self.kernel, self.objects, root).start(program, standard)
 
@@ -185,8 +187,14 @@ class LinuxGuest:
     def machine_code(self) -> GuestCode:
         """Return what machine code can find out about the guest by itself."""
         from emu.guest.linux.native_parts import linux_code  # noqa: PLC0415  few runs need it
+        from emu.guest.native_frames import FrameTable  # noqa: PLC0415
 
-        return linux_code(self.kernel.engine, self.clock, self.kernel.thread_words, EPOCH)
+        code = linux_code(self.kernel.engine, self.clock, self.kernel.thread_words, EPOCH)
+        if "user_place" not in code.functions:
+            return code
+        if self._frames is None:
+            self._frames = FrameTable(self.objects.stacks)
+        return code.joined(self._frames.code(self.kernel.isa))
 
     @property
     def abilities(self) -> Abilities:

@@ -41,7 +41,7 @@ class Objects(LinuxObserver):
         self._images: dict[RegularFile, Image | None] = {}
         self._choices: dict[RegularFile, Mapping[int, int]] = {}
         self._last: dict[int, tuple[LoadedObject, ...]] = {}
-        self._stacks = StackWalker(kernel.isa, Memory(kernel.read, self._object_here))
+        self.stacks = StackWalker(kernel.isa, Memory(kernel.read, self._object_here))
         kernel.observers.append(self)
 
     # -- files
@@ -161,7 +161,7 @@ class Objects(LinuxObserver):
 
     def stack(self, frame: Frame) -> list[int]:
         """Return the pcs of the current thread's stack, innermost first."""
-        return self._stacks.pcs(frame)
+        return self.stacks.pcs(frame)
 
     def _object_here(self, address: int) -> LoadedObject | None:
         current = self._kernel.current

@@ -16,6 +16,7 @@ from tests.emu.guest.linux.backtraces import (
 )
 from tests.emu.guest.linux.support import start
 from trapline.consumer.tracer import Tracer
+from trapline.framework.native.upcalls import Upcalls
 
 
 def reference(isa):
@@ -84,3 +85,24 @@ def test_a_stack_at_a_return_is_the_stack_at_the_entry(isa):
     callers = [sorted(stack[1:] for stack in stacks) for stacks in found.values()]
     assert callers[0] == callers[1]
     assert all("_start" in stack[-1] for stack in callers[0])
+
+
+def stacks_of(engine, isa, case, monkeypatch):
+    """Return what a program records of its stacks on an engine."""
+    monkeypatch.setenv("TRAPLINE_ENGINE", engine)
+    machine, _ = start(isa, zoo(isa, case).words)
+    with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.probes.provide) as tracer:
+        tracer.enable("pid$target:zoo:say:entry { ustack(); ustack(3); trace(ucaller); trace(ustackdepth); }")
+        return [tuple(str(value) for value in event.values) for event in tracer.events() if event.values]
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_machine_code_finds_the_stacks_that_python_finds(isa, monkeypatch):
+    pytest.importorskip("llvmlite")
+    asked = []
+    plain = Upcalls._record
+    monkeypatch.setattr(Upcalls, "_record", lambda self, *operands: asked.append(operands) or plain(self, *operands))
+    natively = stacks_of("native", isa, "cxx", monkeypatch)
+    assert not asked  # no stack was left to Python
+    assert natively == stacks_of("python", isa, "cxx", monkeypatch)
+    assert len(set(natively)) > 5
