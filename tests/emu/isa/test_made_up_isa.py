@@ -112,3 +112,11 @@ def test_sites_check_and_step(tree):
     assert "same: " in run(tree, "check", "--function", "digest", "--states", "2", function)
     shown = run(tree, "step", "--isa", NAME, "-n", "fbt::sys_getpid:entry", "-c", "getpid 1")
     assert "resume" in shown
+
+
+def test_orders_of_patching_and_objects(tree):
+    shown = run(tree, "race", "--patch", "fbt::sys_getpid:entry", "--isa", NAME, "--method", "stop-machine")
+    assert f"{NAME}  stop-machine  holds" in re.sub(r" {2,}", "  ", shown)
+    wanted = ["--glue", "fbt", "--isa", NAME, "--function", "sys_access"]
+    shown = run(tree, "check", "testbins:kernel", "--object", "testbins:scanner.o", *wanted)
+    assert shown.endswith("the same\n")

@@ -10,7 +10,9 @@ from emu.elf import Image
 from emu.engine import native
 from emu.guest.function import FunctionGuest
 from emu.guest.kernel import images
+from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
+from emu.isa.relocations import relocations_of
 from emu.trap_frames import LiveFrame
 from providers.fasttrap import PORTS as FASTTRAP
 from providers.fbt import ENTRY, RETURN
@@ -18,6 +20,7 @@ from providers.fbt import PORTS as FBT
 from providers.fbt.port import Function
 from providers.fidelity import Fidelity
 from providers.kinst.kinst import PORTS as KINST
+from providers.linux_kernel.ports import PORTS as KERNELS
 from providers.uprobes import PORTS as UPROBES
 
 from .checklist import ROOT
@@ -103,6 +106,13 @@ def test_a_trampoline_ends_as_the_row_says(isa):
     cell = MATRIX["pid provider: out of line"][isa]
     assert ("second breakpoint" in cell) is FASTTRAP[isa].always_steps
     assert ("jump back" in cell) is not FASTTRAP[isa].always_steps
+
+
+@isas
+def test_linux_kernels_are_guests_where_there_is_a_machine_for_them(isa):
+    cell = MATRIX["unmodified Linux kernels as guests: their boot, fbt, kinst, tracepoints, uprobes"][isa]
+    assert (cell == "yes") is (isa in BOARDS) is (isa in KERNELS)
+    assert cell in {"yes", "no machine for them"}
 
 
 @isas
@@ -315,6 +325,8 @@ YES = {
     "D: the kernel's types and symbols, `args[]`, `uregs[]`, the library": data_model,
     "`trapline sites`, `trapline step`, `trapline dtrace`, `trapline check`, `assert_same_with_probe`":
         lambda isa: isa in FBT and isa in FASTTRAP and isa in UPROBES,
+    "`trapline race`, `trapline bench`, `trapline displace`, `trapline check --object`":
+        lambda isa: bool(ISAS[isa].fetching.block and relocations_of(ISAS[isa]).types),
 }  # fmt: skip
 # Rows that the tests above ask about by their own words.
 OTHERS = {
@@ -323,6 +335,7 @@ OTHERS = {
     "kinst: breakpoint", "kinst: emulated", "kinst: in a trampoline", "pid provider: breakpoint",
     "pid provider: emulated", "pid provider: out of line", "pid provider: refused", "`arg5` and up at a pid entry",
     "`trapline check --encodings`",
+    "unmodified Linux kernels as guests: their boot, fbt, kinst, tracepoints, uprobes",
 }  # fmt: skip
 # Rows that other tests hold: counters in tests/emu/engine, DOF in tests/providers/dof, cpc in tests/providers/cpc.
 ELSEWHERE = {
