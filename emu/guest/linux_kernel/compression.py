@@ -1,4 +1,4 @@
-"""Compressed kernels: recognized by their first bytes, unpacked by Python or the host."""
+"""Compressed kernels: known by their first bytes, unpacked by Python or by programs of the host."""
 
 from __future__ import annotations
 
@@ -9,40 +9,48 @@ import shutil
 import subprocess
 import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from emu.guest.linux_kernel.errors import KernelFileError
 
 _GZIP_WINDOW: Final = 31
 _TIMEOUT: Final = 120
+# The bytes of the size at the end.
+_SIZE: Final = 4
 
 
 class _Format(NamedTuple):
     magic: bytes
     name: str
-    unpack: Callable[[bytes], bytes] | None
-    """None: this format is not supported."""
+    unpack: Callable[[bytes], bytes]
+
+
+def _by_program(program: str, data: bytes) -> bytes:
+    """Unpack by a program of the host.
+
+    A kernel's makefile appends the size of the content to what it compresses (`size_append`); after
+    the output the program complains about these four bytes.
+
+    Raises OSError if the program is not installed, or the data are damaged or cut short.
+    """
+    path = shutil.which(program)
+    if path is None:
+        raise OSError(f"install the program {program}")
+    run = subprocess.run([path, "-dc"], input=data, capture_output=True, check=False, timeout=_TIMEOUT)  # noqa: S603  a program by its path
+    size = int.from_bytes(data[-_SIZE:], "little")
+    if run.returncode and len(run.stdout) != size:
+        raise OSError("damaged, or cut short")
+    return run.stdout
 
 
 def _zstd(data: bytes) -> bytes:
-    """Unpack one zstd frame, and ignore the data after it.
-
-    Raises OSError if neither Python's package `zstandard` nor the program zstd is there, or if the
-    data are damaged.
-    """
+    """Unpack one zstd frame, by Python's package `zstandard` or by a program.  Raises OSError."""
     try:
         package = importlib.import_module("zstandard")
     except ImportError:
-        program = shutil.which("zstd")
-        if program is None:
-            raise OSError("install the program zstd (Debian's package zstd) or Python's zstandard") from None
-        # The data after the frame make the program fail at the end, after its output.
-        run = subprocess.run([program, "-dcq"], input=data, capture_output=True, check=False, timeout=_TIMEOUT)  # noqa: S603  a program by its path
-        if not run.stdout:
-            raise OSError("damaged data") from None
-        return run.stdout
-    unpacked: bytes = package.ZstdDecompressor().decompressobj().decompress(data)
-    return unpacked
+        return _by_program("zstd", data)
+    return _whole(package.ZstdDecompressor().decompressobj(), data)
 
 
 def _whole(decompressor: Any, data: bytes) -> bytes:
@@ -59,8 +67,9 @@ _FORMATS: Final = (
     _Format(b"\x5d\0\0", "lzma", lambda data: _whole(lzma.LZMADecompressor(lzma.FORMAT_ALONE), data)),
     _Format(b"BZh", "bzip2", lambda data: _whole(bz2.BZ2Decompressor(), data)),
     _Format(b"\x28\xb5\x2f\xfd", "zstd", _zstd),
-    _Format(b"\x02\x21\x4c\x18", "lz4", None),
-    _Format(b"\x89LZO\0\r\n\x1a\n", "lzo", None),
+    _Format(b"\x02\x21\x4c\x18", "lz4", partial(_by_program, "lz4")),  # the old format, which Linux uses
+    _Format(b"\x04\x22\x4d\x18", "lz4", partial(_by_program, "lz4")),
+    _Format(b"\x89LZO\0\r\n\x1a\n", "lzo", partial(_by_program, "lzop")),
 )
 
 
@@ -77,8 +86,6 @@ def unpack(data: bytes, name: str) -> bytes:
     known = next((each for each in _FORMATS if data.startswith(each.magic)), None)
     if known is None:
         raise KernelFileError(f"{name}: unknown compression ({data[:4].hex(' ')}); unpack it first")
-    if known.unpack is None:
-        raise KernelFileError(f"{name}: compressed with {known.name}, which is not supported; unpack it first")
     try:
         return known.unpack(data)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, subprocess.SubprocessError) as error:
