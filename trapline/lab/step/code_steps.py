@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from trapline.lab.step.drafts import Draft, HitContext, Writers
+from trapline.lab.step.drafts import RESUMED, Draft, HitContext, Writers
 from trapline.lab.step.events import Event, Kind
 from trapline.lab.step.names import LOCK
 from trapline.lab.step.recording import Cost, Mode, Patch, Stage
@@ -146,7 +146,9 @@ class CodeSteps:
 
     def _resumed(self, event: Event, _following: Event) -> list[Draft]:
         code, text = self._context.instruction(event)
-        said = "The program continues as if the displaced instruction had run in its place."
-        if self._context.hit.window is not None:
+        said = RESUMED
+        if self._context.hit.broken and event is self._context.hit.events[-1]:
+            said = self._context.hit.broken
+        elif self._context.hit.window is not None:
             said = "The kernel continues behind the probe."
         return [Draft(Stage.RESUME, said, text, code)]

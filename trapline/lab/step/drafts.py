@@ -40,6 +40,10 @@ Writer = Callable[[Event, Event], list[Draft]]
 Writers = Mapping[Kind, Writer]
 
 
+# The sentence of the resume; after a mistake it is not true.
+RESUMED: Final = "The program continues as if the displaced instruction had run in its place."
+
+
 class HitContext:
     """One hit, and how far its story has come."""
 

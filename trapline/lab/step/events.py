@@ -94,3 +94,5 @@ class Hit:
     """The number of instructions behind the resume that are recorded already."""
     window: int | None = None
     """Its end, if it is a stretch of the program's own code."""
+    broken: str = ""
+    """Why it does not end with a resume; "" if it does."""

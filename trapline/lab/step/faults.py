@@ -19,6 +19,7 @@ from emu.guest.kernel.trap_path import TrapPath
 from emu.isa.base import Isa
 from emu.plans import Operation, Plan, Set
 from emu.trap import Handler
+from trapline.lab.step.drafts import RESUMED
 from trapline.lab.step.recording import Recording, Step
 
 # Instructions that are recorded after the resume, to see what follows.
@@ -204,6 +205,12 @@ def explained(fault: Fault, wrong: Recording, right: Recording) -> Recording:
         notes.append(f"{fault.name}: {fault.what} No difference is seen in this recording. {fault.silent}")
     else:
         steps[place] = replace(steps[place], fault=text)
+    steps = [
+        replace(step, sentence="The program continues, with the mistake behind it.")
+        if step.sentence == RESUMED and place is not None and number >= place
+        else step
+        for number, step in enumerate(steps)
+    ]
     if wrong.ending and steps:
         said = f"{steps[-1].fault} What follows: {wrong.ending}.".strip()
         steps[-1] = replace(steps[-1], fault=said)

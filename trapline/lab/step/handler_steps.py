@@ -24,7 +24,7 @@ def invop_name(table: DisplacedTable, answer: int) -> str:
     if not table.by_code:
         return "the saved instruction word"
     names = [row.code for row in table.rows if row.invop == answer]
-    return f"DTRACE_INVOP_{names[0]}" if names else "claimed"
+    return f"DTRACE_INVOP_{names[0]}" if names else "a number that the stub has no case for"
 
 
 class HandlerSteps:
@@ -101,6 +101,10 @@ class HandlerSteps:
             return "claimed"
         if event.answer and event.moved and not table.by_code:
             return "the word of a nop, for the handler has set the pc itself"
+        code, size, _ = self._context.original(self._context.hit.address)
+        # The answer may have the bytes behind a shorter instruction, too.
+        if event.answer and not table.by_code and event.answer.to_bytes(8, "little")[:size] != code[:size]:
+            return "a word that is not the displaced instruction"
         return invop_name(table, event.answer)
 
     def _replaced_return(self, event: Event, following: Event) -> str:

@@ -181,6 +181,7 @@ class Recorder:
             return self._step_behind(hit)
         if len(hit.events) > (MOST_OF_FAULT if self._after else MOST_INSTRUCTIONS):
             self.cut = True
+            hit.broken = "The recording is cut here: the handler has not returned to the program."
             tape.close(hit)
             return False
         tape.add(Kind.EXECUTE)

@@ -3,8 +3,8 @@
     recording -> firings -> steps
 
 A step is one instruction of the guest, one decision of the emulator's, or one instruction of DIF.
-`data` makes plain objects for JSON; docs/step-format.md describes them.  Numbers of 64 bits are
-texts there (`0x...`), since JavaScript's numbers hold 53.
+`data` makes plain objects for JSON, which docs/step.md and recording.schema.json describe.  Numbers
+of 64 bits are texts there (`0x...`), since JavaScript's numbers hold 53.
 """
 
 from __future__ import annotations

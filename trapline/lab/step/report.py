@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
 from typing import Any, Final
 
 from rich.text import Text
@@ -67,7 +69,18 @@ def _patching(recording: Recording) -> Iterator[Text]:
     yield Text()
 
 
+def _rounds(firing: Firing) -> tuple[int, int]:
+    """Return the number of steps up to the resume, and how often the probe fires again behind it."""
+    stages = [step.stage for step in firing.steps]
+    resumed = stages.index(Stage.RESUME) + 1 if Stage.RESUME in stages else len(stages)
+    again = sum(step.stage is Stage.PROBE and step.text == firing.probe for step in firing.steps[resumed:])
+    return (resumed, again) if again else (len(stages), 0)
+
+
 def _stages(recording: Recording, firing: Firing) -> Iterator[Text]:
+    whole = firing
+    first, again = _rounds(firing)
+    firing = replace(firing, steps=firing.steps[:first])
     number = 0
     for stage in _ORDER:
         steps = firing.of(stage)
@@ -82,6 +95,11 @@ def _stages(recording: Recording, firing: Firing) -> Iterator[Text]:
         if len(shown) < len(steps) and stage is not Stage.RESUME:
             yield Text(f"   and {len(steps) - len(shown)} steps more, which --steps shows")
         yield from (Text(f"   step {step.index}: {step.fault}", style="bold red") for step in steps if step.fault)
+    if again:
+        yield Text()
+        times = f"{again} times" if again > 1 else "once"
+        yield Text(f"Then the probe fires again, {times} in this recording; --steps shows that.")
+    yield from (Text(f"   step {one.index}: {one.fault}", style="bold red") for one in whole.steps[first:] if one.fault)
     if recording.fault:
         return
     yield Text()
@@ -168,14 +186,19 @@ def _displaced(recording: Recording, firing: Firing, steps: Sequence[Step]) -> I
         yield Text("   The emulator carries out the displaced instruction's plan on the CPU's registers.")
         yield from _facts(planned[0].facts)
     if any(step.code and not step.out_of_line for step in steps):
-        yield Text("   The kernel's stub does the displaced instruction's work on the trap frame.")
+        work = "works on" if recording.fault else "does the displaced instruction's work on"
+        yield Text(f"   The kernel's stub {work} the trap frame.")
     copies = [step for step in steps if step.out_of_line]
     if copies:
         yield Text("   A copy of the displaced instruction runs out of line, and leads back.")
     for step in copies:
         yield Text.assemble("     ", (f"{step.where:<32} ", "green"), f"{step.code.hex(' '):<24}  {step.text}")
     yield from _changes(recording, _net(recording, firing))
-    yield from _memory([access for step in steps for access in step.memory if access.write and not _in_frame(access)])
+    writes = [access for step in steps for access in step.memory if access.write and not _in_frame(access)]
+    most = _MOST if recording.fault else len(writes)
+    yield from _memory(writes[:most])
+    if len(writes) > most:
+        yield Text(f"   and {len(writes) - most} writes more, which --steps shows")
 
 
 def _in_frame(access: Access) -> bool:
@@ -183,9 +206,9 @@ def _in_frame(access: Access) -> bool:
 
 
 def _net(recording: Recording, firing: Firing) -> Mapping[str, tuple[int, int]]:
-    """Return the registers that are different after the firing."""
+    """Return the registers that are different at the resume."""
     now = dict(firing.registers)
-    for step in firing.steps:
+    for step in takewhile(lambda step: step.stage is not Stage.RESUME, firing.steps):
         now.update({name: after for name, (_, after) in step.registers.items()})
     del recording
     return {name: (value, now[name]) for name, value in firing.registers.items() if now[name] != value}

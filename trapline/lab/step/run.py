@@ -125,7 +125,8 @@ class _Run:
         )
         with tracer:
             dtrace.wrapped = recorder.clauses.wrap_run
-            program = tracer.compiled(clause)
+            # D wants an action behind a predicate; here the firing itself is what is wanted.
+            program = tracer.compiled(f"{clause} {{ }}" if clause.endswith("/") else clause)
             self._program = disassemble_program(program, _STRSIZE)
             if not tracer.session.enable(program):
                 raise StepError(f"{clause}: no probe matches (`trapline dtrace -l` lists them)")
@@ -139,7 +140,7 @@ class _Run:
             ending = self._go()
             hits = recorder.tape.hits
             if not hits:
-                raise StepError(f"{clause}: {ending or 'did not fire before the guest ended'}")
+                raise StepError(f"{clause}: {ending or self._silence()}")
             listings = [self._names.listings(hit.address) for hit in hits]
             self._look_for_window(hits[0])
             notes = self._notes(hits)
@@ -177,6 +178,12 @@ class _Run:
             request.fault.name if request.fault else "",
             ending,
         )
+
+    def _silence(self) -> str:
+        fault = self._request.fault
+        if fault is not None and fault.stale:
+            return f"its code is executed less than twice, and --fault {fault.name} shows at the second time"
+        return "did not fire before the guest ended"
 
     def _make_stale(self) -> None:
         """Take the patches out again, to be written where the CPU does not see them."""

@@ -159,6 +159,7 @@ class Tape:
             return None
         self.leave_gate()
         self.hit = None
+        hit.broken = "The guest does not get any further."
         with suppress(BadAddressError, GuestCrashError):
             hit.events.append(self.snapshot(Kind.RESUMED))
         self.hits.append(hit)

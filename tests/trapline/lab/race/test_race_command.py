@@ -25,7 +25,7 @@ def test_a_failure_is_told_step_by_step_and_ends_with_its_replay(tmp_path):
     assert again.exit_code == 1
     assert again.output.splitlines()[-1] in done.output
     text = page.read_text()
-    assert "<th>patcher</th><th>CPU 1</th>" in text
+    assert '<th scope="col">patcher</th><th scope="col">CPU 1</th>' in text
     assert "may fetch" in text
 
 

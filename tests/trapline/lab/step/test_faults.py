@@ -7,6 +7,7 @@ from tests.support.command import run_trapline
 from trapline.lab.step.faults import FAULTS
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.recording import Stage, StepError
+from trapline.lab.step.report import text
 from trapline.lab.step.run import record_pair
 
 LOOP = "again and again"
@@ -40,6 +41,10 @@ def test_a_mistake_is_made_and_explained(name, isa):
     assert FAULTS[name].follows in first.fault
     before = list(zip(wrong.firings[0].steps, right.firings[0].steps, strict=False))[: places[0]]
     assert all(one == other for one, other in before)
+    told = [line.plain for line in text(wrong)]
+    assert len(told) < 150
+    assert not any("as if the displaced instruction had run" in line for line in told)
+    assert any("Then the probe fires again" in line for line in told) is (LOOP in wrong.ending)
     if FAULTS[name].stale:
         assert first.patch.after != first.patch.before
         assert not wrong.firings[0].of(Stage.EXCEPTION)
@@ -52,6 +57,12 @@ def test_lost_flags_send_a_branch_the_wrong_way():
     assert "panic" in wrong.ending
     ends = [next(step.where for step in one.firings[0].steps if step.stage is Stage.RESUME) for one in (wrong, right)]
     assert ends[0] != ends[1]
+
+
+def test_code_that_runs_once_does_not_show_a_stale_instruction():
+    request = StepRequest("fbt::sys_getpid:entry", ISAS["riscv64"], command="getpid 1", fault=FAULTS["missing-barrier"])
+    with pytest.raises(StepError, match="executed less than twice, and --fault missing-barrier shows at the second"):
+        record_pair(request)
 
 
 def test_the_command_shows_the_explanation_and_the_end():
