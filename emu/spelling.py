@@ -1,4 +1,4 @@
-"""Suggestions for misspelt names, in messages."""
+"""The spelling of messages: suggestions for misspelt names, and nouns after numbers."""
 
 from __future__ import annotations
 
@@ -25,3 +25,8 @@ def did_you_mean(
     """
     near = nearest(name, names)
     return f" (did you mean {written(near)}?)" if near is not None else otherwise
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number and a noun, in the plural unless the number is 1."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

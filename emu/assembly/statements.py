@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from emu.assembly.errors import AssemblyError
 from emu.isa.assembly import number_in
+from emu.spelling import counted
 
 # Directive -> bytes of each of its numbers.
 DIRECTIVES: Final = {
@@ -78,7 +79,7 @@ def data_of(statement: Statement) -> bytes | None:
     numbers = [number_in(one.strip()) for one in statement.operands.split(",")]
     mask = (1 << 8 * size) - 1
     if any(not -(mask >> 1) - 1 <= one <= mask for one in numbers):
-        raise ValueError(f"a number does not fit {size} byte{'s' * (size > 1)}")
+        raise ValueError(f"a number does not fit {counted(size, 'byte')}")
     return b"".join((one & mask).to_bytes(size, "little") for one in numbers)
 
 

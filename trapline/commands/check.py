@@ -21,6 +21,7 @@ from emu.guest.kernel.trap_path import TrapPath
 from emu.guest.linux.directories import Directory
 from emu.guest.linux_kernel.kernel_file import KernelFile
 from emu.isa import DEFAULT_ISA, ISAS
+from emu.spelling import counted
 from providers.fidelity import Fidelity
 from trapline.commands.check_options import refuse_idle
 from trapline.commands.shared import CheckFailure, print_lines, syntax_option
@@ -199,7 +200,7 @@ class _Bar:
 
     def runs(self, left: int) -> None:
         """Show that whole runs are in progress, whose length is unknown."""
-        self._progress.update(self._task, description=f"{left} whole run{'s' * (left != 1)} left")
+        self._progress.update(self._task, description=f"{counted(left, 'whole run')} left")
 
 
 @click.command("check")

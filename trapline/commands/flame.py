@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from emu.spelling import counted
 from trapline.export import flame, folded
 from trapline.export.errors import ExportError
 
@@ -39,4 +40,4 @@ def flame_command(stacks: Path, output: Path | None, title: str | None) -> None:
         raise click.ClickException(f"{error.filename}: {(error.strerror or str(error)).lower()}") from None
     except ExportError as error:
         raise click.ClickException(str(error)) from None
-    click.echo(f"{output}: {len(read):,} stack{'' if len(read) == 1 else 's'}")
+    click.echo(f"{output}: {counted(len(read), 'stack')}")

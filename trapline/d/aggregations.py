@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeGuard
 
+from emu.spelling import counted
 from trapline.d import ast, builtins, quantize, typed
 from trapline.d.codegen import constant
 from trapline.d.errors import CompileError, did_you_mean
@@ -163,7 +164,7 @@ class Aggregations:
 def _check_keys(found: Aggregation, types: tuple[Type, ...], line: int) -> None:
     """Compare the keys of an aggregation with those of its first assignment."""
     if len(types) != len(found.keys):
-        has = f"{len(found.keys)} key{'s' * (len(found.keys) != 1)}"
+        has = counted(len(found.keys), "key")
         raise CompileError("D_PROTO_LEN", f"@{found.name}[ ] has {has}, not {len(types)}", line)
     for place, (type_, known) in enumerate(zip(types, found.keys, strict=True), start=1):
         if not _alike(type_, known):

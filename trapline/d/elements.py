@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from emu.spelling import counted
 from trapline.d import ast, typed
 from trapline.d.arguments import ProbeArgument
 from trapline.d.assignments import shown
@@ -109,9 +110,7 @@ class Elements:
     ) -> tuple[typed.Node, ...]:
         """Check the keys of an element against the types of the array's."""
         if len(nodes) != len(wanted):
-            raise CompileError(
-                "D_PROTO_LEN", f"{name}[ ] has {len(wanted)} key{'s' * (len(wanted) != 1)}, not {len(nodes)}", line
-            )
+            raise CompileError("D_PROTO_LEN", f"{name}[ ] has {counted(len(wanted), 'key')}, not {len(nodes)}", line)
         keys = []
         for place, (node, type_) in enumerate(zip(nodes, wanted, strict=True), start=1):
             key = self._check(node)

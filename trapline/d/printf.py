@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from emu.spelling import counted
 from trapline.d.data_models import MODELS, Model
 from trapline.d.errors import CompileError
 from trapline.d.type_rules import is_address, is_integer, is_pointer, is_scalar, is_signed, is_text, size_of
@@ -127,7 +128,7 @@ class Formats:
             extra = len(remaining)
             raise CompileError(
                 "D_PRINTF_ARG_EXTRA",
-                f"{name}( ): {extra} argument{'s' * (extra > 1)} more than the format has conversions",
+                f"{name}( ): {counted(extra, 'argument')} more than the format has conversions",
                 line,
             )
         return write_format(written), frozenset(addresses)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from emu.spelling import did_you_mean
+from emu.spelling import counted, did_you_mean
 from trapline.export import chrome, ctf, flame, folded, jsonl, perfetto, speedscope, tables, text
 from trapline.export.errors import ExportError
 from trapline.export.events import Recording
@@ -68,7 +68,7 @@ def export(recording: Recording, path: str, form: str, title: str) -> list[str]:
     left_out = []
     if recording.counts and not FORMATS[form].counts:
         count = len(recording.counts)
-        left_out.append(f"{path}: {count:,} element{'' if count == 1 else 's'} of aggregations left out: "
+        left_out.append(f"{path}: {counted(count, 'element')} of aggregations left out: "
                         f"{form} has no place for them")  # fmt: skip
     try:
         if form == "ctf":

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
+from emu.spelling import counted
 from trapline.lab.displace import DisplacedInstruction
 from trapline.lab.displace_fates import NOT_A_SITE, Fate
 from trapline.lab.displace_run import Executed, Run
@@ -28,7 +29,7 @@ def as_text(found: Iterable[DisplacedInstruction], missing: Iterable[str] = ()) 
     for number, one in enumerate(found):
         if number:
             yield Text()
-        length = f"{one.length} byte{'s' * (one.length != 1)}"
+        length = counted(one.length, "byte")
         yield (
             Text(f"{one.address:#x}  ", "dim")
             .append(one.code, "red")

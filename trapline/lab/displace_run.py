@@ -20,7 +20,7 @@ from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.guest.modules import Module
 from emu.isa.base import Isa
-from emu.spelling import did_you_mean
+from emu.spelling import counted, did_you_mean
 from trapline.lab.check.aliased import AliasedSpace
 from trapline.lab.check.cpu import Ending, Stretch, TrialCpu
 from trapline.lab.check.kinst_prober import KinstProber
@@ -254,7 +254,7 @@ class _Bench:
             if one is None:
                 stopped = self._why_left(at)
             elif len(executed) == count:
-                stopped = f"after {count} instruction{'s' * (count != 1)}"
+                stopped = f"after {counted(count, 'instruction')}"
             else:
                 found, ending = self._step(at)
                 executed.append(found)

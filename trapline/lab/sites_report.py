@@ -9,6 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from emu.displaced import Emulated, Rule, Treatment
+from emu.spelling import counted
 from trapline.lab.sites_data import FunctionSites, Instruction, ProbeSite
 
 _PROBE_STYLE = {"entry": "green", "return": "cyan"}
@@ -38,7 +39,9 @@ class _Widths:
 
 
 def _function(function: FunctionSites, width: _Widths) -> Iterator[Text]:
-    title = Text(f"{function.name}", "bold").append(f"  {function.address:#x}, {function.size} bytes", "not bold dim")
+    title = Text(f"{function.name}", "bold").append(
+        f"  {function.address:#x}, {counted(function.size, 'byte')}", "not bold dim"
+    )
     if function.refusal is not None:
         yield title.append("  no probes: ", "not bold dim").append(function.refusal.name, "not bold yellow")
         return
@@ -92,13 +95,9 @@ def _summary(functions: Sequence[FunctionSites]) -> Text:
     entries = sum(site.probe == "entry" for function in functions for site in function.sites)
     total = sum(len(function.sites) for function in functions)
     return Text(
-        f"{_counted(len(functions), 'function')}: {probed} with probes ({_counted(entries, 'entry site')}, "
-        f"{_counted(total - entries, 'return site')}), {len(functions) - probed} without"
+        f"{counted(len(functions), 'function')}: {probed} with probes ({counted(entries, 'entry site')}, "
+        f"{counted(total - entries, 'return site')}), {len(functions) - probed} without"
     )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" + "s" * (count != 1)
 
 
 def summary_text(functions: Sequence[FunctionSites]) -> Iterator[Text]:

@@ -19,6 +19,7 @@ from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
 from emu.host_trap import HostTrap
 from emu.isa import DEFAULT_ISA, Isa
+from emu.spelling import counted
 from providers import fasttrap, fbt
 from trapline.lab.check.compare import Outcome, SiteChecker
 from trapline.lab.check.cpu import Stretch, TrialCpu
@@ -135,13 +136,13 @@ def _call(guest: FunctionGuest, name: str | None, arguments: tuple[int, ...]) ->
 
 def _compare(plain: Called, probed: Called, fired: int) -> Iterator[str]:
     if plain.result != probed.result:
-        yield f"  it returned {plain.result}, and {probed.result} with FBT's probes ({fired} firings)"
+        yield f"  it returned {plain.result}, and {probed.result} with FBT's probes ({counted(fired, 'firing')})"
     elif plain.memory != probed.memory:
         pairs = enumerate(zip(plain.memory, probed.memory, strict=True))
         at = next(place for place, (one, other) in pairs if one != other)
         yield f"  memory differs with FBT's probes, from physical address {at:#x} on"
     elif plain.instructions != probed.instructions:
-        yield f"  it executed {plain.instructions} instructions, and {probed.instructions} with FBT's probes"
+        yield f"  it executed {counted(plain.instructions, 'instruction')}, and {probed.instructions} with FBT's probes"
 
 
 def _sites(isa: Isa, image: Image | None, function: str | bytes, rules: Rules, states: int) -> Iterator[str]:

@@ -19,6 +19,7 @@ from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
+from emu.spelling import counted
 from emu.trap import TrapHandler
 from providers import fbt
 from trapline.lab.check.compare import Outcome, SiteChecker
@@ -78,7 +79,7 @@ class InStates:
             return Showing(agrees=True, lines=(f"no probe goes there: {result.why}",))
         if not result.divergences:
             agrees = result.outcome is Outcome.AGREED
-            return Showing(agrees, (f"{result.why}: {result.outcome.value} in {result.states} states",))
+            return Showing(agrees, (f"{result.why}: {result.outcome.value} in {counted(result.states, 'state')}",))
         first = result.divergences[0]
         state = ", ".join(f"{name} = {value:#x}" for name, value in first.state.registers.items() if value)
         return Showing(agrees=False, lines=(
@@ -221,9 +222,13 @@ class InFbt:
         listener = self._probed(guest, exhibit, rules)
         probed = self._call(guest)
         hits = listener.by_name()
-        fired = [f"{name} fires {hits[name]:,} times, not {count}" for name, count in self.fires if hits[name] != count]
+        fired = [
+            f"{name} fires {counted(hits[name], 'time')}, not {count}"
+            for name, count in self.fires
+            if hits[name] != count
+        ]
         if plain == probed and not fired:
-            each = ", ".join(f"{name} fires {count} time{'s' * (count != 1)}" for name, count in self.fires)
+            each = ", ".join(f"{name} fires {counted(count, 'time')}" for name, count in self.fires)
             return Showing(agrees=True, lines=(f"{plain}, with and without probes; {each}",))
         return Showing(agrees=False, lines=(f"without probes: {plain}", f"with probes:    {probed}", *fired))
 

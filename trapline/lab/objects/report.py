@@ -10,6 +10,7 @@ from typing import Final
 
 from rich.text import Text
 
+from emu.spelling import counted
 from trapline.lab.html_table import Cell, code, html_table
 from trapline.lab.objects.findings import Coverage, Difference, ObjectReport
 from trapline.lab.report_files import ReportForms
@@ -17,6 +18,16 @@ from trapline.lab.report_files import ReportForms
 # The number of differences of one kind that the text shows.
 _SHOWN: Final = 20
 _RANGES: Final = 8
+# The singular of what a report counts, where it has one.
+_SINGULAR: Final = {
+    "displaced instructions": "displaced instruction",
+    "encodings": "encoding",
+    "firings": "firing",
+    "functions": "function",
+    "made functions": "made function",
+    "sites in both": "site in both",
+    "sites patched": "site patched",
+}
 
 
 def lines(report: ObjectReport) -> Iterator[Text]:
@@ -24,7 +35,13 @@ def lines(report: ObjectReport) -> Iterator[Text]:
     target = f" on {report.target}" if report.target else ""
     yield Text(f"{report.objects} ({report.isa}, {report.glue}){target}", "bold")
     if report.counts:
-        yield Text("  " + ", ".join(f"{count:,} {what}" for what, count in report.counts.items()))
+        yield Text(
+            "  "
+            + ", ".join(
+                f"{count:,} {_SINGULAR.get(what, what) if count == 1 else what}"
+                for what, count in report.counts.items()
+            )
+        )
     for kind, found in _by_kind(report.differences).items():
         yield Text(f"{kind}: {len(found):,}", "bold red")
         for one in found[:_SHOWN]:
@@ -38,10 +55,11 @@ def lines(report: ObjectReport) -> Iterator[Text]:
         if len(report.failures) > _SHOWN:
             yield Text(f"  ... and {len(report.failures) - _SHOWN:,} more (--report FILE.json has all)", "dim")
     if report.accesses:
-        yield Text(f"bad accesses to memory: {len(report.accesses):,} places", "bold red")
+        yield Text(f"bad accesses to memory: {counted(len(report.accesses), 'place')}", "bold red")
         for access in report.accesses:
             first = f"first while it examined {access.subject}" if access.subject else "first"
-            yield Text(f"  {access.where}: {access.what}, {access.size} bytes, {access.count:,} times, {first}")
+            size, times = counted(access.size, "byte"), counted(access.count, "time")
+            yield Text(f"  {access.where}: {access.what}, {size}, {times}, {first}")
     for file in report.coverage:
         yield Text(f"  lines of {file.file} that ran: {_percent(file)}", "dim")
     for sentence in report.omitted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from emu.spelling import counted
 from trapline.lab.race.exploring import Explored
 from trapline.lab.race.methods import METHODS
 from trapline.lab.race.model import Model
@@ -21,7 +22,8 @@ def verdict(explored: Explored) -> str:
     """Return one line about a race."""
     race, found = explored.race, explored.found
     if found.failure is not None:
-        return f"{race.patch.isa.name:8} {race.method:13} FAILS: {found.failure.kind}, after {len(found.trace)} steps"
+        steps = counted(len(found.trace), "step")
+        return f"{race.patch.isa.name:8} {race.method:13} FAILS: {found.failure.kind}, after {steps}"
     how = "holds" if found.complete else f"NOT DECIDED: the bound came before {found.waiting:,} states that wait"
     return f"{race.patch.isa.name:8} {race.method:13} {how}: {coverage(explored)}"
 
@@ -31,8 +33,9 @@ def coverage(explored: Explored) -> str:
     model, found = explored.model, explored.found
     scope = "all" if found.complete else "part"
     return (
-        f"{found.states:,} states and {found.steps:,} steps, {scope} of them; {len(model.fetched)} instructions "
-        f"fetched at the patch, in {len(model.between)} of {len(model.script) + 1} intervals of the script"
+        f"{counted(found.states, 'state')} and {counted(found.steps, 'step')}, {scope} of them; "
+        f"{counted(len(model.fetched), 'instruction')} "
+        f"fetched at the patch, in {len(model.between)} of {counted(len(model.script) + 1, 'interval')} of the script"
     )
 
 

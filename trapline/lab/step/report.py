@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
+from emu.spelling import counted
 from trapline.lab.step.recording import Access, Firing, Recording, Stage, Step
 
 _PER_LINE: Final = 4
@@ -118,7 +119,7 @@ _GUEST: Final = frozenset({Stage.FRAME, Stage.DISPLACED, Stage.RETURN})
 def _count(instructions: int) -> str:
     if not instructions:
         return ""
-    return f"  ({instructions} guest instruction{'' if instructions == 1 else 's'})"
+    return f"  ({counted(instructions, 'guest instruction')})"
 
 
 def _listing(firing: Firing, names: Sequence[str]) -> Iterator[Text]:

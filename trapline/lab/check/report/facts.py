@@ -12,6 +12,7 @@ from emu.disassembly import Syntax
 from emu.elf_file import ElfError
 from emu.guest.linux_kernel.kernel_file import open_image
 from emu.isa import ISAS, Isa
+from emu.spelling import counted
 from trapline.lab.check.compare import MACHINE_CODE, Divergence, Outcome, SiteResult
 from trapline.lab.check.results import Tally
 from trapline.lab.check.site import CheckSite
@@ -87,30 +88,25 @@ def verdict(tally: Tally) -> str:
 
 def _looked(tally: Tally) -> Iterator[str]:
     if tally.sites:
-        yield f"{count(tally.sites, 'site')} ({count(tally.states, 'site-state')})"
+        yield f"{counted(tally.sites, 'site')} ({counted(tally.states, 'site-state')})"
     if tally.runs:
-        yield count(len(tally.runs), "run")
+        yield counted(len(tally.runs), "run")
     if tally.encodings:
-        yield count(sum(one.encodings for one in encodings(tally)), "encoding")
+        yield counted(sum(one.encodings for one in encodings(tally)), "encoding")
 
 
 def _wrong(tally: Tally) -> Iterator[str]:
     outcomes = [trouble[2].outcome for trouble in tally.trouble]
     if diverged := outcomes.count(Outcome.DIVERGED):
-        yield f"{count(diverged, 'site')} diverged"
+        yield f"{counted(diverged, 'site')} diverged"
     if crashed := outcomes.count(Outcome.CRASHED):
-        yield f"{count(crashed, 'site')} crashed the emulator"
+        yield f"{counted(crashed, 'site')} crashed the emulator"
     if failed := outcomes.count(Outcome.FAILED):
-        yield f"the rules failed at {count(failed, 'site')}"
+        yield f"the rules failed at {counted(failed, 'site')}"
     if runs := sum(not run.same for run in tally.runs):
-        yield f"{count(runs, 'run')} differed"
+        yield f"{counted(runs, 'run')} differed"
     if tables := sum(not one.same for one in encodings(tally)):
-        yield f"{count(tables, 'decode table')} wrong"
-
-
-def count(number: int, what: str) -> str:
-    """Return a number and a noun, in the plural unless the number is 1."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+        yield f"{counted(tables, 'decode table')} wrong"
 
 
 def rate(tally: Tally) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 import trapline
+from emu.spelling import counted
 from trapline.lab.check.compare import Divergence, Outcome
 from trapline.lab.check.report import facts
 from trapline.lab.check.report.facts import Trouble, printable
@@ -87,7 +88,7 @@ def _body(tally: Tally, verdict: str) -> Iterator[ET.Element]:
 def _facts(tally: Tally) -> ET.Element:
     words = {name: _spec(value) for name, value in tally.spec.items() if value not in ((), [])}
     if tally.left_out:
-        words["left out"] = f"{tally.left_out:,} states that the CPU emulator gets wrong"
+        words["left out"] = f"{counted(tally.left_out, 'state')} that the CPU emulator gets wrong"
     if rate := facts.rate(tally):
         words["this run"] = rate
     return _list("facts", words.items())
@@ -141,7 +142,7 @@ def _table(
 
 
 def _outcomes(tally: Tally) -> Iterator[ET.Element]:
-    yield _tag("h2", f"Outcomes of {tally.sites:,} sites")
+    yield _tag("h2", f"Outcomes of {counted(tally.sites, 'site')}")
     legend = _tag("ul", of="legend")
     for outcome, count in _in_order(tally.outcomes):
         legend.append(_tag("li", _key(outcome), _tag("b", f"{count:,}"), f" {outcome.value}: ", _meaning(outcome)))

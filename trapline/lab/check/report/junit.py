@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from xml.etree import ElementTree as ET
 
+from emu.spelling import counted
 from trapline.lab.check.compare import Outcome
 from trapline.lab.check.report import facts
 from trapline.lab.check.report.facts import Trouble, printable
@@ -70,11 +71,11 @@ def _sites(place: tuple[str, str], outcomes: Counter[Outcome], bad: Iterable[Tro
         _child(case, _TAGS[what], message, trouble_text(trouble), type=what.value)
         yield case
     if count := outcomes[Outcome.AGREED]:
-        case = _case(group, f"{count:,} sites agreed")
+        case = _case(group, f"{counted(count, 'site')} agreed")
         yield case
     for outcome, why in _SKIPPED.items():
         if count := outcomes[outcome]:
-            case = _case(group, f"{count:,} sites {outcome.value}")
+            case = _case(group, f"{counted(count, 'site')} {outcome.value}")
             _child(case, "skipped", why)
             yield case
 
@@ -85,7 +86,7 @@ def _runs(tally: Tally) -> Iterator[ET.Element]:
         if not run.same:
             message = run.culprit or "the patched run is not the same"
             _child(case, "failure", message, "\n".join(run.differences), type="diverged")
-        _child(case, "system-out", text=f"{run.instructions} instructions, {run.fired} firings")
+        _child(case, "system-out", text=f"{counted(run.instructions, 'instruction')}, {counted(run.fired, 'firing')}")
         yield case
 
 
@@ -93,10 +94,12 @@ def _encodings(tally: Tally) -> Iterator[ET.Element]:
     for one in facts.encodings(tally):
         case = _case("encodings", one.title)
         if not one.same:
-            message = f"{len(one.disagreements)} kinds of disagreement, {len(one.unreached)} rows never reached"
+            message = (
+                f"{len(one.disagreements)} kinds of disagreement, {counted(len(one.unreached), 'row')} never reached"
+            )
             told = [*(f"never reached: {row}" for row in one.unreached), *one.disagreements]
             _child(case, "failure", message, "\n".join(told), type="diverged")
-        _child(case, "system-out", text=f"{one.encodings} encodings")
+        _child(case, "system-out", text=counted(one.encodings, "encoding"))
         yield case
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from rich.text import Text
 
+from emu.spelling import counted
 from trapline.lab.check.compare import Divergence, Outcome
 from trapline.lab.check.report import facts
 from trapline.lab.check.report.facts import EncodingsSummary, Trouble
@@ -91,7 +92,7 @@ def _refusals(tally: Tally) -> Iterator[Text]:
     for rule, count in ranked[:_RULES]:
         yield Text(f"{count:>12,}  ").append(rule, "yellow")
     if rest := ranked[_RULES:]:
-        yield Text(f"{sum(count for _, count in rest):>12,}  by {facts.count(len(rest), 'more rule')}", "dim")
+        yield Text(f"{sum(count for _, count in rest):>12,}  by {counted(len(rest), 'more rule')}", "dim")
 
 
 def _trouble(trouble: Trouble) -> Iterator[Text]:
@@ -127,7 +128,7 @@ def _divergence(divergence: Divergence) -> Iterator[Text]:
 
 
 def _run(run: RunResult) -> Iterator[Text]:
-    numbers = [facts.count(run.instructions, "instruction"), facts.count(run.fired, "firing")]
+    numbers = [counted(run.instructions, "instruction"), counted(run.fired, "firing")]
     yield (
         Text("run ", "bold")
         .append(run.name)
