@@ -6,6 +6,7 @@ functions are found as by libdtrace on x86.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
@@ -120,6 +121,20 @@ _EXCLUSIVE: Final = 0x3F000000, 0x08000000
 _RETURN_MASK: Final = 0xFFFFFC1F
 _RETURN: Final = 0xD65F0000
 _JUMP: Final = 0xD61F0000
+# The jumps relative to the pc: mask, value, the highest and the lowest bit of the distance in words.
+_BRANCHES: Final = (
+    (0xFC000000, 0x14000000, 25, 0),  # b
+    (0xFF000010, 0x54000000, 23, 5),  # b.cond
+    (0x7E000000, 0x34000000, 23, 5),  # cbz, cbnz
+    (0x7E000000, 0x36000000, 18, 5),  # tbz, tbnz
+)
+# The highest bytes of all these instructions.
+_MAY_LEAVE: Final = frozenset(
+    top
+    for top in range(256)
+    for mask, value in ((_RETURN_MASK, _RETURN), (_RETURN_MASK, _JUMP), *(row[:2] for row in _BRANCHES))
+    if top & mask >> 24 == value >> 24
+)
 # The upper byte of those words.
 _EXCLUSIVE_BYTES: Final = frozenset({0x08, 0x48, 0x88, 0xC8})
 _LOAD: Final = 1 << 22
@@ -164,22 +179,17 @@ def _chunk(move: OutOfLine, _at: int, _after: int) -> bytes:
 
 def _returns(code: bytes, address: int, fidelity: Fidelity) -> Iterator[int]:
     size = len(code)
-    for offset in range(0, size - 3, 4):
-        word = int.from_bytes(code[offset : offset + 4], "little")
+    for number, (word,) in enumerate(struct.iter_unpack("<I", code[: size & ~3])):
+        if word >> 24 not in _MAY_LEAVE:
+            continue
+        offset = 4 * number
         # A jump through a register may leave the function: each hit decides whether it does.
         if word & _RETURN_MASK == _RETURN or (word & _RETURN_MASK == _JUMP and fidelity is not Fidelity.FREEBSD):
             yield offset
             continue
         insn = Displaced(word, address + offset)
-        if word & 0xFC000000 == 0x14000000:
-            displacement = insn.signed(25, 0) * 4
-        elif word & 0xFF000010 == 0x54000000 or word & 0x7E000000 == 0x34000000:
-            displacement = insn.signed(23, 5) * 4
-        elif word & 0x7E000000 == 0x36000000:
-            displacement = insn.signed(18, 5) * 4
-        else:
-            continue
-        if not 0 <= offset + displacement < size:
+        found = next((fields for mask, value, *fields in _BRANCHES if word & mask == value), None)
+        if found is not None and not 0 <= offset + insn.signed(*found) * 4 < size:
             yield offset
 
 

@@ -7,6 +7,7 @@ Encodings: RISC-V unprivileged specification, chapters 2 and 16.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
@@ -23,7 +24,7 @@ from emu.displaced import (
     Rule,
     Treatment,
 )
-from emu.isa.riscv64.length import instruction_length
+from emu.isa.riscv64.length import instruction_length, words
 from emu.isa.riscv64.plans import (
     auipc,
     b_immediate,
@@ -38,7 +39,6 @@ from emu.isa.riscv64.plans import (
     jalr,
 )
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
-from emu.isa.walking import instructions
 from emu.plans import Compare, Plan, Set
 from providers.fasttrap.port import Port
 from providers.fidelity import Fidelity
@@ -95,6 +95,16 @@ MALFORMED: Final = Rule("MALFORMED", "the bytes are not an instruction", _SPEC)
 IN_SEQUENCE: Final = Rule("IN_SEQUENCE", "it is between lr and sc: a trap there makes sc fail forever", _SIMULATOR)
 # ret and c.ret: jumps to ra without a link.
 _RETURNS: Final = frozenset({(4, 0x00008067), (2, 0x8082)})
+# The jumps relative to the pc without a link: length, mask, value, distance in bytes.
+_BRANCHES: Final = (
+    (4, 0x7F, 0x63, b_immediate),  # beq and its like
+    (4, 0xFFF, 0x6F, j_immediate),  # jal without a link: a tail call
+    (2, 0xE003, 0xA001, cj_immediate),  # c.j
+    (2, 0xC003, 0xC001, cb_immediate),  # c.beqz, c.bnez
+)
+
+# The lowest byte of lr, sc and all atomic instructions.
+_ATOMIC: Final = re.compile(rb"[\x2f\xaf]")
 
 
 def _word(code: bytes) -> tuple[int, int]:
@@ -115,11 +125,13 @@ def _in_sequence(before: bytes) -> bool:
 
     `before` may begin within an instruction.
     """
+    if not _ATOMIC.search(before):
+        return False
     for start in range(len(before) - 4, -1, -2):
         if not _is_lr(_word(before[start : start + 4])[1]):
             continue
-        words = [_word(before[start + offset : start + offset + 4])[1] for offset in _boundaries(before[start:])]
-        return len(words) <= _SEQUENCE and not any(map(_is_sc, words))
+        sequence = [word for _, _, word in words(before[start:])]
+        return len(sequence) <= _SEQUENCE and not any(map(_is_sc, sequence))
     return False
 
 
@@ -142,7 +154,7 @@ def _chunk(move: OutOfLine, _at: int, _after: int) -> bytes:
 
 
 def _boundaries(code: bytes) -> Iterator[int]:
-    return (offset for offset, _ in instructions(instruction_length, code))
+    return (offset for offset, _, _ in words(code))
 
 
 def _is_register_jump(length: int, word: int) -> bool:
@@ -152,24 +164,13 @@ def _is_register_jump(length: int, word: int) -> bool:
 
 def _returns(code: bytes, address: int, fidelity: Fidelity) -> Iterator[int]:
     size = len(code)
-    for offset in _boundaries(code):
-        length, word = _word(code[offset : offset + 4])
-        insn = Displaced(word, address + offset)
+    for offset, length, word in words(code):
         # A jump through a register may leave the function: each hit decides whether it does.
         if (length, word) in _RETURNS or (fidelity is not Fidelity.FREEBSD and _is_register_jump(length, word)):
             yield offset
             continue
-        if length == 4 and word & 0x7F == 0x63:
-            displacement = b_immediate(insn)
-        elif length == 4 and word & 0xFFF == 0x6F:  # jal without a link: a tail call
-            displacement = j_immediate(insn)
-        elif length == 2 and word & 0xE003 == 0xA001:
-            displacement = cj_immediate(insn)
-        elif length == 2 and word & 0xC003 == 0xC001:
-            displacement = cb_immediate(insn)
-        else:
-            continue
-        if not 0 <= offset + displacement < size:
+        immediate = next((field for of, mask, value, field in _BRANCHES if of == length and word & mask == value), None)
+        if immediate is not None and not 0 <= offset + immediate(Displaced(word, address + offset)) < size:
             yield offset
 
 

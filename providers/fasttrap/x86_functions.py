@@ -14,13 +14,18 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from emu.isa.x86.instruction import LONG_MODE, Mode, take_apart
+from emu.isa.x86.instruction import LONG_MODE, PREFIXES, Mode, take_apart
 from emu.isa.x86.length import instruction_lengths
 from emu.words import WORD_MASK
 from providers.dis_tables import known_lengths
 from providers.fidelity import Fidelity
 
 _BREAKPOINT: Final = b"\xcc"
+# The beginning of each instruction that may leave a function: a return or a jump behind any prefixes.  Other
+# instructions may begin so, too (40 to 4f are prefixes in 64-bit code only): it saves decoding most of them.
+_MAY_LEAVE: Final = re.compile(
+    rb"[\x40-\x4f%s]*(?:[\xc2\xc3\xe9\xeb\xff\x70-\x7f]|\x0f[\x80-\x8f])" % re.escape(bytes(PREFIXES)), re.DOTALL
+)
 # The instructions that end a frame, and the return after them: leave, or mov %rbp, %rsp and pop %rbp in either
 # encoding.
 _ENDINGS: Final = re.compile(rb"(?:\xc9|(?:\x89\xec|\x8b\xe5)\x5d)(?=\xf3?\xc3)", re.DOTALL)
@@ -77,6 +82,8 @@ def _return_sites(code: bytes, mode: Mode) -> Iterator[int]:
     end = 0
     for length in instruction_lengths(code, mode=mode.capstone):
         offset, end = end, end + length
+        if not _MAY_LEAVE.match(code, offset):
+            continue
         insn = take_apart(code[offset:end], mode)
         if insn is None:
             return
