@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import sys
@@ -35,6 +36,9 @@ def main() -> int:
         return _one(FUZZERS[names[0]], arguments.case)
     if arguments.compare is not None:
         return max(_compare(FUZZERS[name], arguments.compare) for name in names)
+    for name in names:
+        FUZZERS[name].warm()
+        FUZZERS[name].warm_for_long()
     found = 0
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, disable=not sys.stderr.isatty()) as progress:
@@ -109,6 +113,14 @@ def _part(fuzzer: Fuzzer, part: int, progress: Progress, task: TaskID) -> int:
 
 
 def _save(name: str, tally: runner.Tally, seconds: float) -> None:
+    """Add to the totals; other processes may do so at the same time, each with classes of its own."""
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    with RESULTS.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _add(name, tally, seconds)
+
+
+def _add(name: str, tally: runner.Tally, seconds: float) -> None:
     totals = _totals()
     row = totals.setdefault(name, {"cases": 0, "found": 0, "seconds": 0, "slowest": 0.0, "outcomes": {}})
     outcomes = dict(row["outcomes"])  # type: ignore[call-overload]
@@ -119,7 +131,6 @@ def _save(name: str, tally: runner.Tally, seconds: float) -> None:
     row["seconds"] = round(float(str(row["seconds"])) + seconds, 1)
     row["slowest"] = max(float(str(row["slowest"])), round(tally.slowest, 2))
     row["outcomes"] = dict(sorted(outcomes.items()))
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(dict(sorted(totals.items())), indent=1) + "\n")
 
 

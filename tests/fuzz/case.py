@@ -39,6 +39,9 @@ class Fuzzer(ABC):
         """Do once, in the parent, what all cases use: import, read seeds, compile.  Not timed."""
         self.case(0)
 
+    def warm_for_long(self) -> None:  # noqa: B027  most have nothing more to warm
+        """Do once, in the parent, what pays in a run of hours only.  Not timed."""
+
     def prepare(self, folder: Path) -> None:  # noqa: B027  most have nothing to prepare
         """Do what the cases of one child process share.  Not timed.
 

@@ -36,8 +36,10 @@ _TEXTS: Final = (
     *"on off yes no ring fill switch auto manual dynamic text json main exec /nosuch . A=1 x=y=z a 1.0 1.14".split(),
     "", "99.99.99", "stable/stable/common", "\n", "é", "%s", "a" * 300, "=",
 )  # fmt: skip
-# They would end the case early, or are another class's (commands).
-_OTHERS: Final = frozenset({"timeout", "hosttimeout", "cpp", "cpppath", "cpphdrs", "grabanon", "verbose_ioctl"})
+# They would end the case early, write files anywhere, or are another class's (commands).
+_OTHERS: Final = frozenset(
+    {"timeout", "hosttimeout", "cpp", "cpppath", "cpphdrs", "grabanon", "verbose_ioctl", "ctypes", "dtypes"}
+)
 
 
 class OptionValues(Fuzzer):
@@ -59,6 +61,12 @@ class OptionValues(Fuzzer):
         for name, isa in ISAS.items():
             if name not in self._machines:
                 self._machines[name] = boot(kernel_guest(KernelOptions(isa, command="ls /etc; cat /etc/motd | wc")))
+
+    def warm_for_long(self) -> None:
+        """Compile the programs: a kernel's types are read once, not in each case."""
+        for isa in ISAS:
+            for program in _PROGRAMS:
+                self._dtrace(isa, ["-e", "-n", program])
 
     def make(self, random: Random) -> bytes:
         """Make an ISA's name, a program, and settings."""
@@ -104,12 +112,15 @@ class OptionValues(Fuzzer):
                 if not str(error) or "\n" in str(error):
                     raise AssertionError(f"the message is not one line: {error}") from error
         words = ["-x", "timeout=5ms", *(word for setting in settings for word in ("-x", setting)), "-n", program]
-        out, err = io.StringIO(), io.StringIO()
-        status = main(words, CommandEnvironment(lambda wanted: self._machine(isa, wanted), out, err, system=_no_system))
-        said = err.getvalue()
+        status, shown, said = self._dtrace(isa, words)
         assert 0 <= status <= 2, f"status {status}: {said[-300:]}"
         assert not status or said.startswith("dtrace: ") or "exit" in program, said[-300:]
-        return f"ends with {status}: {said[:300]} {out.getvalue()[:300]}"
+        return f"ends with {status}: {said[:300]} {shown[:300]}"
+
+    def _dtrace(self, isa: str, words: list[str]) -> tuple[int, str, str]:
+        out, err = io.StringIO(), io.StringIO()
+        environment = CommandEnvironment(lambda wanted: self._machine(isa, wanted), out, err, system=_no_system)
+        return main(words, environment), out.getvalue(), err.getvalue()
 
     def _machine(self, isa: str, wanted: MachineOptions) -> TracedMachine:
         del wanted
