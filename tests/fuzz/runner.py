@@ -288,6 +288,9 @@ def _limit(fuzzer: Fuzzer) -> None:
     with open("/proc/self/statm") as file:  # noqa: PTH123  of this process
         now = int(file.read().split()[0]) * _PAGE
     most = now + (fuzzer.megabytes << 20) + _RESERVED
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
