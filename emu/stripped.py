@@ -22,7 +22,7 @@ from emu.elf_file import ElfError, ElfFile, ElfKind
 from emu.elf_symbols import Binding, Symbol, SymbolType, symbol_entries, symbol_kind, symbol_size
 from emu.unwinding.entries import FrameEntries
 
-# What a name from .eh_frame begins with: it says where the name is from.
+# The beginning of a name from .eh_frame: it says where the name is from.
 MARK: Final = "eh_frame."
 
 _UNDEFINED: Final = 0  # SHN_UNDEF

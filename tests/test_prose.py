@@ -39,6 +39,7 @@ DIALECT_IN_DOCSTRINGS = re.compile(
 JOINED = re.compile(r"[;.,] [2-9]\.(?: [a-z`]|$)")
 # A module is a thing: its docstring begins with a noun, not with a relative clause.
 RELATIVE = re.compile(r"(What|Who|Whose|Where|How|Why|Which|That) ")
+RELATIVE_COMMENT = re.compile(r"# (What|Of|Those|Who|Whose) [a-z]")
 # A paragraph that begins so is a fragment of the one before it.
 FRAGMENT = re.compile(
     r"^(Of (several|two|anything|other|these|those)|And what|Or to|Or by|By its|Those that begin with `)\b"
@@ -123,6 +124,15 @@ def strings_below_constants(path: Path) -> Iterator[Offence]:
             yield _offence(path, statement.lineno, str(statement.value.value))
 
 
+def relative_comments(path: Path) -> Iterator[Offence]:
+    """A comment above a constant is a noun, like the constant: "The flags that ...", not "What ..."."""
+    if path.suffix != ".py":
+        return
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if RELATIVE_COMMENT.match(line):
+            yield _offence(path, number, line)
+
+
 def dialect_docstrings(path: Path) -> Iterator[Offence]:
     """A docstring is a plain sentence: "Return whether", "Make X do"."""
     if path.suffix != ".py":
@@ -205,6 +215,7 @@ RULES: tuple[Rule, ...] = (
     long_docstring_lines,
     long_markdown_lines,
     strings_below_constants,
+    relative_comments,
     dialect_docstrings,
     is_no,
     dialect,

@@ -27,7 +27,7 @@ trace = trapline.trace(
 trace
 
 # %% [markdown]
-# What the guest has printed, and one aggregation as a dictionary:
+# The guest's output, and one aggregation as a dictionary:
 
 # %%
 print(trace.output)

@@ -32,7 +32,7 @@ KNOWN: Final[Mapping[str, int]] = {
     "CPU_ENV": 0x128,
     "CPU_EXCEPTION": 0x81A0,
     "CPU_HALTED": 0x8198,
-    # What QEMU tests between blocks.
+    # The flags that QEMU tests between blocks.
     "CPU_INTERRUPTS": 0x1C,
 }
 _OFFSETS: Final = part(COMMON, KNOWN)
@@ -46,7 +46,7 @@ CPU_EXCEPTION: Final = _OFFSETS["CPU_EXCEPTION"]
 CPU_HALTED: Final = _OFFSETS["CPU_HALTED"]
 CPU_INTERRUPTS: Final = _OFFSETS["CPU_INTERRUPTS"]
 
-# What an error of this module advises.
+# The advice in errors of this module.
 ADVICE: Final = f"`trapline doctor` says more; {REMEDY}"
 # The value that `check` puts into a register to find it in memory.
 _MAGIC: Final = 0x5A5A_1234_5678_9ABC

@@ -148,7 +148,7 @@ class FunctionGuest:
         return self._pages.reach(address, Access.READ)
 
     def prepare(self, *arguments: int, function: str | int | None = None) -> None:
-        """Let the CPU stand at the function's first instruction, about to be called.
+        """Set the CPU to the function's first instruction, as after a call.
 
         `function` is a name or an address.  It returns to `LANDING`.  Raises `emu.elf.ElfError` for
         an unknown name.

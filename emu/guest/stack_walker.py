@@ -94,7 +94,7 @@ class StackWalker:
         """Return how many bytes the return instruction at a pc has taken off the stack already.
 
         Return probes fire after their instruction, with its pc: then the return address is below
-        the stack, where a call stands before it.
+        the stack, where a call precedes it.
         """
         calling, word = self._isa.calling, self._isa.word
         taken = self._taken(pc)

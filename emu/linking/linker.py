@@ -103,7 +103,7 @@ class _Link:
     def _definitions(self) -> dict[str, tuple[int, InputSymbol]]:
         """Return the global definitions, each with its object; a weak one yields to another.
 
-        Raises `ElfError`: two are not weak.
+        Raises `ElfError` if two are not weak.
         """
         owners: dict[str, tuple[int, InputSymbol]] = {}
         for number, one in enumerate(self._objects):

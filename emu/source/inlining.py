@@ -30,7 +30,7 @@ _SCOPES: Final = frozenset(
         _INLINED,
     }
 )
-# What leads from an entry to the one that has the name.
+# The attributes that lead from an entry to the one that has the name.
 _LINKS: Final = ("DW_AT_abstract_origin", "DW_AT_specification")
 _NAMES: Final = ("DW_AT_linkage_name", "DW_AT_MIPS_linkage_name", "DW_AT_name")
 # More links than compilers make, and as many scopes in each other as a stack of Python has room for.

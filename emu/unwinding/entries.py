@@ -15,7 +15,7 @@ from emu.unwinding.reader import OMITTED, FrameError, Reader
 
 # The length that says that a length of 64 bits follows.
 _LONG: Final = 0xFFFF_FFFF
-# What stands in a common entry of .debug_frame instead of the place of one.
+# The mark of a common entry of .debug_frame, in the place of its offset.
 _COMMON_32: Final = 0xFFFF_FFFF
 _COMMON_64: Final = 0xFFFF_FFFF_FFFF_FFFF
 _VERSIONS: Final = (1, 3, 4)
@@ -61,7 +61,7 @@ class FrameEntry(NamedTuple):
 class FrameEntries:
     """The entries of some sections, by address.
 
-    Of an entry that is damaged, and of all that stand behind a damaged length, nothing is known.
+    Nothing is known of a damaged entry, or of the entries behind a damaged length.
     """
 
     def __init__(self, sections: Sequence[FrameSection], word: int) -> None:

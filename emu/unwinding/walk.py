@@ -27,7 +27,7 @@ class Context(NamedTuple):
     registers: Registers
     interrupted: bool
     """Whether the pc is that of the next instruction; else it is a return address, and the call
-    stands before it."""
+    precedes it."""
 
     @property
     def code(self) -> int:

@@ -16,7 +16,7 @@ from typing import Final
 from emu.disk_cache import cached
 from emu.wheel.library import Library, Parts
 
-# What is added to the library's hash: change it when the experiments change.
+# An addition to the library's hash: change it when the experiments change.
 _EDITION: Final = b"2"
 # Experiments take a second; a host may be emulated, and slow.
 _SECONDS: Final = 300

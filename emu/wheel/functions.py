@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# What machine code calls: some read code as the translator does.
+# The functions that machine code calls: some read code as the translator does.
 CALLBACKS: Final = ("cpu_ldub_code", "cpu_lduw_code", "cpu_ldl_code", "tlb_flush", "helper_lookup_tb_ptr")
-# What Python calls.
+# The functions that Python calls.
 ENGINE: Final = ("tb_invalidate_phys_range", "tlb_flush_page", "tlb_flush")

@@ -28,7 +28,7 @@ from emu.wheel.modes import VARIABLE, Mode
 
 # The name of the part that is the same on every CPU.
 COMMON: Final = "common"
-# What helps where the layout cannot be found.
+# The remedy where the layout cannot be found.
 REMEDY: Final = f"pip install unicorn=={library.KNOWN_VERSION}"
 
 
@@ -72,7 +72,7 @@ def current() -> WheelLayout:
 
 
 def assume(layout: WheelLayout) -> None:
-    """Make a layout that of this process."""
+    """Use a layout in this process."""
     _Current.layout = layout
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import click
 from click.core import ParameterSource
 
-# What selects the check of PROGRAM: no option.
+# The mode that no option selects: PROGRAM is checked.
 _PROGRAM: Final = ""
 _REPORTED: Final = frozenset({"reports", "kept", "jobs", "dask", "rules", "provider"})
 _TRIED: Final = frozenset({"isa", "function", "states", "fidelity", "syntax"})

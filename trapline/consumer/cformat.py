@@ -37,7 +37,7 @@ class Field:
 
 
 def integer_writer(letter: str, field: Field) -> Callable[[int], str]:
-    """Give a function that shows integers as conversion `letter` does in a field."""
+    """Return a function that shows integers as conversion `letter` does in a field."""
     native = "-" * field.left + (str(abs(field.width)) if field.width else "")
     if not native and not field.flags and not field.precision and letter in "diu":
         return str

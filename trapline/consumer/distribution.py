@@ -109,7 +109,7 @@ _KINDS: Final = {
 
 
 def split(action: ActionKind, words: Sequence[int]) -> tuple[Buckets, Sequence[int]]:
-    """Give the buckets and the counts of a distribution.
+    """Return the buckets and the counts of a distribution.
 
     Lquantize and llquantize have their parameters first.
     """
@@ -168,7 +168,7 @@ def bar_line(count: int, normal: int, scale: Scale) -> str:
 
 
 def heading(title: str = "value", width: int = 16) -> str:
-    """Give the heading of a block, its own newline before it."""
+    """Return the heading of a block, its own newline before it."""
     return f"\n{title:>{width}} {_TITLE:>41} {'count':<9}\n"
 
 
@@ -225,7 +225,7 @@ class Packing:
         return (low, max(len(low), 4)), (high, max(len(high), 4))
 
     def heading(self, width: int) -> str:
-        """Give the heading above the first line; `width` is that of the keys."""
+        """Return the heading above the first line; `width` is that of the keys."""
         (_, low), (_, high) = self._ends()
         if self.action is not ActionKind.QUANTIZE:
             low -= 1

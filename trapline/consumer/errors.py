@@ -30,7 +30,7 @@ _STARTING: Final = {
 
 
 def enabling_error(error: DeviceError) -> ConsumerError:
-    """Say why the framework refused a program (dtrace_program_exec); a reason it gave is added."""
+    """Return the error of a program that the framework refused (dtrace_program_exec)."""
     text = _ENABLING.get(error.errno_name)
     reason = str(error)
     if text is None:
@@ -39,5 +39,5 @@ def enabling_error(error: DeviceError) -> ConsumerError:
 
 
 def starting_error(error: DeviceError) -> ConsumerError:
-    """Say why tracing could not begin (dtrace_go)."""
+    """Return the error of a trace that could not begin (dtrace_go)."""
     return ConsumerError(_STARTING.get(error.errno_name, str(error)))

@@ -97,7 +97,7 @@ class Drop:
     """The CPU whose buffer was full; None for a drop that is counted once for all CPUs."""
 
     def message(self, *, tags: bool = False) -> str:
-        """Give the message, without the prefix; `tags` is option droptags."""
+        """Return the message, without the prefix; `tags` is option droptags."""
         text, suffix, _ = self.kind.value
         tag = f"[DTRACEDROP_{self.kind.name}] " if tags else ""
         place = f" on CPU {self.cpu}" if self.cpu is not None else suffix

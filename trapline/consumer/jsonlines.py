@@ -56,7 +56,7 @@ def firing_line(firing: Firing) -> str:
 
 
 def element_line(element: Element, function: str) -> str:
-    """Give the line of an element of an aggregation.
+    """Return the line of an element of an aggregation.
 
     A distribution is a list of [lowest value, count].
     """
@@ -67,6 +67,6 @@ def element_line(element: Element, function: str) -> str:
 
 
 def probe_line(probe: ProbeInfo, arguments: list[str] | None = None) -> str:
-    """Give the line of a probe; with `arguments` also the types of args[]."""
+    """Return the line of a probe; with `arguments` also the types of args[]."""
     extra = {} if arguments is None else {"args": arguments}
     return _line(type="probe", id=probe.id, **_probe(probe.description), **extra)

@@ -23,13 +23,13 @@ _CLASSES: Final = {DependencyClass.CPU: "CPU", DependencyClass.ISA: "ISA"}
 
 
 def list_line(probe: ProbeInfo) -> str:
-    """Give the line of one probe."""
+    """Return the line of one probe."""
     it = probe.description
     return f"{probe.id:5d} {it.provider:>10} {it.module:>17} {it.function:>33} {it.name}\n"
 
 
 def show_attribute(title: str, attribute: Attribute) -> str:
-    """Give an attribute as a block under its title."""
+    """Return an attribute as a block under its title."""
     return (
         f"\n\t{title}\n"
         f"\t\tIdentifier Names: {attribute.name.name.capitalize()}\n"
@@ -41,7 +41,7 @@ def show_attribute(title: str, attribute: Attribute) -> str:
 def show_probe(
     probe: ProbeInfo, pattern: ProbeDescription, argument: Callable[[int], ArgumentDescription | None]
 ) -> str:
-    """Give the attributes and the argument types of a probe as described by `pattern`."""
+    """Return the attributes and the argument types of a probe as described by `pattern`."""
     return (
         show_attribute("Probe Description Attributes", description_attribute(probe, pattern))
         + show_attribute("Argument Attributes", probe.attributes.args)

@@ -39,7 +39,7 @@ _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _INTEGERS: Final = "diuoxXp"
 _FLOATING: Final = "eEfgG"
-# What an aggregation's value is for conversions other than those of integers (%@a, %@Y).
+# The form of an aggregation's value for conversions other than those of integers (%@a, %@Y).
 _VALUE_RECORD: Final = RecordDescription(ActionKind.DIFEXPR, 8, 0, 8, 0, 0, 0)
 
 
@@ -179,14 +179,14 @@ def _at(read: Read, record: RecordDescription) -> Read:
 
 
 def _integer(record: RecordDescription | None, conversion: Conversion) -> Read:
-    """Give a reader of the int argument of `*`."""
+    """Return a reader of the int argument of `*`."""
     if record is None or record.size not in SIGNED:
         raise FormatMismatchError(f"{conversion} has no record for its '*'")
     return _at(SIGNED[record.size], record)
 
 
 def _reader(conversion: Conversion, record: RecordDescription, symbols: Symbols) -> Read:
-    """Give a function that reads what a conversion shows from the records of an enabling."""
+    """Return a function that reads what a conversion shows from the records of an enabling."""
     if record.action is ActionKind.MOD:
         return _at(lambda data, offset: symbols.kernel_module(UNSIGNED[8](data, offset)), record)
     if record.action is ActionKind.UMOD:
@@ -261,7 +261,7 @@ def _calendar(data: bytes, offset: int) -> str:
 
 
 def _rfc822(data: bytes, offset: int) -> str:
-    """Give a walltimestamp as RFC 822 does: `%a, %d %b %G %T %Z`, the year of the ISO week."""
+    """Return a walltimestamp as RFC 822 does: `%a, %d %b %G %T %Z`, the year of the ISO week."""
     t = _seconds(data, offset)
     clock = f"{t.tm_hour:02d}:{t.tm_min:02d}:{t.tm_sec:02d}"
     return f"{_DAYS[t.tm_wday]}, {t.tm_mday:02d} {_MONTHS[t.tm_mon - 1]} {time.strftime('%G', t)} {clock} {t.tm_zone}"
@@ -333,7 +333,7 @@ _READERS: Final[dict[str, Any]] = {
 
 
 def _writer_of(conversion: Conversion, record: RecordDescription) -> Callable[[Field], Write]:
-    """Give a function that makes, for a field, the function that shows a value."""
+    """Return a function that makes, for a field, the function that shows a value."""
     letter = conversion.letter
     if letter == "k":
         return _stack_writer

@@ -286,7 +286,7 @@ class Session:
 
 
 def _size_text(size: int) -> str:
-    """Give a size in the largest unit that is not above it, if it is whole in it, else in bytes."""
+    """Return a size in the largest unit that is not above it, if it is whole in it, else in bytes."""
     power = (size.bit_length() - 1) // 10
     if not power or size & (1 << 10 * power) - 1:
         return f"{size} bytes"

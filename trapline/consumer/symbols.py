@@ -207,7 +207,7 @@ def _words(data: bytes, offset: int, count: int) -> Iterator[int]:
 
 
 def _strings(data: bytes) -> Iterator[str]:
-    """Give the strings of a helper's table, one for each frame."""
+    """Yield the strings of a helper's table, one for each frame."""
     while data:
         text = c_string(data)
         yield decode(text)

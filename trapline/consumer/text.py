@@ -31,12 +31,12 @@ _ESCAPES: Final = tuple(_escape(byte) for byte in range(256))
 
 
 def decode(data: bytes) -> str:
-    """Give bytes of the guest as text."""
+    """Return bytes of the guest as text."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def c_string(data: bytes) -> bytes:
-    """Give the bytes before the first NUL."""
+    """Return the bytes before the first NUL."""
     end = data.find(0)
     return data if end < 0 else data[:end]
 

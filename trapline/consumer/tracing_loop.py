@@ -52,7 +52,7 @@ class TracingLoop:
             try:
                 state = RunState.RUNNING if interrupts.count or self._limit.passed else session.sleep()
             except GuestError as error:
-                # What was traced up to here is shown all the same.
+                # The records until now are shown nevertheless.
                 state, self.crash = RunState.FINISHED, error
             if interrupts.count and not interrupted:
                 interrupted = True

@@ -20,7 +20,7 @@ Read: TypeAlias = Callable[[bytes, int], Any]
 
 
 def value_reader(record: RecordDescription, symbols: Symbols) -> Read:
-    """Give a reader of a record's value.
+    """Return a reader of a record's value.
 
     Integers are int, with the sign they are shown with; addresses of symbols and modules are their
     names (str); stacks are tuples of `Frame`; text is str, and bytes that are not text are bytes.

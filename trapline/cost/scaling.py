@@ -126,7 +126,7 @@ _AXES: Final[Mapping[str, Callable[[Isa], Iterator[tuple[int, Sequence[str], int
     "threads": _threads,
     "consumers": _consumers,
 }
-# What the number of each axis is.
+# The quantity of each axis.
 AXES: Final = {
     "probes": "probes enabled, one of which fires",
     "sites": "probes that fire in each call",

@@ -92,7 +92,7 @@ def why_none(
 
 
 def nearest_description(wanted: ProbeDescription, probes: Callable[[ProbeDescription], Sequence[ProbeInfo]]) -> str:
-    """Give ` (did you mean ...?)` where one field of a description is misspelled, else nothing."""
+    """Return ` (did you mean ...?)` where one field of a description is misspelled, else nothing."""
 
     def with_field(name: str, text: str) -> ProbeDescription:
         fields: dict[str, Any] = {name: text}

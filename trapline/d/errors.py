@@ -49,7 +49,7 @@ class CompileError(Exception):
         self.region: Region | None = None
 
     def text(self, *, errtags: bool) -> str:
-        """Give the text that follows "failed to compile script FILE:" and the like."""
+        """Return the text that follows "failed to compile script FILE:" and the like."""
         tag = f"[{self.tag}] " if errtags and self.tag else ""
         if self.place is not None:
             return f"{tag}{self.place}: {self.message}"

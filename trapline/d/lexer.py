@@ -108,7 +108,7 @@ class Lexer:
         self._previous = ""
         self._type_seen = False
         self.line = 1
-        """Line the lexer stands on."""
+        """The line of the lexer's place."""
         self.region: Region | None = None
         """Part of a clause the lexer is in."""
 

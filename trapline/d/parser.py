@@ -37,7 +37,7 @@ class _Fed(LarkLexer):
         pass
 
     def lex(self, _state: Any, _parser: Any) -> Iterator[Any]:
-        """Give nothing."""
+        """Yield nothing."""
         return iter(())
 
 

@@ -38,7 +38,7 @@ def check_count(name: str, given: int, signature: builtins.Signature, line: int)
 
 
 def incompatible(what: str, wanted: Type, given: Type, line: int) -> CompileError:
-    """Say that an argument or a key has the wrong type."""
+    """Return the error of an argument or a key of the wrong type."""
     return CompileError(
         "D_PROTO_ARG",
         f"{what} is incompatible with its prototype: {type_name(wanted)} wanted, {type_name(given)} given",

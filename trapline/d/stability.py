@@ -63,7 +63,7 @@ def least(names: Iterable[str], arguments: Callable[[], Attribute], given: Mappi
 
 
 def description_attribute(probe: ProbeInfo | None, pattern: ProbeDescription) -> Attribute:
-    """Give a description's stability: the least of the fields that are named without a glob.
+    """Return a description's stability: the least of the fields that are named without a glob.
 
     `probe` is one that matches it, None if there is none (dt_provider.c, dt_probe_info).
     """

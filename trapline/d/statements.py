@@ -76,7 +76,7 @@ class Statements:
         }
 
     def compile(self, body: Sequence[ast.Statement]) -> Iterator[Actions]:
-        """Give the actions of each statement.  Raises `CompileError`."""
+        """Yield the actions of each statement.  Raises `CompileError`."""
         for statement in body:
             assert not isinstance(statement, ast.If), "branches.py has made clauses of it"
             yield self._statement(self.values.chosen(statement))

@@ -1,4 +1,4 @@
-"""A recorded trace as plain data, whatever recorded it."""
+"""A recorded trace as plain data, independent of its source."""
 
 from __future__ import annotations
 

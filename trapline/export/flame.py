@@ -77,7 +77,7 @@ def _placed(frame: _Frame, start: float, whole: int, depth: int) -> Iterator[tup
 
 
 def _fill(name: str) -> str:
-    """Return the colour of a frame: the hue says its module, the saturation its name."""
+    """Return the colour of a frame: the module selects the hue, the name the saturation."""
     module = name.partition("`")[0] if "`" in name else name
     hue = _HUES[zlib.crc32(module.encode()) % len(_HUES)]
     return f"hsl({hue} {45 + zlib.crc32(name.encode()) % 30}% var(--light))"

@@ -13,7 +13,7 @@ from typing import Final
 from trapline.export.errors import ExportError
 from trapline.export.events import Recording, Stack, Value, slices
 
-# What a frame's name ends with, where its pc is not the function's first instruction.
+# The end of a frame's name whose pc is not the function's first instruction.
 _OFFSET: Final = re.compile(r"\+0x[0-9a-f]+$")
 
 # Frames, the outermost first -> weight.

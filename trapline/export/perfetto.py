@@ -101,7 +101,7 @@ def _slice(writer: _Writer, one: Slice) -> None:
     entry = one.entry
     track = writer.thread(entry.pid, entry.tid, entry.process)
     # At one time: ends before beginnings, an inner end before an outer one, an outer beginning first.
-    # What begins and ends at one time keeps its beginning before its end.
+    # A slice that begins and ends at one time keeps its beginning before its end.
     empty = one.end == entry.time
     begun = writer.event("SLICE_BEGIN", entry.time, track, 1000 + one.depth, name=entry.title)
     begun.categories.append(entry.provider)

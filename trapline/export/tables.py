@@ -68,7 +68,7 @@ def as_parquet(recording: Recording) -> bytes:
     for column in columns:
         values = [row.get(column) for row in found]
         texts = any(isinstance(value, str) for value in values)
-        # Of a column with numbers and texts all are texts; a number may be more than a column of numbers holds.
+        # If a column has numbers and texts, all become texts; so does a number that a column of numbers cannot hold.
         content[column] = [None if value is None else str(value) for value in values] if texts else values
     sink = io.BytesIO()
     parquet.write_table(pa.table(content), sink)

@@ -116,7 +116,7 @@ class ConsumerWord(IntEnum):
     """Address of the block of the dynamic variables."""
 
 
-# What `EcbWord.LATE` adds to a number of words.
+# The number that `EcbWord.LATE` adds to a number of words.
 LATE_BASE: Final = 2
 
 

@@ -87,7 +87,7 @@ class Enabling:
             layout = lay_out(description, options)
         except (InvalidDifError, LayoutError) as error:
             raise DeviceError("EINVAL", str(error)) from None
-        # What a clause does is the same for all its descriptions; only the numbers of the statements are not.
+        # A clause has the same actions for all its descriptions; only the numbers of the statements differ.
         doing = description.predicate, tuple(replace(action, statement=0) for action in description.actions)
         form = self._forms.get(doing)
         clause = Clause(description.predicate, layout, form or Form())

@@ -188,7 +188,7 @@ def parse_format(text: str, pointer_width: int = POINTER_WIDTH) -> tuple[Piece, 
 
 
 def conversions(pieces: Iterable[Piece]) -> Iterator[Conversion]:
-    """Give the conversions among the pieces of a format."""
+    """Yield the conversions among the pieces of a format."""
     return (piece for piece in pieces if isinstance(piece, Conversion))
 
 

@@ -50,7 +50,7 @@ def _provider(state: ConsumerState, buffer: bytes) -> bytes:
 
 
 def _probes(state: ConsumerState, buffer: bytes) -> bytes:
-    """Give the first probe with a number of at least the one given."""
+    """Return the first probe with a number of at least the one given."""
     number, _pattern = structures.unpack_probe(buffer)
     found = state.search.next_probe(None, number)
     return structures.pack_probe(found.description, found.id)
@@ -101,14 +101,14 @@ def _aggsnap(state: ConsumerState, buffer: bytes) -> bytes:
 
 
 def _format(state: ConsumerState, buffer: bytes) -> bytes:
-    """Give the length of a format, and the format if there is room for it."""
+    """Return the length of a format, and the format if there is room for it."""
     _string, room, number = structures.FORMAT.unpack_from(buffer)
     text = state.format(number).encode("utf-8", "surrogateescape") + b"\0"
     return structures.FORMAT.pack(0, len(text), number) + (text if len(text) <= room else b"")
 
 
 def _dofget(state: ConsumerState, _buffer: bytes) -> bytes:
-    """Give the options in force, as DOF."""
+    """Return the options in force, as DOF."""
     return state.options_as_dof()
 
 
@@ -120,7 +120,7 @@ def _replicate(state: ConsumerState, buffer: bytes) -> bytes:
 
 
 def _conf(state: ConsumerState, _buffer: bytes) -> bytes:
-    """Give the version of DIF, the numbers of its registers, and the kernel's data model."""
+    """Return the version of DIF, the numbers of its registers, and the kernel's data model."""
     model = DataModel.LP64 if state.runtime.world.guest.isa.word == 8 else DataModel.ILP32
     return structures.CONFIGURATION.pack(DIF_VERSION, REGISTERS, REGISTERS, model, *(0,) * 8)
 

@@ -89,7 +89,7 @@ class Runtime:
         """Return an enabling by its EPID."""
         return self.enabled.ecbs[epid - 1]
 
-    # What the consumer is doing
+    # The state of the consumer
 
     def set(self, activity: Activity) -> None:
         """Change what the consumer is doing."""

@@ -23,7 +23,7 @@ class Field(NamedTuple):
     signed: bool
 
     def __str__(self) -> str:
-        """Give the field's line."""
+        """Return the field's line."""
         return (
             f"\tfield:{self.kind} {self.name};\toffset:{self.offset};\tsize:{self.size};\tsigned:{int(self.signed)};\n"
         )

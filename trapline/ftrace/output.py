@@ -39,5 +39,5 @@ def event(name: str, address: int, function: int | None, arguments: Sequence[tup
 
 
 def user_stack(pcs: Sequence[int]) -> str:
-    """Give the lines of a user stack after its prefix: eight frames at most."""
+    """Return the lines of a user stack after its prefix: eight frames at most."""
     return "<user stack trace>" + "".join(f"\n =>  <{pc:016x}>" for pc in pcs[:8] if pc)

@@ -76,7 +76,7 @@ class Piece(NamedTuple):
 
 
 class Snippet(NamedTuple):
-    """The code that instructions stand in, as a function of its own."""
+    """The code that contains instructions, as a function of its own."""
 
     isa: Isa
     body: bytes

@@ -37,7 +37,7 @@ MAY_FAULT: Final = Rule(
     "in the exception table", "the kernel mends a fault of this instruction by its address", _SOURCE
 )
 NO_CODE: Final = Rule("no code", "the file has no code at this address", "this simulator")
-# What the output says of the text that is scanned.
+# The output's description of the text that is scanned.
 NOTE: Final = (
     "the text is that of the file, with ftrace's pads and the returns as boot makes them; "
     "alternatives, jump labels and static calls are not applied"

@@ -217,7 +217,7 @@ class DwarfTypes:
 
 
 def _children(die: Any) -> Iterator[Any]:
-    """Give an entry's children.
+    """Yield an entry's children.
 
     Raises ValueError: DW_AT_sibling of a damaged file refers backwards. pyelftools would loop
     forever.

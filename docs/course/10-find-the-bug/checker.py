@@ -23,7 +23,7 @@ _STARTER = Path(__file__).parent / "starter"
 _ADDRESS = 0x40_0120
 _NEAR = _ADDRESS + (32 << 20)
 _STATES = 200
-# What the two functions have to do right.
+# The cases that the two functions have to do right.
 _TRIED = {
     "x86_64": {
         "first": ("lea rax, [rip+8]", "lea rdi, [rip+0x1000]", "lea rsp, [rip-4]"),

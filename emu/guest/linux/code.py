@@ -58,7 +58,7 @@ class SlotPages:
         self._contents: dict[int, bytes] = {}
 
     def ready(self) -> bool:
-        """Say that `take` may be called."""
+        """Return True: `take` may be called."""
         return True
 
     def take(self) -> int:

@@ -151,7 +151,7 @@ class Content:
             self.memory.take(len(self._pages))
             self._counted = self.memory
         pages = _bounded(first, last)
-        # Of the two, the shorter is walked: a file may hold little, and a part be asked for that no memory holds.
+        # The shorter of the two is walked: a file may be small, and the requested part larger than any memory.
         present = (
             sum(index in pages for index in self._pages)
             if len(self._pages) < len(pages)

@@ -59,7 +59,7 @@ class Capability(IntEnum):
 
 # CAP_CHOWN to CAP_CHECKPOINT_RESTORE.
 ALL: Final = (1 << 41) - 1
-# Those that go with the user of file accesses (CAP_FS_SET).
+# The capabilities that follow the user of file accesses (CAP_FS_SET).
 _OF_FILES: Final = 0b11111 | 1 << Capability.MKNOD | 1 << 9 | 1 << 32
 
 

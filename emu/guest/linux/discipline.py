@@ -25,7 +25,7 @@ _VINTR, _VQUIT, _VERASE, _VKILL, _VEOF, _VTIME, _VMIN = range(7)
 _VSTART, _VSTOP, _VSUSP, _VEOL = range(8, 12)
 _VREPRINT, _VWERASE, _VLNEXT, _VEOL2 = 12, 14, 15, 16
 _CHARACTERS: Final = 19
-# What a new terminal begins with (tty_std_termios, INIT_C_CC).
+# The settings of a new terminal (tty_std_termios, INIT_C_CC).
 _NEW: Final = (
     0x500, 0x5, 0xBF, 0x8A3B,
     b"\x03\x1c\x7f\x15\x04\x00\x01\x00\x11\x13\x1a\x00\x12\x0f\x17\x16\x00\x00\x00",

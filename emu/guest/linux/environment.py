@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# What programs find in their environment, the same on every host.
+# The environment of programs, the same on every host.
 ENVIRONMENT: Final[dict[str, str]] = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": "/",

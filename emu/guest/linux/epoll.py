@@ -16,9 +16,9 @@ EPOLLEXCLUSIVE: Final = 1 << 28
 EPOLLWAKEUP: Final = 1 << 29
 EPOLLONESHOT: Final = 1 << 30
 EPOLLET: Final = 1 << 31
-# What is not an event but says how to wait (EP_PRIVATE_BITS).
+# The bits that are not events but say how to wait (EP_PRIVATE_BITS).
 _PRIVATE: Final = EPOLLEXCLUSIVE | EPOLLWAKEUP | EPOLLONESHOT | EPOLLET
-# What may stand beside EPOLLEXCLUSIVE (EPOLLEXCLUSIVE_OK_BITS: in, out, err, hup).
+# The bits that EPOLLEXCLUSIVE can be combined with (EPOLLEXCLUSIVE_OK_BITS: in, out, err, hup).
 _EXCLUSIVE_OK: Final = 0x1D | EPOLLWAKEUP | EPOLLET | EPOLLEXCLUSIVE
 # How deep one epoll may be inside another (EP_MAX_NESTS).
 _DEEPEST: Final = 4

@@ -55,7 +55,7 @@ class RegularOpen(OpenFile):
         return len(data)
 
     def control(self, memory: UserMemory, request: int, argument: int) -> int:
-        """Say how much there is to read."""
+        """Return the number of bytes that can be read."""
         if request != FIONREAD:
             raise LinuxError(ENOTTY)
         memory.write(argument, max(0, self.inode.size - self.position).to_bytes(4, "little"))

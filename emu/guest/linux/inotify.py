@@ -123,7 +123,7 @@ class Inotify(AnonymousOpen):
         return bytes(data)
 
     def control(self, memory: UserMemory, request: int, argument: int) -> int:
-        """Say how many bytes of events there are.  Raises `LinuxError` ENOTTY."""
+        """Return the number of bytes of all events.  Raises `LinuxError` ENOTTY."""
         if request != FIONREAD:
             raise LinuxError(ENOTTY)
         memory.write(argument, sum(map(len, self._queue)).to_bytes(4, "little"))

@@ -130,7 +130,7 @@ class Launcher:
         return path
 
     def _why(self, path: str, error: LinuxError) -> str:
-        """Say why a program cannot be started."""
+        """Return why a program cannot be started."""
         file = walk(self._kernel.root, self._kernel.root, path).inode
         if isinstance(file, RegularFile) and not file.permissions & 0o111:
             return f"{path}: not executable (chmod +x it)"

@@ -255,7 +255,7 @@ def _parse(file: RegularFile, path: str, abi: LinuxAbi) -> _Program:
 
 
 def _segment(fields: tuple[int, ...], word: int) -> _Segment:
-    """Name the fields of a program header; a 32-bit one has its flags last but one."""
+    """Return the fields of a program header by name; a 32-bit one has its flags last but one."""
     if word == 8:
         return _Segment(*fields)
     kind, offset, address, physical, file_size, size, flags, alignment = fields

@@ -229,7 +229,7 @@ class PipeEnd(OpenFile):
         return self.pipe.put(data, packet=bool(self.flags & self.packet_flag))
 
     def control(self, memory: UserMemory, request: int, argument: int) -> int:
-        """Say how much is in the pipe."""
+        """Return the number of bytes in the pipe."""
         if request != FIONREAD:
             raise LinuxError(ENOTTY)
         memory.write(argument, self.pipe.held.to_bytes(4, "little"))

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
     from emu.guest.linux.process import Process
 
-# What is read from a queue has this size at most, and stat says it (FILENT_SIZE).
+# The largest size of the text that is read from a queue; stat gives it (FILENT_SIZE).
 _TEXT_SIZE: Final = 80
 # sizeof (struct msg_msg) and of struct posix_msg_tree_node, which count against RLIMIT_MSGQUEUE.
 _HEADER_SIZE: Final = 48
 _NODE_SIZE: Final = 48
 PRIORITIES: Final = 32768
-# What a queue has if nothing else is asked for, which is also the most that may be asked for without privilege.
+# The default limits of a queue, which are also the largest without privilege.
 MOST, LONGEST = 10, 8192
 # Queues that there may be at one time, without privilege.
 QUEUES_MAX: Final = 256

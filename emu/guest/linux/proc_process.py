@@ -104,7 +104,7 @@ def _sizes(process: Process, areas: list[Area]) -> dict[str, int]:
     touched = [(page, space.is_own(page)) for area in areas for page in space.touched(area)]
     resident, own = 4 * len(touched), 4 * sum(own for _, own in touched)
     files = {page for area in areas if area.backing is not None for page in space.touched(area)}
-    # What a fork has left to both sides was written before it.
+    # The pages that a fork left to both sides were written before it.
     shared_dirty = 4 * sum(not own and page not in files for page, own in touched)
     return {
         "Rss": resident,

@@ -214,7 +214,7 @@ class Policy(IntEnum):
     DEADLINE = 6
 
 
-# Those whose threads come before all others, by their priority.
+# The policies whose threads precede all others, by their priority.
 REAL_TIME: Final = frozenset({Policy.FIFO, Policy.RR})
 
 

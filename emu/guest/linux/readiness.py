@@ -20,17 +20,17 @@ POLLWRBAND: Final = 0x200
 POLLMSG: Final = 0x400
 POLLRDHUP: Final = 0x2000
 
-# What most files say when there is something to read, and when there is room to write.
+# The events of most files: something can be read, and there is room to write.
 READABLE: Final = POLLIN | POLLRDNORM
 WRITABLE: Final = POLLOUT | POLLWRNORM
-# What poll reports whether it was asked for or not.
+# The events that poll always reports.
 ALWAYS: Final = POLLERR | POLLHUP
-# What a file that cannot make anybody wait says (DEFAULT_POLLMASK).
+# The events of a file that makes no thread wait (DEFAULT_POLLMASK).
 DEFAULT: Final = READABLE | WRITABLE
 # The events that threads which wait to read, and to write, want to be told of.
 FOR_READERS: Final = POLLIN | POLLPRI | POLLRDNORM | POLLRDBAND | POLLMSG | POLLRDHUP
 FOR_WRITERS: Final = POLLOUT | POLLWRNORM | POLLWRBAND
-# What select takes for readable, writable and exceptional (fs/select.c).
+# The events that select calls readable, writable and exceptional (fs/select.c).
 SELECT_READ: Final = POLLRDNORM | POLLRDBAND | POLLIN | POLLHUP | POLLERR
 SELECT_WRITE: Final = POLLWRBAND | POLLWRNORM | POLLOUT | POLLERR
 SELECT_EXCEPT: Final = POLLPRI

@@ -30,7 +30,7 @@ _TCSBRKP, _TIOCGSID = 0x5425, 0x5429
 _TIOCGPTN, _TIOCSPTLCK, _TIOCSIG, _TIOCGPTLCK, _TIOCGPTPEER = 0x80045430, 0x40045431, 0x40045436, 0x80045439, 0x5441
 _SETTING: Final = frozenset({_TCSETS, _TCSETSW, _TCSETSF, _TCSETS2, _TCSETSW2, _TCSETSF2})
 _FLUSHING: Final = frozenset({_TCSETSF, _TCSETSF2})
-# What changes nothing here: there is no line that could break or be drained.
+# The requests that change nothing: there is no line that could break or be drained.
 _NOTHING: Final = frozenset({_TCSBRK, _TCSBRKP, _TIOCEXCL, _TIOCNXCL})
 
 

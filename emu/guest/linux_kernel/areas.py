@@ -24,7 +24,7 @@ _NODE: Final = 256
 _NODE_MASK: Final = ~(_NODE - 1) & WORD_MASK
 _IS_NODE, _LOWEST_NODE = 2, 4096
 _LEAF, _RANGE, _ARANGE = 1, 2, 3
-# Of a kind of node: where its pivots are, how many there are, and where its slots are.
+# By kind of node: the place and the number of its pivots, and the place of its slots.
 _LAYOUT: Final = {_LEAF: (8, 15, 128), _RANGE: (8, 15, 128), _ARANGE: (8, 9, 80)}
 _DEEPEST: Final = 16
 _LONGEST_PATH: Final = 64

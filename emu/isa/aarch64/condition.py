@@ -9,7 +9,7 @@ Z: Final = 1 << 30
 C: Final = 1 << 29
 V: Final = 1 << 28
 
-# What an assembler calls each condition, and the flags that it asks about.
+# The assembler's name of each condition, and the flags that it tests.
 NAMES: Final = (
     "eq (Z)", "ne (not Z)", "cs (C)", "cc (not C)", "mi (N)", "pl (not N)", "vs (V)", "vc (not V)",
     "hi (C and not Z)", "ls (not C, or Z)", "ge (N is V)", "lt (N is not V)",

@@ -118,7 +118,7 @@ _KINDS: Final = {
     "zero": Operand(_bare),
     "pred": _fence(24),
     "succ": _fence(20),
-    # Of compressed instructions.
+    # Compressed instructions.
     "cd": _not_zero(7),
     "cdl": _not_zero(7, sp=False),
     "c2": _not_zero(2),

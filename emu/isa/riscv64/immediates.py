@@ -9,7 +9,7 @@ from typing import Final
 
 from emu.isa.fields import Field
 
-# Of instructions of 32 bits, by the specification's letters of their formats.
+# The immediates of 32-bit instructions, by the specification's letters of their formats.
 I: Final = Field(((31, 20, 0),), signed=True)  # noqa: E741  the name in the specification
 S: Final = Field(((31, 25, 5), (11, 7, 0)), signed=True)
 B: Final = Field(((31, 31, 12), (7, 7, 11), (30, 25, 5), (11, 8, 1)), signed=True)
@@ -20,7 +20,7 @@ SHIFT_WORD: Final = Field(((24, 20, 0),))
 CSR_NUMBER: Final = Field(((31, 20, 0),))
 CSR_VALUE: Final = Field(((19, 15, 0),))
 
-# Of compressed instructions: the targets of c.j, and of c.beqz and c.bnez.
+# The targets of compressed instructions: those of c.j, and of c.beqz and c.bnez.
 CJ: Final = Field(
     ((12, 12, 11), (11, 11, 4), (10, 9, 8), (8, 8, 10), (7, 7, 6), (6, 6, 7), (5, 3, 1), (2, 2, 5)), signed=True
 )

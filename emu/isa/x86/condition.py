@@ -14,7 +14,7 @@ OF: Final = 0x800
 _ANY_OF: Final = (OF, CF, ZF, CF | ZF, SF, PF, 0, ZF)
 _SIGNED: Final = frozenset({6, 7})
 
-# What an assembler calls each condition: j<name>, and the flags that it asks about.
+# The assembler's name of each condition (j<name>), and the flags that it tests.
 NAMES: Final = (
     "o (OF)", "no (not OF)", "b (CF)", "ae (not CF)", "e (ZF)", "ne (not ZF)", "be (CF or ZF)", "a (neither CF nor ZF)",
     "s (SF)", "ns (not SF)", "p (PF)", "np (not PF)", "l (SF is not OF)", "ge (SF is OF)",

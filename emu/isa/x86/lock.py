@@ -50,9 +50,9 @@ def refused(code: bytes) -> bool:
 
 
 def lockable(opcode: int, modrm: Callable[[], int], *, escape: bool) -> bool:
-    """Return whether LOCK may stand before an instruction.
+    """Return whether an instruction may have a LOCK prefix.
 
-    `escape`: 0f stands before its opcode; `modrm()` reads the byte behind it, and is not called for
+    `escape`: 0f precedes its opcode; `modrm()` reads the byte behind it, and is not called for
     an opcode that cannot be locked.
     """
     fields = (_LOCKABLE_0F if escape else _LOCKABLE).get(opcode)

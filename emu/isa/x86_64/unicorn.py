@@ -15,8 +15,8 @@ from emu.isa.x86.special import special
 from emu.isa.x86_64.public import PUBLIC
 from emu.isa.x86_64.registers import REGISTERS
 
-# What SYSCALL loads into CS and SS, whatever the tables say (Intel SDM volume 2, SYSCALL), as QEMU keeps it: the limit
-# in the lower half, and in the upper the descriptor's second word: G, L or B, P, S and the type.
+# The values that SYSCALL loads into CS and SS, whatever the tables say (Intel SDM volume 2, SYSCALL), as QEMU keeps
+# them: the limit in the lower half, and in the upper the descriptor's second word: G, L or B, P, S and the type.
 _CODE_SEGMENT: Final = 0x00A0_9B00_FFFF_FFFF
 _STACK_SEGMENT: Final = 0x00C0_9300_FFFF_FFFF
 _SELECTOR: Final = 0xFFFC

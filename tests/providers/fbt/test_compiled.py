@@ -137,7 +137,7 @@ def test_after_disabling_the_code_is_the_compilers_again(program):
 
 
 def test_the_sites_are_instructions_that_objdump_knows(program):
-    """Every site stands where objdump has an instruction, a push, a store or a return."""
+    """Every site is where objdump has an instruction, a push, a store or a return."""
     objdump = shutil.which(f"{program.isa.name}-linux-gnu-objdump")
     if objdump is None:
         pytest.skip("no objdump for it on this machine")

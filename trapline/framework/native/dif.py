@@ -55,7 +55,7 @@ ARITHMETIC: Final[Mapping[Op, Callable[[Function, Word, Word], Word]]] = {
     Op.NOT: lambda f, a, _b: f.not_(a),
     Op.MOV: lambda _f, a, _b: a,
 }
-# Of 0 none is done; of the lowest number by -1 only the quotient, by `_signed_quotient`.
+# A division by 0 is not done; that of the lowest number by -1 only has a quotient, by `_signed_quotient`.
 DIVISIONS: Final[Mapping[Op, Callable[[Function, Word, Word], Word]]] = {
     Op.SDIV: _signed_quotient,
     Op.UDIV: lambda f, a, b: f.udiv(a, b),

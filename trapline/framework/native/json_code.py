@@ -16,7 +16,7 @@ from trapline.framework.dif import Subr
 from trapline.framework.native.writing import Text, Writer, Writing
 
 _BAD: Final = (1 << 64) - 1
-# What stands for the character behind the text.
+# The mark for the character behind the text.
 _END: Final = 256
 _CASE: Final = ord("a") ^ ord("A")
 _LETTERS: Final = 26

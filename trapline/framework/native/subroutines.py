@@ -228,7 +228,7 @@ SUBROUTINES: Final[Mapping[int, Writer]] = {
 }
 
 
-# Those without a result: they leave the destination as it is.
+# The subroutines without a result: they leave the destination as it is.
 WITHOUT_RESULT: Final = frozenset({Subr.BCOPY, Subr.COPYINTO})
 
 

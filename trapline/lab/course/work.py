@@ -15,7 +15,7 @@ from emu.isa import ISAS
 # The file with the answers, in TOML.
 ANSWERS: Final = "answers.toml"
 _MOST: Final = 1 << 16
-# What the names of a student's modules begin with.
+# The beginning of the names of a student's modules.
 _MODULE: Final = "work_of_a_student_"
 
 

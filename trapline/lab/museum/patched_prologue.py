@@ -19,7 +19,7 @@ from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
 RULE = Rule("prologue", "a jump to a trampoline overwrites them", "see the references")
-# What a jump to a trampoline has after its opcode, whose part the int3 plays.
+# The bytes of a jump to a trampoline after its opcode, which the int3 replaces.
 DISTANCE = bytes.fromhex("fbffff01")
 
 

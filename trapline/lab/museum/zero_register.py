@@ -21,7 +21,7 @@ from trapline.lab.museum.exhibit import Exhibit
 RIGHT = PORTS["aarch64"]
 RULE = Rule("mrs", "register 31 is an index like the others", "see the references")
 SAVED = tuple(register.name for register in REGISTERS.registers[:32])
-# What the kernel answers: lines of 64 bytes.
+# The kernel's answer: lines of 64 bytes.
 CTR_EL0 = 0x8444_C004
 
 

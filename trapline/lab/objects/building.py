@@ -19,7 +19,7 @@ from emu.isa import ISAS, Isa
 
 _HEADERS: Final = Path(__file__).with_name("headers")
 _SECONDS: Final = 120
-# What every object needs: types for the glue, no library, addresses that need no loader.
+# The flags that every object needs: types for the glue, no library, addresses that need no loader.
 _OPTIONS: Final = (
     "-c", "-g", "-O1", "-std=gnu11", "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-fno-strict-aliasing",
     "-w", "-Werror=implicit-function-declaration",

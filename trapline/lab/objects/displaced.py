@@ -117,7 +117,7 @@ class DisplacedCheck:
         for name, value in before.registers.items():
             engine.write_register(name, value)
         engine.pc = address
-        # What may fail is the fetch from where a return goes: the instruction itself was executed.
+        # Only the fetch from the target of a return can fail: the instruction itself was executed.
         with suppress(GuestCrashError, PageFaultError):
             engine.step()
         return State({name: engine.read_register(name) for name in before.registers}, engine.read(_SCRATCH, _SIZE))

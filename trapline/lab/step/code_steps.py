@@ -11,7 +11,7 @@ from trapline.lab.step.names import LOCK
 from trapline.lab.step.recording import Cost, Mode, Patch, Stage
 from trapline.lab.step.sentences import Instruction, sentence
 
-# What exception illumos' SDT uses on x86-64.
+# The exception that illumos' SDT uses on x86-64.
 _LOCK_NOP: Final = "#UD, vector 6: LOCK before a nop is a fault, so the saved rip points at it."
 
 

@@ -9,7 +9,7 @@ from trapline.lab.step.drafts import Draft, HitContext, Writers
 from trapline.lab.step.events import Event, Kind
 from trapline.lab.step.recording import Cost, Mode, Stage
 
-# What the kernel asks for when it calls a gate.
+# The request of the kernel when it calls a gate.
 _GATES: Final = {
     "dtrace_invop": ", which asks the handlers of DTrace's providers in turn.",
     "dtrace_probe": " with the number of the probe and its arguments.",
@@ -108,7 +108,7 @@ class HandlerSteps:
         return invop_name(table, event.answer)
 
     def _replaced_return(self, event: Event, following: Event) -> str:
-        """Say whether a return address became that of a trampoline, as return probes do."""
+        """Return the sentence on whether a return address became that of a trampoline, as return probes do."""
         link = self._context.isa.registers.link
         pairs = [(one.before, one.value) for one in event.accesses if one.write]
         if link is not None:

@@ -92,7 +92,7 @@ class HandlerWatch:
         self._tape.add(Kind.ANSWERED, name=name, answer=answer, plan=plan, moved=moved)
         answered = hit.events[-1]
         if before is not None:
-            # What the handler has changed belongs to its answer.
+            # The handler's changes belong to its answer.
             answered.registers, answered.pc = before.registers, before.pc
         if moved and in_cpu and not self._subject.is_machinery(self._engine.pc):
             answered.accesses = self._written(hit)

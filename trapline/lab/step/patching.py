@@ -37,7 +37,7 @@ def patching(subject: Subject, names: Names, address: int) -> Iterator[Step]:
             said += f" The CPU will read {text}."
         access = Access(write=True, address=address + place, size=1, value=now[place], before=original[place])
         yield _step(number, names, address, "the store", said, patch, access)
-    # What FreeBSD does after the store: sys/cddl/dev/fbt/<machine>/fbt_isa.c, fbt_patch_tracepoint().
+    # FreeBSD's actions after the store: sys/cddl/dev/fbt/<machine>/fbt_isa.c, fbt_patch_tracepoint().
     flush = f"{subject.isa.traps.flush} Here the emulator drops its translation of this code."
     yield _step(len(changed) + 1, names, address, "instruction cache", flush, patch)
 

@@ -19,7 +19,7 @@ from trapline.lab.step.handler_watch import HandlerWatch
 from trapline.lab.step.subject import Subject, Window
 from trapline.lab.step.tape import Tape
 
-# What is kept of one firing; a trap takes some hundred instructions.
+# The most instructions of one firing that are kept; a trap takes some hundred instructions.
 MOST_INSTRUCTIONS: Final = 20_000
 # The same where a mistake is made: what follows is often a panic of thousands of instructions.
 MOST_OF_FAULT: Final = 400

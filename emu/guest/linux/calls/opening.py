@@ -69,7 +69,7 @@ _LARGEST_HOW: Final = 4096
 _CACHED, _WAYS = 0x20, 0x3F
 _F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL = range(5)
 _F_DUPFD_CLOEXEC, _F_SETPIPE_SZ, _F_GETPIPE_SZ = 1030, 1031, 1032
-# What may be done with a descriptor that only stands for a path.
+# The operations on a descriptor that only represents a path.
 _OF_PATHS: Final = frozenset({_F_DUPFD, _F_DUPFD_CLOEXEC, _F_GETFD, _F_SETFD, _F_GETFL})
 
 

@@ -16,7 +16,7 @@ from emu.isa.linux_signals import SignalInfo
 
 # PIDFD_THREAD: the file stands for one thread.
 _THREAD: Final = O_EXCL
-# Who gets the signal: one thread, the process, or its group (PIDFD_SIGNAL_*).
+# The receivers of the signal: one thread, the process, or its group (PIDFD_SIGNAL_*).
 _SIGNAL_THREAD, _SIGNAL_PROCESS, _SIGNAL_GROUP = 1, 2, 4
 
 

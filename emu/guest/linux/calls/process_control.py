@@ -12,7 +12,7 @@ from emu.guest.linux.credentials import ALL
 from emu.guest.linux.errno import EINVAL, EPERM, LinuxError
 
 _NAME_MAX: Final = 15
-# What PR_CAP_AMBIENT asks for.
+# The requests of PR_CAP_AMBIENT.
 _IS_SET, _RAISE, _LOWER, _CLEAR_ALL = 1, 2, 3, 4
 
 

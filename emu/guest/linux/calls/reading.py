@@ -36,7 +36,7 @@ from emu.isa.linux_signals import SI_USER, Signal, SignalInfo
 
 _LARGEST: Final = 0x7FFF_F000
 _IOVECS_MAX: Final = 1024
-# Of the guest's memory, what one call may read or write.
+# The most bytes of the guest's memory that one call may read or write.
 _PART: Final = 4
 
 

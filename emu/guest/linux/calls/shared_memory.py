@@ -16,7 +16,7 @@ from emu.guest.linux.space import Area
 
 _RDONLY, _RND, _REMAP, _EXEC = 0o10000, 0o20000, 0o40000, 0o100000
 _LOCK, _UNLOCK, _SHM_STAT, _SHM_INFO, _SHM_STAT_ANY = 11, 12, 13, 14, 15
-# What follows the owner in struct shmid64_ds: size, times, pids, attaches; 32-bit programs have times of two words.
+# The fields after the owner in struct shmid64_ds: size, times, pids, attaches; 32-bit programs have times of two words.
 _REST: Final = {8: struct.Struct("<QqqqiiQ16x"), 4: struct.Struct("<IIIIIIIiiI8x")}
 
 

@@ -49,7 +49,7 @@ Handler = Callable[["Kernel", Thread, list[int]], "int | SystemCall | None"]
 
 AT_FDCWD = -100
 _PATH_MAX = 4096
-# What a pointer to an argument takes on a stack, beside the string and its NUL.
+# The bytes of a pointer to an argument on a stack, besides the string and its NUL.
 _POINTER = 9
 _PAGE = 4096
 

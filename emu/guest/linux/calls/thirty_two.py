@@ -51,7 +51,7 @@ _SAME: Final = {
     "umount": "umount2",
     "fadvise64_64": "fadvise64",
 }  # fmt: skip
-# What a call is otherwise called, and which of its arguments comes in two registers, the lower half first.
+# The other name of a call, and its argument that is passed in two registers, the lower half first.
 _SPLIT: Final = {
     "pread64": ("pread64", 3), "pwrite64": ("pwrite64", 3), "truncate64": ("truncate", 1),
     "ftruncate64": ("ftruncate", 1), "fallocate": ("fallocate", 2), "preadv": ("preadv", 3), "pwritev": ("pwritev", 3),
