@@ -46,8 +46,8 @@ _SPIN: Final = "spin -y {}"
 _ASK: Final = "getpid {}"
 _COPY: Final = "dd if=/dev/zero of=/dev/null bs=1 count={}"
 COMMANDS: Final = {_SPIN: 20_000, _ASK: 80_000, _COPY: 16_000}
-# The probes that fire meanwhile.  A system call's probe is measured where a call does the least, and the kernel's own probes
-# where a call meets eight of them: then a firing is a large part of the run.
+# The probes that fire meanwhile.  A system call's probe is measured where a call does the least, and the kernel's own
+# probes where a call meets eight of them: then a firing is a large part of the run.
 KERNEL_PROGRAMS: Final = (
     (_SPIN, "fbt:::entry { @[probefunc] = count(); }"),
     (_SPIN, "fbt:::entry { @[execname, probefunc] = count(); }"),

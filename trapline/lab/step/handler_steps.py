@@ -108,7 +108,7 @@ class HandlerSteps:
         return invop_name(table, event.answer)
 
     def _replaced_return(self, event: Event, following: Event) -> str:
-        """Return the sentence on whether a return address became that of a trampoline, as return probes do."""
+        """Return whether a return address became that of a trampoline, as a sentence."""
         link = self._context.isa.registers.link
         pairs = [(one.before, one.value) for one in event.accesses if one.write]
         if link is not None:
