@@ -67,5 +67,6 @@ def test_the_stack_of_a_program_without_frame_pointers_is_whole(isa, tmp_path):
     stack, module, symbol = element.keys
     names = [frame.name.partition("+")[0] if "+" in frame.name else frame.name for frame in stack]
     assert names[:4] == ["deep`leaf", "deep`middle", "deep`outer", "deep`_start"]
-    assert [frame.name.rpartition(" ")[2] for frame in stack[:4]] == [f"(deep.c:{line})" for line in range(17, 21)]
+    first = 1 + next(at for at, line in enumerate(PROGRAM.splitlines()) if " leaf(" in line)
+    assert [frame.name.rpartition(" ")[2] for frame in stack[:4]] == [f"(deep.c:{first + at})" for at in range(4)]
     assert (module, symbol, element.value) == ("deep", "deep`middle", 1)
