@@ -28,6 +28,10 @@ class Scale:
         every = list(items)
         return [every[0], every[-1]] if self.smallest else every
 
+    def one(self, items: Iterable[T]) -> list[T]:
+        """Return the items to measure: the first of them in the smallest amount."""
+        return list(items)[: 1 if self.smallest else None]
+
     def turns(self, number: int) -> int:
         """Return the number of measurements of each action."""
         return 1 if self.smallest else number

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from benchmarks.figures import Cell, Figures, Scale
@@ -29,6 +30,8 @@ _CPUS: Final = (2, 3)
 # Patches of a kind, and bytes of the longest instruction.
 _OF_A_KIND: Final = 3
 _LONGEST: Final = 16
+# Functions of the smallest amount of work: every provider has a site in one of them.
+_FEW: Final = 60
 
 
 class Total(NamedTuple):
@@ -40,11 +43,14 @@ class Total(NamedTuple):
     undecided: int = 0
 
 
-def _kinds(isa: Isa, provider: str) -> tuple[int, int, list[Patch]]:
-    """Return the numbers of a provider's sites and of their kinds, and patches of each kind."""
+def _kinds(isa: Isa, provider: str, most: int | None) -> tuple[int, int, list[Patch]]:
+    """Return the numbers of a provider's sites and of their kinds, and patches of each kind.
+
+    `most`: so many functions are looked at; None: all.
+    """
     found: dict[tuple[int, int, int], dict[str, Patch]] = {}
     sites = 0
-    for function in functions(isa, None):
+    for function in islice(functions(isa, None), most):
         for patch in patches(isa, provider, function):
             sites += 1
             code = patch.code[patch.offset : patch.offset + _LONGEST]
@@ -69,7 +75,7 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     for isa in isas:
         for provider, usual in USUAL.items():
             try:
-                sites, kinds, found_patches = _kinds(isa, provider)
+                sites, kinds, found_patches = _kinds(isa, provider, _FEW if scale.smallest else None)
             except NoPortError as error:
                 left_out.append(str(error))
                 continue

@@ -65,9 +65,9 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
 def _rows(isa: Isa, scale: Scale) -> list[list[Cell]]:
     calls = scale.rounds(CALLS)
     bare = per_call(isa, NONE, "", calls).instructions
-    generations = [
-        year for year in scale.some(GENERATIONS) if year != ILLUMOS_SDT or images.kernel(isa, f"sdt-{year}").is_file()
-    ]
+    generations = scale.one(
+        year for year in GENERATIONS if year != ILLUMOS_SDT or images.kernel(isa, f"sdt-{year}").is_file()
+    )
     others = {year: OTHER_ILLUMOS if year == ILLUMOS_SDT else OTHER for year in generations}
     pairs = {GENERATIONS[year]: (year, others[year], FIRING) for year in generations}
     times = nanoseconds(isa, pairs | {COMPARED: (SDT_GENERATION, OTHER, FBT)}, scale)

@@ -19,17 +19,15 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     rows: list[list[Cell]] = []
     for isa in isas:
         name = isa.name
-        times = interleaved(
-            {
-                "python -c pass": lambda: subprocess.run([sys.executable, "-c", "pass"], check=True),
-                "dtrace -n 'BEGIN{exit(0)}'": lambda name=name: _run("dtrace", "--isa", name, "-n", "BEGIN{exit(0)}"),
-                "dtrace -l": lambda name=name: _run("dtrace", "--isa", name, "-l"),
-                "a whole run, fbt:::entry counted": lambda name=name: _run(
-                    "dtrace", "--isa", name, "-qn", "fbt:::entry { @[probefunc] = count(); }"
-                ),
-            },
-            scale.turns(3),
-        )
+        actions = {
+            "python -c pass": lambda: subprocess.run([sys.executable, "-c", "pass"], check=True),
+            "dtrace -n 'BEGIN{exit(0)}'": lambda name=name: _run("dtrace", "--isa", name, "-n", "BEGIN{exit(0)}"),
+            "dtrace -l": lambda name=name: _run("dtrace", "--isa", name, "-l"),
+            "a whole run, fbt:::entry counted": lambda name=name: _run(
+                "dtrace", "--isa", name, "-qn", "fbt:::entry { @[probefunc] = count(); }"
+            ),
+        }
+        times = interleaved(dict(scale.some(actions.items())), scale.turns(3))
         rows += [[isa.title, what, time] for what, time in times.items()]
     return Figures(
         "Start-up",

@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from trapline.cost.rows import Anatomy, Part
+from trapline.cost.rows import LINE, PAGE, Anatomy, Part
 from trapline.lab.step.recording import Firing, Recording, Stage, Step
-
-_LINE: Final = 64
-_PAGE: Final = 4096
 
 
 class _Counted(NamedTuple):
@@ -40,7 +37,7 @@ def anatomy(recording: Recording) -> Anatomy:
     if steps and steps[0].step.patch is not None and any(one.step.stage is Stage.EXCEPTION for one in steps):
         parts[Part.ENTRY] -= 1  # the breakpoint stands where the displaced instruction stood
     final = firing.steps[-1].cost
-    lines, pages = (_touched(steps, size) for size in (_LINE, _PAGE))
+    lines, pages = (_touched(steps, size) for size in (LINE, PAGE))
     return Anatomy({part: parts[part] for part in Part}, final.dif, final.accesses, lines, pages)
 
 

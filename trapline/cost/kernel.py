@@ -7,13 +7,30 @@ count.  What happens once is taken off by the difference between a long run and 
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import Isa
 from trapline.consumer.tracer import Tracer
+from trapline.cost.added import CallRecorder, Executed
 from trapline.cost.observer import Observer
 from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, kernel_guest
+
+
+def recorded_call(
+    isa: Isa, generation: int, program: str, function: str, after: str
+) -> tuple[KernelGuest, list[Executed]]:
+    """Return a guest and what it executes of a function, in one of the repeated calls.
+
+    The recording begins when another function (`after`) was called some times.
+    """
+    made = machine(isa, generation, _RECORDED_CALLS)
+    with Tracer(made.guest, made.dtrace, {"zdefs": None}, provide=made.probes.provide) as tracer:
+        tracer.enable(program)
+        recorder = CallRecorder(made.guest, function, after)
+        tracer.run()
+    return made.guest, recorder.executed
 
 
 class CountedRun(NamedTuple):
@@ -25,6 +42,10 @@ class CountedRun(NamedTuple):
     """The CPU time of this process in seconds, without the boot."""
     breakpoints: int
     """The number of executed breakpoints; 0 if they were not counted."""
+
+
+# Calls that are made where one of them is recorded.
+_RECORDED_CALLS: Final = 6
 
 
 def machine(isa: Isa, generation: int, calls: int, path: TrapPath = TrapPath.GUEST) -> KernelMachine:

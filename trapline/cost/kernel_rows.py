@@ -16,10 +16,11 @@ from emu.guest.kernel import images
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import Isa
 from providers.sdt.sets import TRACEPOINTS
+from trapline.cost.added import anatomy as added_anatomy
 from trapline.cost.anatomy import anatomy
 from trapline.cost.events import Events
-from trapline.cost.kernel import EachCall, per_call, run
-from trapline.cost.rows import Anatomy, Idle, Part, Row
+from trapline.cost.kernel import EachCall, per_call, recorded_call, run
+from trapline.cost.rows import Anatomy, Idle, Row
 from trapline.lab.sites import SitesError
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.run import record
@@ -29,6 +30,8 @@ from trapline.machine.kernel_machine import ILLUMOS_SDT, SDT_GENERATION, NoKerne
 # The function of the kernel that the call runs, in which a static probe is, too.
 _FUNCTION: Final = "sched_relinquish"
 _STATIC: Final = "sched:::surrender"
+# The function of the kernel that makes every system call.
+_CALL: Final = "syscallenter"
 # Calls that are counted.
 _CALLS: Final = 60
 _PROFILED_CALLS: Final = 600
@@ -55,8 +58,8 @@ class KernelProbe:
     path: TrapPath = TrapPath.GUEST
     inline: bool = False
     """Whether its sites are code that the kernel always executes."""
-    traps: bool = True
-    """Whether recording begins with its patch; False: with the call of dtrace_probe()."""
+    around: str = ""
+    """The function in which a probe without a trap fires; "": its recording begins with its patch."""
 
 
 _ENTRY: Final = KernelProbe("fbt", "entry", f"fbt::{_FUNCTION}:entry", "fbt::sys_getpid:entry")
@@ -68,10 +71,10 @@ PROBES: Final = (
     replace(
         _SDT, what="2005, illumos: LOCK over a nop", generation=ILLUMOS_SDT, other="sdt:::priv-err"
     ),
-    replace(_SDT, what="2013, FreeBSD: the id is tested", generation=2013, traps=False),
-    replace(_SDT, what="2018, FreeBSD: a flag, then the id", generation=2018, traps=False),
+    replace(_SDT, what="2013, FreeBSD: the id is tested", generation=2013, around=_FUNCTION),
+    replace(_SDT, what="2018, FreeBSD: a flag, then the id", generation=2018, around=_FUNCTION),
     _SDT,
-    KernelProbe("syscall", "entry", "syscall::sched_yield:entry", "syscall::getpid:entry", traps=False),
+    KernelProbe("syscall", "entry", "syscall::sched_yield:entry", "syscall::getpid:entry", around=_CALL),
 )  # fmt: skip
 _KINST: Final = ("emulated", "out of line")
 
@@ -91,22 +94,18 @@ class KernelLab:
             idle = self._idle(probe)
         except NoKernelError:
             return None
-        other = self._per_call(probe, probe.other)
-        fired = self._per_call(probe, probe.probe)
+        other = self.per_call(probe, probe.other)
+        fired = self.per_call(probe, probe.probe)
         assert fired.firings, f"{probe.probe} on {self.isa.name} has not fired"
         traps = (fired.breakpoints - other.breakpoints) / fired.firings
         instructions = (fired.instructions - other.instructions) / fired.firings
         events = Events(traps=round(traps))
         hits = round(fired.firings * _CALLS)
-        found = self._anatomy(probe)
-        if not probe.traps:
-            # The recording begins eight instructions before the call of dtrace_probe().
-            parts = {**found.parts}
-            parts[Part.ARGUMENTS] += round(instructions) - sum(parts.values())
-            found = replace(found, parts=parts)
+        found = self.added(probe) if probe.around else self._anatomy(probe)
         return Row(self.isa.name, probe.mechanism, probe.what, instructions, events, traps, hits, found, idle)
 
-    def _per_call(self, probe: KernelProbe, program: str, generation: int | None = None) -> EachCall:
+    def per_call(self, probe: KernelProbe, program: str, generation: int | None = None) -> EachCall:
+        """Return what each call costs in the kernel of a probe while another one is enabled."""
         kernel = probe.generation if generation is None else generation
         key = kernel, program, probe.path
         if key not in self._runs:
@@ -116,12 +115,12 @@ class KernelLab:
 
     def _idle(self, probe: KernelProbe) -> Idle:
         """Return the cost of a probe that does not fire.  Raises `NoKernelError`."""
-        plain, other = (self._per_call(probe, program).instructions for program in ("", probe.other))
+        plain, other = (self.per_call(probe, program).instructions for program in ("", probe.other))
         if not probe.inline:
             rest = None if probe.mechanism == "syscall" else 0.0
             return Idle(None if rest is None else 0.0, rest, other - plain)
-        bare = self._per_call(probe, "", _NONE).instructions
-        passed = self._per_call(probe, _SITES).firings
+        bare = self.per_call(probe, "", _NONE).instructions
+        passed = self.per_call(probe, _SITES).firings
         grown = self._code(probe.generation) - self._code(_NONE)
         return Idle(grown / self._places, (plain - bare) / passed, (other - bare) / passed)
 
@@ -152,6 +151,15 @@ class KernelLab:
         return KernelProbe(
             "kinst", f"{kind}: {site.text}", f"kinst::{_FUNCTION}:{site.offset}", "kinst::sys_getpid:0"
         )  # fmt: skip
+
+    def added(self, probe: KernelProbe) -> Anatomy:
+        """Return the parts of a hit that begins with no patch: what it adds to a call."""
+        calls = [
+            recorded_call(self.isa, probe.generation, f"{one} {_RECORDED}", probe.around, _FUNCTION)
+            for one in (probe.probe, probe.other)
+        ]
+        (guest, fired), (_, other) = calls
+        return added_anatomy(guest, fired, other)
 
     def _anatomy(self, probe: KernelProbe) -> Anatomy:
         request = StepRequest(

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from trapline.cost.events import Events
+
+# Bytes of a cache line, and of a page.
+LINE: Final = 64
+PAGE: Final = 4096
 
 
 class Part(StrEnum):

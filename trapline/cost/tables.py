@@ -21,8 +21,8 @@ _HIT_NOTES: Final = (
     "On the host path, and for programs on Linux, the kernel is the emulator, too: user code counts.",
     "Cache lines (64 bytes) and pages (entries of a TLB) are those that code and accesses touch,",
     "without the probe's own place.",
-    "SDT of 2013 and 2018 and syscall: accesses, cache lines and pages are those of the last eight",
-    "instructions before the call.",
+    "SDT of 2013 and 2018 and syscall: the instructions that a call does not execute beside another",
+    "probe, also in front of the call of dtrace_probe() and behind it.",
     "SDT of 2024: the parts have the nops of the site more, which a jump replaces.",
 )
 _IDLE_NOTES: Final = (
