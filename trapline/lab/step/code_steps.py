@@ -48,8 +48,8 @@ class CodeSteps:
     def _patch(self, event: Event) -> Patch:
         now = event.code
         original, size, before = self._context.original(event.pc)
-        _, after = self._context.names.instruction(now, event.pc)
-        longest = next((len(one) for one in self._context.isa.traps.breakpoints if now.startswith(one)), 0)
+        new, after = self._context.names.instruction(now, event.pc)
+        longest = next((len(one) for one in self._context.isa.traps.breakpoints if now.startswith(one)), new)
         size = max(size, longest)
         return Patch(event.pc, self._context.names.place(event.pc), original[:size], now[:size], before, after)
 
@@ -60,6 +60,11 @@ class CodeSteps:
         what = "the first byte" if changed == [0] else f"{len(patch.after)} bytes"
         if changed == [0] and len(patch.before) == 1:
             what = "the only byte"
+        if self._context.hit.window is not None:
+            return (
+                f"The CPU fetches {patch.after_text}: the provider has written it over {what} that do nothing, from "
+                f"{patch.before_text} on, so there is nothing to do in their place."
+            )
         return (
             f"The CPU fetches {patch.after_text}: the provider has written it over {what} of "
             f"{patch.before_text}, which is now the displaced instruction."

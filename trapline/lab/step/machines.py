@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from emu.engine.engine import Engine
 from emu.guest.base import Guest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, Isa
@@ -91,6 +92,11 @@ def open_machine(request: StepRequest) -> SteppedMachine:
         raise StepError(f"-c {request.command}: {error}") from None
 
 
+def _plans_in_python(engine: Engine) -> None:
+    """Carry out each plan in Python: then a hit is over when its breakpoint has been taken."""
+    engine.accelerated = False
+
+
 def _open_kernel(request: StepRequest) -> SteppedMachine:
     if request.root is not None:
         raise StepError("--root is for Linux programs; leave --guest kernel out, or --root")
@@ -112,7 +118,8 @@ def _open_kernel(request: StepRequest) -> SteppedMachine:
     guest = machine.guest
     if fault and fault.handler:
         guest.traps.wrap(partial(fault.handler, guest.engine))
-    guest.host_trap.use_python()  # so that a hit is over when its breakpoint has been taken
+    _plans_in_python(guest.engine)
+    guest.host_trap.use_python()
     target = KernelTarget(guest, request.command or "")
     return SteppedMachine(
         guest,
@@ -140,6 +147,7 @@ def _open_linux(request: StepRequest) -> SteppedMachine:
     options = linux_machine.LinuxOptions(words, root=request.root, standard=standard)
     machine = linux_machine.start(options)
     guest = machine.guest
+    _plans_in_python(guest.engine)
     return SteppedMachine(
         guest,
         LinuxSubject(guest),

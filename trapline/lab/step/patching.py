@@ -10,6 +10,9 @@ from trapline.lab.step.recording import Access, Mode, Patch, Stage, Step
 from trapline.lab.step.subject import Subject
 
 _LONGEST: Final = 16
+# How a patch is written that is one instruction, and one that replaces several.
+_ONE: Final = "by one store, so no CPU ever sees half of it"
+_SEVERAL: Final = "while the other CPUs wait at a rendezvous on a real machine, since they could see half of it"
 
 
 def patching(subject: Subject, names: Names, address: int) -> Iterator[Step]:
@@ -18,14 +21,14 @@ def patching(subject: Subject, names: Names, address: int) -> Iterator[Step]:
     changed = [place for place, (old, new) in enumerate(zip(original, now, strict=False)) if old != new]
     if not changed:
         return
-    length, before = names.instruction(original, address)
+    own, before = names.instruction(original, address)
     _, after = names.instruction(now, address)
-    length = max(length, changed[-1] + 1)
     size = changed[-1] + 1
+    length = max(own, size)
     patch = Patch(address, names.place(address), original[:length], now[:length], before, after)
     first = (
-        f"The probe is enabled. Its site is the instruction {before}, of {length} byte{'s' if length > 1 else ''}. "
-        f"{size} of them will be overwritten, by one store, so no CPU ever sees half of it."
+        f"The probe is enabled. Its site is {_site(before, own, length)}. "
+        f"{size} of them will be overwritten, {_SEVERAL if size > own else _ONE}."
     )
     yield _step(0, names, address, "enable", first, patch)
     shown = bytearray(original[:length])
@@ -38,8 +41,18 @@ def patching(subject: Subject, names: Names, address: int) -> Iterator[Step]:
         access = Access(write=True, address=address + place, size=1, value=now[place], before=original[place])
         yield _step(number, names, address, "the store", said, patch, access)
     # FreeBSD's actions after the store: sys/cddl/dev/fbt/<machine>/fbt_isa.c, fbt_patch_tracepoint().
-    flush = f"{subject.isa.traps.flush} Here the emulator drops its translation of this code."
+    told = subject.isa.traps.flush
+    if size > own:  # its words on other CPUs are about one breakpoint
+        told = f"{told.partition('. ')[0].rstrip('.')}."
+    flush = f"{told} Here the emulator drops its translation of this code."
     yield _step(len(changed) + 1, names, address, "instruction cache", flush, patch)
+
+
+def _site(before: str, own: int, length: int) -> str:
+    """Return what stands at a site: an instruction, or several."""
+    if length > own:
+        return f"{length} bytes, which begin with the instruction {before}"
+    return f"the instruction {before}, of {length} byte{'s' if length > 1 else ''}"
 
 
 def _step(index: int, names: Names, address: int, text: str, sentence: str, patch: Patch, *memory: Access) -> Step:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from rich.text import Text
 
 from emu.spelling import counted
-from trapline.lab.step.recording import Access, Firing, Recording, Stage, Step
+from trapline.lab.step.recording import Access, Firing, Mode, Recording, Stage, Step
 
 _PER_LINE: Final = 4
 # Steps of a stage that are shown one by one.
@@ -132,7 +132,11 @@ def _listing(firing: Firing, names: Sequence[str]) -> Iterator[Text]:
 def _told(_recording: Recording, _firing: Firing, steps: Sequence[Step]) -> Iterator[Text]:
     """Every step's own sentence and facts."""
     for step in steps:
-        yield Text(f"   {step.sentence}")
+        if step.code:
+            yield Text.assemble("     ", (f"{step.where:<32} ", "green"), step.text)
+            yield Text(f"       {step.sentence}")
+        else:
+            yield Text(f"   {step.sentence}")
         yield from _facts(step.facts)
 
 
@@ -186,6 +190,9 @@ def _displaced(recording: Recording, firing: Firing, steps: Sequence[Step]) -> I
     if planned:
         yield Text("   The emulator carries out the displaced instruction's plan on the CPU's registers.")
         yield from _facts(planned[0].facts)
+    for step in steps:
+        if step.mode is Mode.EMULATOR and "plan" not in step.facts:
+            yield Text(f"   {step.sentence}")
     if any(step.code and not step.out_of_line for step in steps):
         work = "works on" if recording.fault else "does the displaced instruction's work on"
         yield Text(f"   The kernel's stub {work} the trap frame.")

@@ -59,7 +59,9 @@ def sentence(one: Instruction) -> str:
         if found:
             return found
     flags = one.isa.traps.flags
-    return "Only the flags change." if flags and one.before[flags] != one.after[flags] else "No register changes."
+    if flags and one.before[flags] != one.after[flags]:
+        return "Only the flags change."
+    return "No register changes its value."
 
 
 def _trap_return(one: Instruction) -> str:

@@ -155,3 +155,21 @@ def test_several_firings_are_recorded():
 def test_what_does_not_fire_is_said():
     with pytest.raises(StepError, match="did not fire before the guest ended"):
         record(StepRequest("fbt::malloc:entry /0/", command="getpid 1"))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_plan_without_memory_is_a_step_of_its_own(isa):
+    # On AArch64 and RISC-V the return reads nothing but a register.
+    firing = only(recorded(isa, "pid$target:a.out:marker_string:return", command="testbins:zoo markers"))
+    steps = firing.of(Stage.DISPLACED)
+    assert any("has emulated" in step.sentence for step in steps)
+    assert firing.of(Stage.RESUME)[0].where.startswith("zoo`_Z12case_markers")
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_jump_of_sdt_is_shown_with_all_bytes_that_it_replaces(isa):
+    recording = recorded(isa, "vfs:namei:lookup:entry", command="cat /etc/motd", from_enable=True)
+    first = only(recording).steps[0]
+    assert len(first.patch.before) == len(first.patch.after) == len(recording.enabling[0].patch.after)
+    assert "that do nothing" in first.sentence
+    assert ("rendezvous" in recording.enabling[0].sentence) is (len(first.patch.after) > 4)
