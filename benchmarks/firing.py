@@ -192,8 +192,15 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     return Figures(
         "What a firing costs",
         (
-            "ISA", "what", "ns", "guest instructions", "ns without them", "firings/s", "x an empty trap callback",
-            "x an empty native one", "x the run",
+            "ISA",
+            "what",
+            "ns",
+            "guest instructions",
+            "ns without them",
+            "firings/s",
+            "x an empty trap callback",
+            "x an empty native one",
+            "x the run",
         ),
         [row for isa in isas for row in (*_rows(isa, rounds, scale), *_kernel_rows(isa, scale))],
         "Nanoseconds beyond the same loop without probe or hook; least of 5 interleaved runs of "

@@ -41,6 +41,7 @@ _SIZE: Final = 1 << 10
 # Where the words about arguments begin: five for each property, in the order of `Tracepoints._located`.
 _ARGUMENT_WORDS: Final = Firing.offset("place0")
 _ArgumentWords: Final = ctypes.c_uint64 * (5 * ARGUMENTS)
+_ARGUMENT_BYTES: Final = ctypes.sizeof(_ArgumentWords)
 
 
 class _Context(NamedTuple):
@@ -80,6 +81,8 @@ class Tracepoints:
         """The CPU that the kernel's own calls fire on."""
         self._encoder = encoder
         self._entries: AddressTable[tuple[int, int, int], Entry] = AddressTable(self.header, _SIZE)
+        self._locations: dict[tuple[Argument, ...], tuple[ctypes.Array[ctypes.c_uint64], bool]] = {}
+        """By arguments: what `locate` stores for them."""
         self._kept: list[Any] = []
         self._left: list[Any] = []
         """Objects that were dropped while a hit was served: machine code still uses them."""
@@ -186,13 +189,22 @@ class Tracepoints:
 
     def locate(self, firing: Firing, arguments: Sequence[Argument]) -> None:
         """Store the locations of a firing's arguments for machine code; missing ones are 0."""
+        # Hits are learned by the thousand, and most have the arguments of others.
+        key = tuple(arguments)
+        known = self._locations.get(key)
+        if known is None:
+            known = self._locations[key] = self._located_all(key)
+        words, simple = known
+        ctypes.memmove(firing.address + _ARGUMENT_WORDS, words, _ARGUMENT_BYTES)
+        if not simple:
+            firing.simple = 0
+
+    def _located_all(self, arguments: tuple[Argument, ...]) -> tuple[ctypes.Array[ctypes.c_uint64], bool]:
+        """Return the words about a firing's arguments, and whether all are words of this process."""
         missing = (Number(0),) * (ARGUMENTS - len(arguments))
         located = [self._located(argument) for argument in (*arguments[:ARGUMENTS], *missing)]
-        # Hits are learned by the thousand: all words of them are written at once, not by their names.
-        words = _ArgumentWords.from_address(firing.address + _ARGUMENT_WORDS)
-        words[:] = [word & WORD_MASK for one in zip(*located, strict=True) for word in one]
-        if any(size or unused for _place, _offset, size, unused, _signed in located):
-            firing.simple = 0
+        words = _ArgumentWords(*(word & WORD_MASK for one in zip(*located, strict=True) for word in one))
+        return words, not any(size or unused for _place, _offset, size, unused, _signed in located)
 
     def _located(self, argument: Argument) -> tuple[int, int, int, int, int]:
         """Return place, offset, size, unused bits and sign of an argument, as in a `Firing`."""

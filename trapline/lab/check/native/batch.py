@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
+from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.errors import EngineError
 from emu.engine.hooks import Hooks
@@ -120,6 +122,17 @@ class _Trial:
             engine.pc = address
             engine.run(hard=0)
 
+    def forget_stepped(self) -> None:
+        """Forget the block after an instruction that Python has stepped.
+
+        Unicorn stops a step in the next block, which it has translated by then: a branch to another
+        page, executed by machine code, would execute that block, too.
+        """
+        engine = self.cpu.engine
+        with suppress(BadAddressError):
+            for start, end in engine.memory.places(engine.pc, 1):
+                engine.forget_code(start, end - start)
+
     def show_areas(self) -> bool:
         """Store the mapped areas, if they have changed; return whether there is room for them."""
         areas = self.cpu.space.areas
@@ -164,9 +177,8 @@ class Batches:
         """Try a site in states of the pool; yield those that Python must try, in turn."""
         batch, place = self._batch, 0
         words = (ctypes.c_uint64 * len(numbers))(*numbers)
-        for number in {part for each in numbers for part in parts(each)}:
-            for trial in self._trials:
-                trial.images.make(number)
+        for trial in self._trials:
+            trial.images.make_all(numbers)
         while True:
             if not self._show_areas():
                 yield from numbers[place:]
@@ -183,6 +195,7 @@ class Batches:
                 return
             yield numbers[place]
             place += 1
+            self._trials[0].forget_stepped()
 
     def _same_signal(self) -> int:
         """Return whether a plan has met the fault that the plain CPU has met (`BatchBlock`)."""
@@ -222,10 +235,14 @@ class _Images:
         context = cpu.engine.new_context()
         self.size = ctypes.c_size_t.from_address(_address(context.context)).value
 
-    def make(self, number: int) -> None:
-        """Make the image of a state."""
-        if number in self._kept:
+    def make_all(self, numbers: Sequence[int]) -> None:
+        """Make the images of the parts of states."""
+        if len(self._kept) == POOL:
             return
+        for number in {part for each in numbers for part in parts(each)} - self._kept.keys():
+            self._make(number)
+
+    def _make(self, number: int) -> None:
         self._cpu.load_numbered(self._states, number)
         image = ctypes.create_string_buffer(ctypes.string_at(self._cpu.engine.cpu.env, self.size), self.size)
         self._kept[number] = image

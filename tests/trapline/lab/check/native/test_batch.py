@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from emu.displaced import Emulated
+from emu.engine.pages import PAGE
 from emu.isa import ISAS
 from emu.isa.base import Isa
 from emu.native import available
@@ -40,6 +41,9 @@ TWICE = {
     "riscv64": ["2f35b100", "2f30b102", "2fb0b108"],  # amoadd.w and .d, amoswap.d, to [sp]
     "i386": ["01442408", "010500100100", "8f0424"],  # add [esp+8], eax; add [0x11000], eax; pop [esp]
 }
+
+# A branch to the next page.
+FAR_BRANCHES = {"x86_64": "e9fb0f0000", "aarch64": "00040014", "riscv64": "6f100000", "i386": "e9fb0f0000"}
 
 
 def program(isa: Isa, codes: list[str]) -> tuple[list[Stretch], list[CheckSite]]:
@@ -171,3 +175,20 @@ def test_without_machine_code_python_tries_all() -> None:
     one = checker(isa, code, PidProber, Rules(), native=False)
     one.check(sites[0])
     assert one.executed == {PYTHON: STATES, MACHINE_CODE: 0}
+
+
+@pytest.mark.parametrize("isa_name", FAR_BRANCHES)
+def test_a_branch_to_a_block_that_python_has_executed_is_tried_by_machine_code(isa_name: str) -> None:
+    isa = ISAS[isa_name]
+    code, far = bytes.fromhex(FAR_BRANCHES[isa_name]), bytes.fromhex(HARMLESS[isa_name])
+    plain, patched = (
+        TrialCpu(isa, [Stretch(ADDRESS, code.ljust(PAGE, b"\0") + far.ljust(ROOM, b"\0"))], stepping=stepping)
+        for stepping in (True, False)
+    )
+    one = SiteChecker(plain, patched, PidProber(patched, NEAR, Rules()), STATES, native=True)
+    plain.load_numbered(States(isa_name), 0)
+    plain.execute(ADDRESS + PAGE)
+    found = one.check(CheckSite(ADDRESS, code))
+    assert found.outcome is Outcome.AGREED
+    assert one.executed[PYTHON] <= 1
+    assert one.executed[MACHINE_CODE] >= STATES - 1
