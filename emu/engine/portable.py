@@ -26,6 +26,7 @@ from unicorn.unicorn_py3.unicorn import UcContext, uclib
 from emu.bad_address import BadAddressError
 from emu.engine.cpu import BaseCpu
 from emu.engine.errors import EngineError, GuestCrashError
+from emu.engine.faults import Operands
 from emu.engine.memory import Memory
 from emu.engine.pages import PAGE
 from emu.engine.tlb import SoftTlb
@@ -190,6 +191,38 @@ class PortableCpu(BaseCpu):
         """Store a number to the guest's memory.  Raises `BadAddressError`."""
         assert self.memory is not None
         self.memory.store(address, size, value)
+
+    def _operands(self) -> Operands:
+        assert self.memory is not None
+        return Operands(self.isa, self.memory, self.pc_word.value, self)
+
+    def code(self) -> bytes:
+        """Return the code at the pc, as far as it is mapped."""
+        return self._operands().code()
+
+    def before(self, size: int) -> bytes:
+        """Return so many bytes before the pc; none if they are not mapped."""
+        assert self.memory is not None
+        try:
+            return self.memory.read(self.pc_word.value - size, size)
+        except BadAddressError:
+            return b""
+
+    def present(self, address: int) -> bool:
+        """Return whether an address is mapped."""
+        return self._operands().present(address)
+
+    def missing(self, address: int) -> int:
+        """Return the level of the page tables, from 0 on, whose entry ends the walk to an address."""
+        return self._operands().missing(address)
+
+    def unreachable(self, *, write: bool) -> int | None:
+        """Return the first byte that the instruction at the pc cannot access; None: unknown."""
+        return self._operands().unreachable(write=write)
+
+    def told_at(self, address: int) -> int:
+        """Return how the instruction at the pc accesses an address, as UC_PROT_*; 0: not at all."""
+        return self._operands().told_at(address)
 
     def aside(self, action: Callable[[Callable[[int, bytes], None]], None]) -> None:
         """Do something while there is memory of one page at `PAGE_ASIDE`, and no other."""

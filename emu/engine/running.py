@@ -134,8 +134,8 @@ class Running:
         return self._halted() and not self._special.take()
 
     def _waits(self) -> bool:
-        """Return whether the run ended with the instruction that waits for an interrupt."""
-        return self._special.waits(self._pc)
+        """Return whether a run that nothing has stopped ended by waiting for an interrupt."""
+        return self._special.after_wait(self._pc)
 
     def _halted(self) -> bool:
         """Return whether the CPU has stopped to wait for an interrupt, and clear the mark of it."""

@@ -57,7 +57,7 @@ class Special:
         Call it between runs, when the count is exact.
         """
         pc = self._now.pc.value
-        if not self.found(pc) or self.waits(pc):
+        if not self.found(pc) or self._waits(pc):
             return False
         if self._serve(pc):
             self._cpu.deliver()
@@ -107,7 +107,15 @@ class Special:
         except BadAddressError as error:
             return self._memory.read(pc, error.address - pc)
 
-    def waits(self, pc: int) -> bool:
+    def after_wait(self, pc: int) -> bool:
+        """Return whether the instruction before the pc waits for an interrupt."""
+        wait = self._isa.traps.wait
+        try:
+            return self._memory.read(pc - len(wait), len(wait)) == wait
+        except BadAddressError:
+            return False
+
+    def _waits(self, pc: int) -> bool:
         """Return whether the CPU has just executed the instruction that waits for an interrupt."""
         wait = self._isa.traps.wait
-        return self._counter.ended_with(pc - len(wait), pc) and self._memory.read(pc - len(wait), len(wait)) == wait
+        return self._counter.ended_with(pc - len(wait), pc) and self.after_wait(pc)

@@ -114,6 +114,8 @@ class SpecialInstructions:
 class PublicCpu(ModelledCpu, Protocol):
     """The CPU in portable mode, where only Unicorn's public calls are used (`emu.engine.portable`)."""
 
+    pc_word: Any
+    """Its `value` is the program counter."""
     hidden: dict[str, int]
     """Values that no public call reads, kept with each context of the CPU."""
 
@@ -140,6 +142,24 @@ class PublicCpu(ModelledCpu, Protocol):
 
     def store(self, address: int, size: int, value: int) -> None:
         """Store a number.  Raises `BadAddressError`."""
+
+    def code(self) -> bytes:
+        """Return the code at the pc, as far as it is mapped."""
+
+    def before(self, size: int) -> bytes:
+        """Return so many bytes before the pc; fewer where they are not mapped."""
+
+    def present(self, address: int) -> bool:
+        """Return whether an address is mapped."""
+
+    def missing(self, address: int) -> int:
+        """Return the level of the page tables, from 0 on, whose entry ends the walk to an address."""
+
+    def unreachable(self, *, write: bool) -> int | None:
+        """Return the first byte that the instruction at the pc cannot access; None: unknown."""
+
+    def told_at(self, address: int) -> int:
+        """Return how the instruction at the pc accesses an address, as UC_PROT_*; 0: not at all."""
 
     def aside(self, action: Callable[[Callable[[int, bytes], None]], None]) -> None:
         """Do something before RAM is there, with memory of one page at `PAGE_ASIDE`.

@@ -27,13 +27,16 @@ _MODE: Final = x86.Mode(
     stack=0x2B,
     sp=uc.UC_X86_REG_ESP,
     flags=uc.UC_X86_REG_EFLAGS,
+    pc=uc.UC_X86_REG_EIP,
+    kernel_start=0xC000_0000,
     carried=(
         *x86.COMMON, *x86.vectors(8), uc.UC_X86_REG_EAX, uc.UC_X86_REG_ECX, uc.UC_X86_REG_EDX, uc.UC_X86_REG_EBX,
         uc.UC_X86_REG_ESP, uc.UC_X86_REG_EBP, uc.UC_X86_REG_ESI, uc.UC_X86_REG_EDI, uc.UC_X86_REG_EFLAGS,
         uc.UC_X86_REG_EIP,
     ),
     data=(uc.UC_X86_REG_DS, uc.UC_X86_REG_ES),
-    msrs=(),
+    more=(uc.UC_X86_REG_FS, uc.UC_X86_REG_GS),
+    msrs=x86.EFER,
 )  # fmt: skip
 
 

@@ -19,7 +19,6 @@ from emu.isa.unicorn_model import PAGE_ASIDE, PublicCpu
 
 # The contexts that are kept.
 USER: Final = "user"
-KERNEL: Final = "kernel"
 _INITIAL: Final = "initial"
 # The privilege level of programs.
 _RING3: Final = 3
@@ -42,8 +41,9 @@ FATAL: Final = re.compile(
 )
 # Exceptions after which another one is a double fault (Intel SDM volume 3, table 6-5).
 _CONTRIBUTORY: Final = frozenset({0, 10, 11, 12, 13, 14})
-# Model-specific registers: EFER, STAR, LSTAR, SFMASK, KERNEL_GS_BASE.
-_MSRS: Final = (0xC000_0080, 0xC000_0081, 0xC000_0082, 0xC000_0084, 0xC000_0102)
+# Model-specific registers: EFER; then STAR, LSTAR, SFMASK, KERNEL_GS_BASE.
+EFER: Final = (0xC000_0080,)
+_MSRS: Final = (*EFER, 0xC000_0081, 0xC000_0082, 0xC000_0084, 0xC000_0102)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +59,21 @@ class Mode:
     sp: int
     """These are Unicorn's numbers."""
     flags: int
+    pc: int
     carried: tuple[int, ...]
     """The registers that do not depend on the level, the pc last."""
+    kernel_start: int
+    """The lowest address of a kernel."""
     data: tuple[int, ...] = ()
     """The segment registers for data."""
+    more: tuple[int, ...] = ()
+    """The other segment registers."""
     msrs: tuple[int, ...] = _MSRS
 
 
 # The registers that both modes have under one number.
 COMMON: Final = (
-    uc.UC_X86_REG_CR0, uc.UC_X86_REG_CR2, uc.UC_X86_REG_CR3, uc.UC_X86_REG_CR4, uc.UC_X86_REG_GDTR,
+    uc.UC_X86_REG_CR4, uc.UC_X86_REG_CR3, uc.UC_X86_REG_CR0, uc.UC_X86_REG_CR2, uc.UC_X86_REG_GDTR,
     uc.UC_X86_REG_IDTR, uc.UC_X86_REG_LDTR, uc.UC_X86_REG_TR, *range(uc.UC_X86_REG_FP0, uc.UC_X86_REG_FP7 + 1),
     uc.UC_X86_REG_FPSW, uc.UC_X86_REG_FPCW, uc.UC_X86_REG_FPTAG, uc.UC_X86_REG_MXCSR,
 )  # fmt: skip
@@ -121,6 +126,16 @@ def change(cpu: PublicCpu, mode: Mode, context: str) -> None:
         cpu.write_public(uc.UC_X86_REG_MSR, (number, value))
     for number, value in values:
         cpu.write_public(number, value)
+
+
+def change_to_kernel(cpu: PublicCpu, mode: Mode, code: int, stack: int) -> None:
+    """Bring the CPU to the kernel's level, with these selectors; no exception is marked then."""
+    data = [(number, cpu.read_public(number)) for number in (*mode.data, *mode.more)]
+    change(cpu, mode, _INITIAL)
+    cpu.write_public(uc.UC_X86_REG_CS, code)
+    cpu.write_public(uc.UC_X86_REG_SS, stack)
+    for number, selector in data:
+        cpu.write_public(number, selector)
 
 
 def level(cpu: PublicCpu) -> int:

@@ -18,6 +18,8 @@ _MODE: Final = x86.Mode(
     stack=0x2B,
     sp=uc.UC_X86_REG_RSP,
     flags=uc.UC_X86_REG_EFLAGS,
+    pc=uc.UC_X86_REG_RIP,
+    kernel_start=1 << 63,
     carried=(
         *x86.COMMON, *x86.vectors(16), uc.UC_X86_REG_FS_BASE, uc.UC_X86_REG_GS_BASE, uc.UC_X86_REG_CR8,
         uc.UC_X86_REG_RAX, uc.UC_X86_REG_RCX, uc.UC_X86_REG_RDX, uc.UC_X86_REG_RBX, uc.UC_X86_REG_RSP,
