@@ -21,7 +21,7 @@ from typing import Final, Protocol
 from emu.bad_address import BadAddressError
 from emu.displaced import Emulated, OutOfLine
 from emu.engine.clock import VirtualClock
-from emu.engine.hit_steps import HitStep, Run
+from emu.engine.hit_steps import Call, HitStep, Run
 from emu.frame import Frame
 from emu.guest.linux_kernel.executable import NoRoomError
 from emu.isa.base import Isa
@@ -205,6 +205,9 @@ class Text:
             fires = hook.fires()
             if fires is None:
                 return Served.PYTHON
+            fires = tuple(fires)
+            if steps and any(isinstance(step, Call) for step in fires):
+                return Served.PYTHON  # such a step may ask Python to serve the hit, and must be the first
             steps += fires
         if isinstance(point.treatment, Emulated):
             return Hit(tuple(steps), plan=point.treatment.plan)

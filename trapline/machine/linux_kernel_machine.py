@@ -214,7 +214,7 @@ def start(
     Cpc(framework, guest)
     path = machine.board.abi.calls
     if path is not None:
-        Syscall(framework, [KernelCalls(guest, text, framework.probe, path)])
+        Syscall(framework, [KernelCalls(guest, text, framework, path)])
     registrations = Registrations(guest, text)
     Tracepoints(framework, guest, registrations, matches=_matches, types=TracepointTypes(types))
     for name, events in PROVIDERS.items():
