@@ -128,6 +128,7 @@ def _open_linux(wanted: MachineOptions) -> TracedMachine:
             standard=of_this_process(_program_output(wanted), lambda data: _put(sys.stderr, data)),
             report=_report,
             ram=wanted.ram,
+            quantum=wanted.quantum,
         )
     )
     return TracedMachine(
@@ -167,6 +168,7 @@ def _put(stream: TextIO, data: bytes) -> None:
 
 
 def _open_linux_kernel(wanted: MachineOptions) -> TracedMachine:
+    _check_no_quantum(wanted)
     if wanted.pids:
         raise MachineError("-p: a process cannot be grabbed in a Linux kernel; run a program with -c")
     # As with the Linux guest, the modules of this kernel are imported only when needed.
@@ -203,7 +205,13 @@ def _open_linux_kernel(wanted: MachineOptions) -> TracedMachine:
     )
 
 
+def _check_no_quantum(wanted: MachineOptions) -> None:
+    if wanted.quantum is not None:
+        raise MachineError("-x quantum is for the Linux guest: other guests have their own scheduler")
+
+
 def _open_kernel(wanted: MachineOptions) -> TracedMachine:
+    _check_no_quantum(wanted)
     if wanted.root is not None:
         raise MachineError("--root is for Linux programs; leave --guest kernel out, or --root")
     if wanted.ram is not None:

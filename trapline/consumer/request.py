@@ -84,6 +84,8 @@ class MachineOptions:
     """Whether tracing begins during the boot of a Linux kernel."""
     ram: int | None = None
     """Size in bytes of a Linux guest's memory; None: the guest's default."""
+    quantum: int | None = None
+    """Instructions of a thread's turn in the Linux guest; None: its scheduler's own."""
     evaltime: str = "main"
     """The point in the start of a Linux program at which probes are created."""
     cpus: int = 1

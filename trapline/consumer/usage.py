@@ -41,13 +41,15 @@ _CHOICES: Final = {
     "sdt": ("2005", "2013", "2018", "2024"),
 }
 # Options of -x that describe the machine: programs cannot set them.
-_MACHINE_OPTIONS: Final = frozenset({"boot", "fidelity", "load", "ram", "sdt"})
+_MACHINE_OPTIONS: Final = frozenset({"boot", "fidelity", "load", "quantum", "ram", "sdt"})
 
 # CPUs of the teaching kernel (MAXCPU in testbins/kernel/smp/smp.h).
 _MOST_CPUS: Final = 8
 _LARGEST_SEED: Final = (1 << 32) - 1
 # Bytes that -x ram may give the Linux guest.
 _LEAST_RAM, _MOST_RAM = 16 << 20, 64 << 30
+# Instructions that -x quantum may give a turn: a thread has to get on between two switches.
+_LEAST_QUANTUM, _MOST_QUANTUM = 500, 1_000_000_000
 
 _PREDICATE: Final = "[[ predicate ] action ]"
 USAGE: Final = f"""\
@@ -125,6 +127,7 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t                              such as FBT sites inside of RISC-V instructions or a loop
 \t                              instruction that is off by one (default: exact)
 \t-x ram=SIZE                   memory of a Linux guest, such as 256m or 2g (1g; linux-kernel: 256m)
+\t-x quantum=N                  a thread of the Linux guest gives way after N instructions wherever it is
 \t-x boot                       trace the boot of a Linux kernel too, from its drivers on
 \t-x load=MODULE[,MODULE...]    load these modules of the guest's kernel before tracing begins
 \t-x sdt=2005|2013|2018|2024    the mechanism of the kernel's static probes: LOCK over a nop (illumos),
@@ -276,6 +279,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         load=tuple(filter(None, machine.get("load", "").split(","))),
         boot=_boot(machine.get("boot")),
         ram=_ram(machine.get("ram")),
+        quantum=_quantum(machine.get("quantum")),
         evaltime=_evaltime(request.settings),
         cpus=_number(machine, "cpus", 1, _MOST_CPUS),
         seed=_number(machine, "seed", 0, _LARGEST_SEED),
@@ -314,6 +318,16 @@ def _ram(text: str | None) -> int | None:
     if not isinstance(size, int) or not _LEAST_RAM <= size <= _MOST_RAM:
         raise UsageError(f"-x ram={text}: a size from 16m to 64g is wanted, such as 256m or 2g")
     return size
+
+
+def _quantum(text: str | None) -> int | None:
+    """Return the instructions of -x quantum.  Raises `UsageError`."""
+    number = None if text is None else decimal(text)
+    if text is not None and (number is None or not _LEAST_QUANTUM <= number <= _MOST_QUANTUM):
+        raise UsageError(
+            f"-x quantum={text}: a number of instructions from {_LEAST_QUANTUM} to {_MOST_QUANTUM} is wanted"
+        )
+    return number
 
 
 def _number(machine: Mapping[str, str], name: str, least: int, most: int) -> int:

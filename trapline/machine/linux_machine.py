@@ -55,6 +55,8 @@ class LinuxOptions:
     accelerated: bool | None = None
     ram: int | None = None
     """Size in bytes of the guest's memory; None: its default."""
+    quantum: int | None = None
+    """Instructions of a thread's turn; None: the scheduler's own."""
 
 
 @dataclass(slots=True)
@@ -100,6 +102,7 @@ def start_guest(options: LinuxOptions) -> LinuxGuest:
         report=options.report,
         accelerated=options.accelerated,
         ram=options.ram or RAM,
+        quantum=options.quantum,
     )
     if options.evaltime is not EvalTime.EXEC:
         guest.run_to_start(main=options.evaltime is not EvalTime.PREINIT)

@@ -57,6 +57,7 @@ class LinuxGuest:
         report: Callable[[str], object] = lambda _text: None,
         rate: int = DEFAULT_RATE,
         ram: int = RAM,
+        quantum: int | None = None,
         accelerated: bool | None = None,
     ) -> None:
         self.isa = isa
@@ -65,6 +66,7 @@ class LinuxGuest:
             isa,
             bound,
             ram=ram,
+            quantum=quantum,
             rate=rate,
             accelerated=accelerated,
             report=report,

@@ -90,6 +90,7 @@ class Kernel:
         rate: int = DEFAULT_RATE,
         accelerated: bool | None = None,
         blocks: int = BLOCKS,
+        quantum: int | None = None,
         report: Callable[[str], object] = lambda _text: None,
         wait_for_host: Callable[[float | None], object] = lambda _seconds: None,
     ) -> None:
@@ -120,7 +121,7 @@ class Kernel:
         self.thread_words = ThreadWords()
         """The current thread, for machine code."""
         self.alarms = Alarms(self.clock)
-        self.schedule = Schedule(self.engine, self.alarms, self.tasks, wait_for_host)
+        self.schedule = Schedule(self.engine, self.alarms, self.tasks, wait_for_host, quantum)
         self.sending = Sending(self.schedule)
         self.timers = Timers(self.alarms, self.sending)
         self.futexes = Futexes(self.schedule.blocked.changed)

@@ -25,9 +25,9 @@ from emu.guest.linux.process import Life, Policy, Thread
 from emu.guest.linux.ready import ReadyQueue
 from emu.guest.linux.tasks import Tasks
 
-# Instructions after which a thread gives way when it makes a system call.
+# Instructions after which a thread gives way when it makes a system call, unless a length of turns is given.
 _TURN: Final = 200_000
-# Instructions after which it gives way wherever it is.
+# Instructions after which it then gives way wherever it is.
 _LONGEST_TURN: Final = 10 * _TURN
 # Instructions of its turn that a system call takes.
 _CALL_COST: Final = 2_000
@@ -63,11 +63,20 @@ class Schedule:
     """The turns of a kernel's threads.
 
     `wait_for_host(seconds)` waits for input of the user's; None: for as long as it takes.
+    `quantum` is a number of instructions after which a thread gives way wherever it is; None: there
+    are two such numbers, a smaller one of which the thread gives way in a system call only.  A
+    small quantum interrupts programs while they hold locks.
     """
 
     def __init__(
-        self, engine: Engine, alarms: Alarms, tasks: Tasks, wait_for_host: Callable[[float | None], object]
+        self,
+        engine: Engine,
+        alarms: Alarms,
+        tasks: Tasks,
+        wait_for_host: Callable[[float | None], object],
+        quantum: int | None = None,
     ) -> None:
+        self._turn, self._longest = (_TURN, _LONGEST_TURN) if quantum is None else (quantum, quantum)
         self._engine = engine
         self._alarms = alarms
         self._clock = alarms.clock
@@ -213,10 +222,10 @@ class Schedule:
         elif thread.priority:
             share = self._share_left()
             turn = self._clock.rate // _RR_TURNS if scheduling.policy is Policy.RR else self._clock.rate
-            self._turn_end, self._rest = now + (min(turn, share) if share > 0 else _TURN), 0
+            self._turn_end, self._rest = now + (min(turn, share) if share > 0 else self._turn), 0
         else:
-            self._turn_end = now + max(1, _TURN * weight(thread) // weight(None))
-            self._rest = (_LONGEST_TURN - _TURN) * weight(thread) // weight(None)
+            self._turn_end = now + max(1, self._turn * weight(thread) // weight(None))
+            self._rest = (self._longest - self._turn) * weight(thread) // weight(None)
 
     def turn_time(self, thread: Thread) -> int:
         """Return how long a thread's turn is at most, in nanoseconds; 0: until it blocks."""
@@ -224,7 +233,7 @@ class Schedule:
             return 0
         if thread.scheduling.policy is Policy.RR:
             return NANOSECONDS // _RR_TURNS
-        return _LONGEST_TURN * weight(thread) // weight(None) * NANOSECONDS // self._clock.rate
+        return self._longest * weight(thread) // weight(None) * NANOSECONDS // self._clock.rate
 
     def _may_wake(self, thread: Thread) -> bool:
         wait = thread.wait

@@ -140,3 +140,24 @@ def test_a_timer_of_a_nanosecond_costs_no_more_than_its_signals(isa):
     guest.run(None)
     assert guest.exit_status == 0
     assert time.process_time() - begun < 5
+
+
+def turns(isa, quantum):
+    """Run the program of threads; return how it exits, and the thread of each turn."""
+    program = Program(str(images.linux(ISAS[isa], "zoo")), ("threads",))
+    guest = LinuxGuest(ISAS[isa], program, quantum=quantum)
+    schedule = guest.kernel.schedule
+    begin, order = schedule._begin_turn, []
+    schedule._begin_turn = lambda thread: (order.append(thread.tid), begin(thread))[1]
+    while guest.exit_status is None:
+        guest.run(None)
+    return guest.exit_status, order
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_small_quantum_interrupts_threads_wherever_they_are(isa):
+    status, usual = turns(isa, None)
+    short = turns(isa, 500)
+    assert short == turns(isa, 500), "a run is the same every time"
+    assert status == short[0]
+    assert len(short[1]) > 10 * len(usual)

@@ -78,15 +78,19 @@ kill -INT $(head -1 /pg/data/postmaster.pid)
 few="-c shared_buffers=1MB -c max_connections=8 -c fsync=off -c deadlock_timeout=200ms"
 exec $as $BIN/postgres $few -c unix_socket_directories=/pg -c listen_addresses= -D /pg/data 2> /pg/log
 """
+# A server and six clients, who write.
+CONTENTION = SERVER[: SERVER.index('$psql -c "create')] + SERVER[SERVER.index("$as $BIN/pgbench") :].replace(
+    "-c 4 -j 2 -t 10", "-c 6 -j 2 -t 8"
+).replace("max_connections=8", "max_connections=12")
 PROBES = 57
 PLACES = 80
 
 
-def traced(isa, program, script, *arguments):
+def traced(isa, program, script, *arguments, options=()):
     """Run a script under a program of D; return what it printed, and the counts by probe."""
     ran = subprocess.run(
         [
-            sys.executable, "-m", "trapline", "dtrace", "-Zqn", program,
+            sys.executable, "-m", "trapline", "dtrace", *options, "-Zqn", program,
             "--root", DEBIAN / isa, "-c", shlex.join(["/usr/bin/bash", "-c", script, "bash", *arguments]),
         ],
         capture_output=True, text=True, timeout=900, check=False,
@@ -107,6 +111,18 @@ def test_a_server_and_its_clients_work_together(isa):
     assert fired["deadlock-found"] == 1
     assert fired["lock-wait-done"] >= 1
     assert fired["transaction-commit"] > 80
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_processes_that_are_interrupted_anywhere_wait_for_light_weight_locks(isa):
+    """A turn usually ends in a system call, where PostgreSQL holds few of them."""
+    if not (DEBIAN / isa / BIN.lstrip("/") / "postgres").exists():
+        pytest.skip("PostgreSQL is not there: `make debian` gets it")
+    program = "postgresql*:::lwlock* { @[probename] = count(); }"
+    ran, fired = traced(isa, program, CONTENTION, options=("-x", "quantum=2000"))
+    assert "transactions actually processed: 48/48" in ran.stdout, ran.stdout[-2000:] + ran.stderr
+    assert fired["lwlock-wait-start"] > 0
+    assert fired["lwlock-wait-done"] > 0
 
 
 @pytest.mark.parametrize("isa", ISAS)
