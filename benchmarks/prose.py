@@ -1,8 +1,8 @@
-"""The saved results as text: a section of README.md, made of `results/*.json`.
+"""The saved results, `results/*.json`, as text: a section of README.md and one of docs/bench.md.
 
-    python -m benchmarks.prose      writes the section anew
+    python -m benchmarks.prose      writes the sections anew
 
-`--save` of the benchmarks writes it too, and a test compares the section with the results.  A
+`--save` of the benchmarks writes them too, and a test compares them with the results.  A
 sentence is omitted if a result lacks its rows.
 """
 
@@ -227,18 +227,38 @@ def section() -> str:
     )
 
 
-def written(readme: str) -> str:
-    """Return the README with a new section from the results.  Raises ValueError without marks."""
-    before, begin, rest = readme.partition(BEGIN)
+def models() -> str:
+    """Return the predictions of the cost models beside published figures, as a table."""
+    record = json.loads((RESULTS / "models.json").read_text())
+    head = ("model", "machine", "what", "measured", "predicted", "off")
+    rows = [
+        (model, machine, what, f"{measured:.0f} ns", f"{predicted:.0f} ns", f"{off:+.1f} %")
+        for model, machine, what, measured, predicted, off, _source in record["rows"]
+    ]
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    lines = [
+        f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |" for row in (head, *rows)
+    ]
+    return "\n".join((lines[0], f"| {' | '.join('-' * width for width in widths)} |", *lines[1:]))
+
+
+# The pages that have a section from the results.
+PAGES: Final[Mapping[Path, Callable[[], str]]] = {README: section, HOME.parent / "docs" / "bench.md": models}
+
+
+def written(page: str, made: Callable[[], str] = section) -> str:
+    """Return a page with a new section from the results.  Raises ValueError without marks."""
+    before, begin, rest = page.partition(BEGIN)
     _old, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"{README.name}: the marks around the section are missing")
-    return f"{before}{BEGIN}\n\n{section()}\n\n{END}{after}"
+        raise ValueError("the marks around the section are missing")
+    return f"{before}{BEGIN}\n\n{made()}\n\n{END}{after}"
 
 
 def write() -> None:
-    """Write the section anew."""
-    README.write_text(written(README.read_text("utf-8")), "utf-8")
+    """Write the sections anew."""
+    for path, made in PAGES.items():
+        path.write_text(written(path.read_text("utf-8"), made), "utf-8")
 
 
 if __name__ == "__main__":

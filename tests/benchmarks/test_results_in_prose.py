@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from benchmarks import prose
+from benchmarks import models, prose
+from benchmarks.figures import Scale
+from emu.isa import ISAS
 
 
-def test_the_readme_says_what_the_results_say():
-    readme = prose.README.read_text("utf-8")
-    assert prose.written(readme) == readme, "python -m benchmarks.prose writes it anew"
+@pytest.mark.parametrize("page", prose.PAGES, ids=lambda page: page.name)
+def test_a_page_says_what_the_results_say(page):
+    text = page.read_text("utf-8")
+    assert prose.written(text, prose.PAGES[page]) == text, "python -m benchmarks.prose writes it anew"
+
+
+def test_the_saved_predictions_are_those_of_the_models():
+    saved = json.loads((prose.RESULTS / "models.json").read_text())
+    assert [list(row) for row in models.measure(list(ISAS.values()), Scale()).rows] == saved["rows"]
 
 
 def test_another_result_makes_another_text(tmp_path, monkeypatch):

@@ -20,10 +20,12 @@ class Events(NamedTuple):
     """The number of copies that run in a single step, with a second exception."""
     returns: int = 0
     """The number of returns that a replaced return address catches."""
+    jumps: int = 0
+    """The number of patched jumps that lead to a handler without an exception."""
 
     @property
     def exceptions(self) -> int:
-        """The number of exceptions that the CPU takes."""
+        """The number of exceptions that the CPU takes; a caught return is one, too."""
         return self.traps + self.steps + self.returns
 
 

@@ -58,21 +58,25 @@ class KernelProbe:
     path: TrapPath = TrapPath.GUEST
     inline: bool = False
     """Whether its sites are code that the kernel always executes."""
+    jumps: bool = False
+    """Whether its patch is a jump."""
     around: str = ""
     """The function in which a probe without a trap fires; "": its recording begins with its patch."""
 
 
 _ENTRY: Final = KernelProbe("fbt", "entry", f"fbt::{_FUNCTION}:entry", "fbt::sys_getpid:entry")
-_SDT: Final = KernelProbe("sdt", "2024, FreeBSD: a nop becomes a jump", _STATIC, "priv:::priv-err", inline=True)
+_SDT: Final = KernelProbe(
+    "sdt", "2024, FreeBSD: a nop becomes a jump", _STATIC, "priv:::priv-err", inline=True, jumps=True
+)
 PROBES: Final = (
     _ENTRY,
     replace(_ENTRY, what="return", probe=f"fbt::{_FUNCTION}:return"),
     replace(_ENTRY, what="entry, host path", path=TrapPath.HOST),
     replace(
-        _SDT, what="2005, illumos: LOCK over a nop", generation=ILLUMOS_SDT, other="sdt:::priv-err"
+        _SDT, what="2005, illumos: LOCK over a nop", generation=ILLUMOS_SDT, other="sdt:::priv-err", jumps=False
     ),
-    replace(_SDT, what="2013, FreeBSD: the id is tested", generation=2013, around=_FUNCTION),
-    replace(_SDT, what="2018, FreeBSD: a flag, then the id", generation=2018, around=_FUNCTION),
+    replace(_SDT, what="2013, FreeBSD: the id is tested", generation=2013, around=_FUNCTION, jumps=False),
+    replace(_SDT, what="2018, FreeBSD: a flag, then the id", generation=2018, around=_FUNCTION, jumps=False),
     _SDT,
     KernelProbe("syscall", "entry", "syscall::sched_yield:entry", "syscall::getpid:entry", around=_CALL),
 )  # fmt: skip
@@ -99,7 +103,7 @@ class KernelLab:
         assert fired.firings, f"{probe.probe} on {self.isa.name} has not fired"
         traps = (fired.breakpoints - other.breakpoints) / fired.firings
         instructions = (fired.instructions - other.instructions) / fired.firings
-        events = Events(traps=round(traps))
+        events = Events(traps=round(traps), jumps=int(probe.jumps))
         hits = round(fired.firings * _CALLS)
         found = self.added(probe) if probe.around else self._anatomy(probe)
         return Row(self.isa.name, probe.mechanism, probe.what, instructions, events, traps, hits, found, idle)

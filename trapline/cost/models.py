@@ -50,6 +50,8 @@ class CostModel:
     checks: tuple[Check, ...]
     hz: float | None = None
     """The frequency of its clock in hertz; None: it was not published."""
+    jump: float | None = None
+    """The nanoseconds of a jump; None: that was not measured."""
     margin: float = 0.0
     """The assumed relative error of a model that has no checks."""
     scale: float = 1.0
@@ -62,7 +64,12 @@ class CostModel:
 
     def published(self, events: Events) -> float:
         """Return the cost of one hit on the measured machine, in nanoseconds."""
-        return events.traps * self.trap + events.steps * self.step + events.returns * self.returns
+        jumps = events.jumps * self.jump if self.jump is not None else 0.0
+        return events.traps * self.trap + events.steps * self.step + events.returns * self.returns + jumps
+
+    def knows(self, events: Events) -> bool:
+        """Return whether it has a price for each of these events, of which there are some."""
+        return bool(events.exceptions or (events.jumps and self.jump is not None))
 
     def nanoseconds(self, events: Events) -> float:
         """Return the cost of one hit with the chosen clock, in nanoseconds."""
@@ -119,7 +126,7 @@ def _estimate(name: str, row: Mapping[str, Any], base: CostModel) -> CostModel:
 
 
 def _machine(name: str, row: Mapping[str, Any]) -> CostModel:
-    checks = tuple(Check(what, Events(traps, steps, returns), ns) for what, traps, steps, returns, ns in row["checks"])
+    checks = tuple(Check(what, Events(*events), ns) for what, *events, ns in row["checks"])
     prices = (row["trap"], row["step"], row["return"])
     return CostModel(
         name,
@@ -131,6 +138,7 @@ def _machine(name: str, row: Mapping[str, Any]) -> CostModel:
         *prices,
         checks,
         row.get("hz"),
+        row.get("jump"),
     )
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from trapline.cost.events import Events
 from trapline.cost.models import CostModel, of_isa
 from trapline.cost.rows import Part, Row
 from trapline.cost.scaling import AXES, Curve
@@ -30,7 +31,7 @@ _PARTS: Final[Mapping[Part, str]] = {
     Part.DISPLACED: "#d55e00",
     Part.RETURN: "#e69f00",
 }
-_EVENTS: Final = {"traps": "#0072b2", "steps": "#d55e00", "returns": "#009e73"}
+_EVENTS: Final = {"traps": "#0072b2", "steps": "#d55e00", "returns": "#009e73", "jumps": "#cc79a7"}
 _CURVES: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _MARKS: Final = "os^D"
 _ROW: Final = 0.24
@@ -125,7 +126,7 @@ def _figures(
     executed = [row for row in rows if sum(row.anatomy.parts.values())]
     if executed:
         yield "parts", "Instructions of one hit, by part", _parts(executed)
-    priced = [(row, machine) for row in rows if row.events.exceptions for machine in of_isa(machines, row.isa)]
+    priced = [(row, machine) for row in rows for machine in of_isa(machines, row.isa) if machine.knows(row.events)]
     if priced:
         yield "prices", "Nanoseconds of one hit, by the models", _prices(priced)
     if curves:
@@ -144,10 +145,10 @@ def _parts(rows: Sequence[Row]) -> Any:
 
 
 def _prices(priced: Sequence[tuple[Row, CostModel]]) -> Any:
-    found: dict[tuple[str, tuple[int, int, int]], tuple[list[str], tuple[float, float, float]]] = {}
+    found: dict[tuple[str, Events], tuple[list[str], Sequence[float]]] = {}
     for row, machine in priced:
-        traps, steps, returns = row.events
-        costs = (traps * machine.trap, steps * machine.step, returns * machine.returns)
+        prices = (machine.trap, machine.step, machine.returns, machine.jump or 0.0)
+        costs = [number * price for number, price in zip(row.events, prices, strict=True)]
         name = row.mechanism
         names = found.setdefault((machine.name, row.events), ([], costs))[0]
         if name not in names:

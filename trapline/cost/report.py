@@ -71,7 +71,8 @@ def checks(machines: Sequence[CostModel]) -> Iterator[Text]:
         yield Text(f"{machine.name}: {machine.title}{clock}", style="bold")
         yield Text(f"  source: {machine.source}")
         yield Text(f"  {machine.derivation}")
-        yield Text(f"  trap {machine.trap:g} ns, step {machine.step:g} ns, return {machine.returns:g} ns")
+        jump = "" if machine.jump is None else f", jump {machine.jump:g} ns"
+        yield Text(f"  trap {machine.trap:g} ns, step {machine.step:g} ns, return {machine.returns:g} ns{jump}")
         for check in machine.checks:
             predicted = machine.published(check.events)
             off = predicted / check.measured - 1
@@ -152,6 +153,7 @@ def models_data(machines: Sequence[CostModel]) -> list[dict[str, Any]]:
             "trap": machine.trap,
             "step": machine.step,
             "return": machine.returns,
+            "jump": machine.jump,
             "checks": [
                 {"what": one.what, "measured": one.measured, "predicted": machine.published(one.events)}
                 for one in machine.checks
@@ -175,7 +177,9 @@ def row_data(row: Row, machines: Sequence[CostModel]) -> dict[str, Any]:
         "returns": row.events.returns,
         "hits": row.hits,
         "nanoseconds": {
-            machine.name: round(machine.nanoseconds(row.events), 1) for machine in of_isa(machines, row.isa)
+            machine.name: round(machine.nanoseconds(row.events), 1)
+            for machine in of_isa(machines, row.isa)
+            if machine.knows(row.events)
         },
     }
 

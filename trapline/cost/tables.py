@@ -105,9 +105,9 @@ def idle(rows: Sequence[Row], machines: Sequence[CostModel]) -> Table:
 
 
 def _predicted(row: Row, machines: Sequence[CostModel]) -> str:
-    if not row.events.exceptions:
+    if not row.events.exceptions and not row.events.jumps:
         return _TRAPLESS
-    found = [machine.price(row.events) for machine in of_isa(machines, row.isa)]
+    found = [machine.price(row.events) for machine in of_isa(machines, row.isa) if machine.knows(row.events)]
     return ", ".join(found) or "no figures of this ISA are published"
 
 
