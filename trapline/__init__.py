@@ -79,12 +79,9 @@ def __getattr__(name: str) -> Any:
         return found
     if name != "__version__":
         raise AttributeError(f"module 'trapline' has no attribute '{name}'")
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  see above
+    from trapline.version import installed_version  # noqa: PLC0415  see above
 
-    try:
-        return version("trapline")
-    except PackageNotFoundError:  # a source tree that is not installed
-        return "unknown"
+    return installed_version()
 
 
 def __dir__() -> list[str]:

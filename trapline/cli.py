@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-import trapline
 from emu.native import NOT_INSTALLED, missing
 from trapline.framework.engines import EngineError, ProgramEngine, chosen, described
+from trapline.version import installed_version
 
 
 class Entry(NamedTuple):
@@ -176,7 +176,7 @@ def main(ctx: click.Context, *, version: bool, verbose: bool) -> None:
         click.echo(f"trapline: {error}", err=True)
         ctx.exit(1)
     if version:
-        click.echo(f"trapline, version {trapline.__version__}")
+        click.echo(f"trapline, version {installed_version()}")
         if verbose:
             import_module("emu.wheel.layout")  # it knows whether the mode is portable
             click.echo(f"engine: {described(chosen())}")

@@ -7,7 +7,6 @@ import sys
 
 import click
 
-import trapline
 from emu.engine import layout as engine_layout
 from emu.isa.calibration import KNOWN
 from emu.wheel import layout, library
@@ -16,6 +15,7 @@ from emu.wheel.layout import COMMON
 from emu.wheel.library import Parts
 from emu.wheel.modes import VARIABLE, Mode
 from trapline.framework.engines import chosen, described
+from trapline.version import installed_version
 
 _TABLES = {COMMON: engine_layout.KNOWN, **KNOWN}
 
@@ -34,7 +34,7 @@ def doctor_command(*, verbose: bool, calibrate: bool) -> None:
     click.echo(f"{library.this()}: {_mode(current)}")
     click.echo(_advice(current))
     python = ".".join(str(number) for number in sys.version_info[:3])
-    click.echo(f"trapline {trapline.__version__}, Python {python}, engine: {described(chosen())}")
+    click.echo(f"trapline {installed_version()}, Python {python}, engine: {described(chosen())}")
     if verbose:
         click.echo(f"library: {library.this().path}")
         _show(current.parts or _TABLES)

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 from xml.etree import ElementTree as ET
 
-import trapline
 from emu.spelling import counted
 from trapline.lab.check.compare import Divergence, Outcome
 from trapline.lab.check.report import facts
 from trapline.lab.check.report.facts import Trouble, printable
 from trapline.lab.check.report.style import STYLE
 from trapline.lab.check.results import Tally
+from trapline.version import installed_version
 
 # Width of a bar, in units of its own.
 _WIDTH: Final = 1000
@@ -82,7 +82,7 @@ def _body(tally: Tally, verdict: str) -> Iterator[ET.Element]:
     if tally.refusals:
         yield _tag("h2", "Refused, by rule")
         yield _card(_refusals(tally.refusals))
-    yield _tag("footer", f"Trapline {trapline.__version__}")
+    yield _tag("footer", f"Trapline {installed_version()}")
 
 
 def _facts(tally: Tally) -> ET.Element:
