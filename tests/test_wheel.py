@@ -50,7 +50,14 @@ def test_the_wheel_has_every_file_of_the_packages(wheel):
         check=True,
     )
     with zipfile.ZipFile(wheel) as archive:
-        assert {*listed.stdout.split()} <= {*archive.namelist()}
+        names = archive.namelist()
+    assert {*listed.stdout.split()} <= {*names}
+    # The manual page and the completions, where man and the shells look below a prefix.
+    shared = {name.partition(".data/data/")[2] for name in names if ".data/data/" in name}
+    assert shared == {
+        "share/man/man1/trapline.1", "share/bash-completion/completions/trapline",
+        "share/zsh/site-functions/_trapline", "share/fish/vendor_completions.d/trapline.fish",
+    }  # fmt: skip
 
 
 def test_the_installed_package_is_the_wheel(installed):

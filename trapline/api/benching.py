@@ -80,8 +80,12 @@ def bench(
 ) -> Costs | ProgramCost:
     """Return the cost of a hit, counted, and priced by models of real machines.
 
-        trapline.bench("fbt", "uprobe", isa="riscv64").rows
-        trapline.bench(program="./prog -v", probes=["pid$target:a.out::entry"]).nanoseconds()
+        >>> {row.mechanism for row in trapline.bench("uprobe", isa="riscv64").rows}
+        {'uprobe'}
+        >>> probes = ["pid$target:a.out:fib:entry"]
+        >>> cost = trapline.bench(program="testbins:zoo recursion", probes=probes)
+        >>> [one.hits for one in cost.hits]
+        [177]
 
     Each `mechanism` is one of `trapline bench --mechanism`; none: all.  `isa`: None for all, or for
     the program's.  With `program` the result is a `ProgramCost`: what `probes` would cost it.

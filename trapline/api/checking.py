@@ -89,8 +89,11 @@ def check(
 ) -> Checked:
     """Check that a program is the same program when it is probed.
 
-        trapline.check("testbins:zoo", function="fib", isa="riscv64", run=False).same
-        trapline.check(asm="push rbp; mov rbp, rsp", states=100)
+        >>> checked = trapline.check(asm="push rbp; mov rbp, rsp", states=4)
+        >>> checked.same, checked.outcomes
+        (True, {'agreed': 2})
+        >>> trapline.check("testbins:zoo", function="fib", isa="riscv64", states=2, run=False).same
+        True
 
     `program` is an ELF file, testbins:kernel, or a program of `root`; or `asm` is assembly.
     `provider` is fbt, pid or uprobe.  Each site is tried in `states` awkward states of the CPU:

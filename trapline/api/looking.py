@@ -59,7 +59,9 @@ def sites(
 ) -> Sites:
     """Return where probes go in an ELF file, and by which rule they do not go elsewhere.
 
-        trapline.sites("testbins:kernel", function="sys_get*", isa="aarch64")
+        >>> found = trapline.sites("testbins:kernel", function="sys_getpid", isa="aarch64")
+        >>> [(site.probe, site.instruction.text) for site in found[0].sites]
+        [('entry', 'stp x29, x30, [sp, #-0x10]!'), ('return', 'ret')]
 
     `target` is a path, a program of `root` by its name, or testbins:NAME.  `provider` is fbt, pid,
     uprobe or kinst; None: fbt for kernels and modules, else pid.  `function` is a glob.  Raises
@@ -82,7 +84,11 @@ def sites(
 def displace(isa: str, code: str | bytes, *, address: int = 0, fidelity: str = "exact") -> DisplacedCode:
     """Return what becomes of each instruction of assembly, or of bytes, when it is probed.
 
-        trapline.displace("x86_64", "push rbp; jne 5")[1].fate("kinst").how
+        >>> found = trapline.displace("x86_64", "push rbp; jne 5")
+        >>> [(fate.provider, fate.what) for fate in found[0].fates]
+        [('fbt', 'emulated'), ('pid', 'emulated'), ('uprobe', 'emulated'), ('kinst', 'out of line')]
+        >>> found[1].fate("pid").how
+        'pc += 0x4 if flags satisfy ne (not ZF) else 0x2'
 
     `isa` is x86_64, aarch64, riscv64 or i386; the code is at `address`.  The result is a tuple
     of instructions, each with the fate that FBT, pid, uprobes and kinst have for it.  Raises
@@ -99,7 +105,9 @@ def execute(
 ) -> Run:
     """Run assembly, the original beside what each provider puts in its place.
 
-        trapline.execute("riscv64", "c.sdsp ra, 8(sp); ret", {"ra": 0x1234}).same
+        >>> run = trapline.execute("riscv64", "c.sdsp ra, 8(sp); ret", {"ra": 0x1234})
+        >>> run.same, run.stopped
+        (True, 'the code was left for 0x1234')
 
     `registers` are by name, words of memory as "[0x100]"; at most `count` instructions are
     executed.  Raises `TraplineError`.

@@ -50,7 +50,10 @@ def step(
 ) -> StepRecording:
     """Record the firing of a probe, instruction by instruction.
 
-        trapline.step("fbt::sys_getpid:entry", command="getpid 1", trap="guest").firings[0]
+        >>> recording = trapline.step("fbt::sys_getpid:entry", command="getpid 1", isa="riscv64")
+        >>> first = recording.firings[0].steps[0]
+        >>> first.text, first.patch.before_text
+        ('c.ebreak', 'c.sdsp ra, 0x18(sp)')
 
     `clause` is a probe description, which may have a predicate and a body.  `command` is what the
     guest runs, and `root` the directory that a Linux program sees as /; None is the kernel guest's

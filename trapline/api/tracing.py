@@ -104,7 +104,9 @@ def trace(
 ) -> Trace:
     """Run a D program over a guest to its end, and return what it recorded.
 
-        trapline.trace("fbt::malloc:entry { @[execname] = count(); }", isa="riscv64").aggregation()
+        >>> clause = "fbt::sys_getpid:entry { @[execname] = count(); }"
+        >>> trapline.trace(clause, command="getpid 3", isa="riscv64").aggregation()
+        {'getpid': 3}
 
     `program` is D, or the `Path` of a script.  `command` is what the guest runs: a command of the
     kernel guest's shell, a Linux program of this host, or testbins:NAME; None is the kernel guest's
