@@ -7,6 +7,7 @@ does it when machine code cannot: the first time, and whenever a block has anoth
     RESUME its end
     CALL     the kernel calls `dtrace_probe(id, arg0, ... arg4)`
     TIME     the kernel calls a function whose result is the time, in nanoseconds
+    TURN     a place at which the turn of one of several CPUs may end
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ class WatchKind(IntEnum):
     RESUME = 2
     CALL = 3
     TIME = 4
+    TURN = 5
 
 
 class Stretch(Block):
@@ -33,6 +35,15 @@ class Stretch(Block):
     owed: int
     """The number of instructions that the branch to it has skipped; they are executed when nothing
     is traced."""
+
+
+class Turn(Block):
+    """The turn of one of several CPUs."""
+
+    until: int
+    """The time, in nanoseconds, from which on it ends at such a place."""
+    over: int
+    """1: it has ended there."""
 
 
 class Watched(Block):
@@ -48,13 +59,15 @@ class Watched(Block):
     owed: int
     """PAUSE: `Stretch.owed`."""
     clock: int
-    """PAUSE, RESUME, TIME: the words of `VirtualClock`."""
+    """All but CALL: the words of `VirtualClock`."""
     stretch: int
     """PAUSE, RESUME: the `Stretch`."""
     calls: int
     """CALL: the `Calls`."""
     period: int
-    """TIME: `VirtualClock.period`, which is not 0."""
+    """TIME, TURN: `VirtualClock.period`, which is not 0."""
+    turn: int
+    """TURN: the `Turn`."""
 
 
 class Calls(Block):

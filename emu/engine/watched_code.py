@@ -15,7 +15,7 @@ from emu.engine.firing_code import FiringCode
 from emu.engine.plan_code import READ, Places, PlanCode
 from emu.engine.state import TableEntry, Word
 from emu.engine.tracepoint_blocks import Firing
-from emu.engine.watched import Calls, Hooked, Stretch, Watched, WatchKind
+from emu.engine.watched import Calls, Hooked, Stretch, Turn, Watched, WatchKind
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.values import Value
@@ -91,6 +91,14 @@ class WatchedCode:
         if self._isa.word < _LONG:
             f.store(self._places.env, f.lshr(result, 8 * self._isa.word), 8 * slots[results[1]])
 
+    def _time(self, f: Function, count: Value) -> Value:
+        """Return the time at a count of instructions, while the clock runs; for the hook."""
+        watched = f.parameters[3]
+        clock = f.load(watched, Watched.offset("clock"))
+        passed = f.sub(count, f.load(clock, 8 * ClockWord.HIDDEN))
+        time = f.mul(passed, f.load(watched, Watched.offset("period")))
+        return f.add(time, f.load(clock, 8 * ClockWord.SKIPPED))
+
     def _make_watched(self, module: Module) -> None:
         """Void watched(uc, address, size, watched): the hook."""
         f = module.function("watched", 4)
@@ -127,9 +135,17 @@ class WatchedCode:
                 with f.when(f.eq(f.load(clock, 8 * ClockWord.STANDS), 0), likely=True):
                     now.set(f.call(self._count, watched))
                     f.branch_to(f.eq(now.get(), -1), python)
-                passed = f.sub(now.get(), f.load(clock, 8 * ClockWord.HIDDEN))
-                time = f.mul(passed, f.load(watched, Watched.offset("period")))
-                self._answer(f, f.add(time, f.load(clock, 8 * ClockWord.SKIPPED)))
+                self._answer(f, self._time(f, now.get()))
+                f.ret()
+            with case(WatchKind.TURN):
+                f.ret_if(f.ne(f.load(clock, 8 * ClockWord.STANDS), 0), likely=False)
+                count = f.call(self._count, watched)
+                f.branch_to(f.eq(count, -1), python)
+                turn = f.load(watched, Watched.offset("turn"))
+                f.ret_if(f.ult(self._time(f, count), f.load(turn, Turn.offset("until"))))
+                f.store(turn, 1, Turn.offset("over"))
+                for word in (Word.HARD, Word.NEXT):  # as `Engine.stop` does
+                    f.store(self._places.words, 0, 8 * word)
                 f.ret()
         f.at(python)
         f.call(f.load(watched, Watched.offset("python")), uc, address, size, watched)

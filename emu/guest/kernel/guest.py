@@ -218,9 +218,13 @@ class KernelGuest(Served):
         if self.kernel_traps.probe_taken:
             soft = 0  # the clock is stopped until the probe's thread is in user mode again
         self._deadline = deadline
+        if deadline is None or (self.clock.stands_still and self.clock.now() >= deadline):
+            hard = None  # a due event comes after the current probe, as on the host path
+        else:
+            hard = self.clock.instructions_at(deadline)
         self._outside.running = True
         try:
-            self._idle = self.engine.run(soft, self._hard(deadline))
+            self._idle = self.engine.run(soft, hard)
         except GuestCrashError as error:
             raise self.crash(str(error)) from None
         finally:
@@ -228,12 +232,6 @@ class KernelGuest(Served):
         if not self.isa.is_kernel_address(self.engine.pc):
             self.kernel_traps.leave_probe()
         self._outside.do_actions()
-
-    def _hard(self, deadline: int | None) -> int | None:
-        """Return the count of instructions at which a run to a deadline ends; None: nowhere."""
-        if deadline is None or (self.clock.stands_still and self.clock.now() >= deadline):
-            return None  # a due event comes after the current probe, as on the host path
-        return self.clock.instructions_at(deadline)
 
     def time_goes_on(self, instructions: int) -> None:
         """Note that the clock runs again after a probe to which these instructions still belong.

@@ -1,9 +1,11 @@
 """The kernel guest with several CPUs: the order of their turns, and interrupts between them.
 
-The CPU that is behind the others runs next, for a number of instructions that is drawn from a seed.
-So the CPUs' times differ by less than the longest turn and one block, and a run is the same on
-every host.  A CPU that waits has no turn until an interrupt comes; the clock interrupts only CPU 0
-while it waits, as FreeBSD's cpu_idleclock() arranges it.
+The CPU that is behind the others runs next, for a time that is drawn from a seed.  So the CPUs'
+times differ by little more than the longest turn, and a run is the same on every host.  A turn ends
+in user mode, where the kernel takes, gives back or waits for a lock (`gate_turn`), or when the CPU
+waits for an interrupt.  None of these places depends on the probes in the kernel's text, so they do
+not change the order.  A CPU that waits has no turn until an interrupt comes; the clock interrupts
+only CPU 0 while it waits, as FreeBSD's cpu_idleclock() arranges it.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any, Final
 
 from emu.engine.clock import NANOSECONDS
 from emu.engine.errors import GuestCrashError
+from emu.engine.watched import Turn, Watched, WatchKind
 from emu.guest.base import RunState
 from emu.guest.kernel import images
 from emu.guest.kernel.cpus import Cpu, Cpus, Reason
@@ -25,7 +28,9 @@ from emu.isa.base import Isa
 MOST: Final = 8
 # The most instructions of a turn, while another CPU has something to do.
 _LONGEST_TURN: Final = 2000
-# A turn does not end in code that takes no time: that many instructions more are executed, until it has ended.
+# The end of a turn while no other CPU has something to do.
+_ENDLESS: Final = NANOSECONDS << 32
+# The instructions that the holder of a lock executes before the lock is looked at again.
 _MORE: Final = 100
 # Turns after which a lock that no CPU gives back is an error.
 _PATIENCE: Final = 100_000
@@ -42,6 +47,10 @@ class SeveralCpus(KernelGuest):
         self._giant = self.image.symbol("Giant").value + self.introspection.offset["MTX_LOCK"]
         self._outside.before = self._settle
         self.timers.everywhere = self._on_every_cpu
+        self._turn = Turn(until=_ENDLESS)
+        self._under_way = False
+        """Whether the current CPU's turn has not ended."""
+        self._watch_turns()
         gates: dict[str, Callable[[int, int, int], int | None]] = {
             "gate_cpu_count": lambda *_: cpus,
             "gate_cpu_start": self._start,
@@ -54,15 +63,33 @@ class SeveralCpus(KernelGuest):
 
     # -- gates
 
+    def _watch_turns(self) -> None:
+        clock, turn = self.clock, self._turn
+
+        def may_end() -> None:
+            if not clock.stands_still and clock.now() >= turn.until:
+                turn.over = 1
+                self.engine.stop()
+
+        watched = Watched(WatchKind.TURN, clock=clock.address, period=clock.period, turn=turn.address)
+        address = self.image.symbol("gate_turn").value
+        self.engine.on_code(address, may_end, watched if clock.period else None)
+
     def _start(self, number: int, function: int, stack: int) -> None:
         self.soon(partial(self._cpus.start, number, function, stack))
+        self._share_turn()
 
     def _interrupt_cpu(self, number: int, *_: int) -> None:
         cpu = self._cpus.started[number]
         cpu.pending |= Reason.IPI
         if cpu.idle:
             cpu.time = max(cpu.time, self.clock.now())
-        self.engine.stop()  # it may have its turn now
+        self._share_turn()
+
+    def _share_turn(self) -> None:
+        """Let the turn end soon, since another CPU has something to do."""
+        self._turn.until = min(self._turn.until, self.clock.now() + self._length())
+        self.engine.stop()  # to run to the new end
 
     def _reasons(self, *_: int) -> int:
         cpu = self._cpus.current
@@ -79,29 +106,21 @@ class SeveralCpus(KernelGuest):
 
     # -- turns
 
-    def run(self, deadline: int | None) -> RunState:
-        """Run until all CPUs have reached virtual time `deadline` (None: forever), or to power off.
-
-        Raises `KernelPanicError`.
-        """
-        return self.timers.run(self._run, self._reached, deadline, self._come_back)
-
-    def _reached(self) -> int:
-        """Return the time that all CPUs have reached."""
-        return min(map(self._cpus.time, self._cpus.started))
-
     def _run(self, deadline: int | None) -> RunState:
         self._interrupted = False
         while self.exit_status is None:
-            if self._interrupted and not self.clock.stands_still:
+            if not self._under_way:
+                cpu, begins = self._next()
+                if cpu is None or (deadline is not None and begins >= deadline):
+                    if deadline is None:
+                        raise self.crash("every process waits, and no clock interrupt is scheduled")
+                    self._pass_idle_time(deadline)
+                    return RunState.RUNNING
+                self._begin(cpu, begins)
+            reached = deadline is not None and self.clock.now() >= deadline
+            if (reached or self._interrupted) and not self.clock.stands_still:
                 return RunState.RUNNING
-            cpu, until = self._next()
-            if cpu is None or (deadline is not None and until >= deadline):
-                if deadline is None:
-                    raise self.crash("every process waits, and no clock interrupt is scheduled")
-                self._pass_idle_time(deadline)
-                return RunState.RUNNING
-            self._turn(cpu, until, deadline)
+            self._continue(deadline)
         return RunState.FINISHED
 
     def _due(self, cpu: Cpu) -> int | None:
@@ -119,35 +138,38 @@ class SeveralCpus(KernelGuest):
                 found, first = cpu, due
         return found, first
 
-    def _turn(self, cpu: Cpu, begins: int, deadline: int | None) -> None:
-        """Let a CPU run until it has overtaken the others by a turn, or to the deadline."""
-        self._cpus.switch(cpu)
-        self.cpu = cpu.number
+    def _begin(self, cpu: Cpu, begins: int) -> None:
+        """Begin a turn: it ends when the CPU has overtaken the others."""
+        self._use(cpu)
+        self._under_way = True
+        self._turn.over = 0
         if cpu.idle:
-            cpu.time = max(cpu.time, begins)
             self.clock.skip_to(begins)
             if cpu.tick is None and self._tick is not None:
                 cpu.tick = begins + self._tick
-        self._take_interrupts(cpu)
         limits = [due for other in self._cpus.started if other is not cpu and (due := self._due(other)) is not None]
-        turn = self._draw.randint(1, _LONGEST_TURN) * NANOSECONDS // self.clock.rate
-        end = max(min(limits), self.clock.now()) + turn if limits else None
-        if deadline is not None:
-            end = deadline if end is None else min(end, deadline)
-        self._next_tick = NANOSECONDS << 32 if cpu.tick is None else cpu.tick
-        if cpu.pending:
-            self._next_tick = 0
-        self._advance(end)
-        while self.clock.stands_still:
-            self._advance(end)
+        self._turn.until = max(min(limits), self.clock.now()) + self._length() if limits else _ENDLESS
+
+    def _length(self) -> int:
+        return self._draw.randint(1, _LONGEST_TURN) * NANOSECONDS // self.clock.rate
+
+    def _use(self, cpu: Cpu) -> None:
+        self._cpus.switch(cpu)
+        self.cpu = cpu.number
+
+    def _continue(self, deadline: int | None) -> None:
+        """Let the CPU run to the end of its turn, or to the deadline."""
+        cpu = self._cpus.current
+        self._take_interrupts(cpu)
+        tick = _ENDLESS if cpu.tick is None else cpu.tick
+        self._next_tick = 0 if cpu.pending else min(tick, self._turn.until)
+        self._advance(deadline)
         cpu.idle, self._idle = self._idle, False
         if cpu.idle and cpu.number:
             cpu.tick = None
-
-    def _hard(self, deadline: int | None) -> int | None:
-        if self.clock.stands_still:
-            return self.engine.instructions + _MORE
-        return super()._hard(deadline)
+        ended = self.clock.now() >= self._turn.until and self._in_user_mode()
+        if cpu.idle or self._turn.over or (ended and not self.clock.stands_still):
+            self._under_way = False
 
     def _take_interrupts(self, cpu: Cpu) -> None:
         """Deliver an interrupt, if one has come and the CPU is in user mode or waits."""
@@ -171,10 +193,16 @@ class SeveralCpus(KernelGuest):
 
     def _on_every_cpu(self, action: Callable[[], object]) -> None:
         """Do something on each CPU in turn, between two runs."""
+        here, now = self._cpus.current, self.clock.now()
         for cpu in self._cpus.started:
-            self._cpus.switch(cpu)
-            self.cpu = cpu.number
+            before = cpu.time, cpu.clock, cpu.executed
+            self._use(cpu)
+            if cpu.idle:
+                self.clock.skip_to(now)
             action()
+            self._use(here)
+            if cpu.idle and cpu is not here:  # an interrupt may still wake it up earlier
+                cpu.time, cpu.clock, cpu.executed = before
 
     # -- calls from outside
 

@@ -1,6 +1,6 @@
 /*
  * Mutexes of a kernel for several CPUs (FreeBSD sys/kern/kern_mutex.c). A thread that finds one taken spins while the
- * owner runs on another CPU, and sleeps otherwise.
+ * owner runs on another CPU, and sleeps otherwise. At each operation another CPU may get its turn (gate_turn).
  */
 #include "smp/smp.h"
 #include "sys/lockstat.h"
@@ -49,55 +49,85 @@ mtx_assert(const struct mtx *m, int what)
 		panic("mutex %s %sowned", m->lock_object.lo_name, what == MA_OWNED ? "not " : "");
 }
 
-/* One wait; says whether it was a sleep. */
-static bool
-_mtx_wait(struct mtx *m)
+/* Whether a thread that waits for a mutex of this owner spins: the owner is about to give it back. */
+static inline bool
+mtx_spins(const struct mtx *m, const struct thread *owner)
 {
-	struct thread *owner = mtx_owner(m);
+	return (owner == NULL || owner->td_state == TDS_RUNNING || m->lock_object.lo_flags & MTX_NOSLEEP);
+}
 
-	if (owner == NULL || owner->td_state == TDS_RUNNING || m->lock_object.lo_flags & MTX_NOSLEEP) {
-		cpu_spinwait();
-		return (false);
-	}
-	if (!atomic_cmpset(&m->mtx_lock, (uintptr_t)owner, (uintptr_t)owner | MTX_CONTESTED) &&
-	    m->mtx_lock != ((uintptr_t)owner | MTX_CONTESTED))
+/* Sleeps until the mutex is given back, if it still has this owner. */
+static bool
+_mtx_lock_sleep(struct mtx *m, struct thread *owner)
+{
+	uintptr_t contested = (uintptr_t)owner | MTX_CONTESTED;
+
+	if (!atomic_cmpset(&m->mtx_lock, (uintptr_t)owner, contested) && m->mtx_lock != contested)
 		return (false);
 	sleepq_add(m, m->lock_object.lo_name, 0);
 	sleepq_wait(m);
 	return (true);
 }
 
-/* The probes are here and not deeper, so that their caller is the function that takes the lock. */
+enum mtx_wait { MTX_RECURSED, MTX_SPUN, MTX_SLEPT };
+
+/* Takes a mutex that was not free; *since: the start of the wait, if it is traced. */
+static enum mtx_wait __noinline
+_mtx_lock_hard(struct mtx *m, const char *file, int line, uint64_t *since)
+{
+	enum mtx_wait wait = MTX_SPUN;
+
+	if (mtx_owned(m)) {
+		if (!(m->lock_object.lo_flags & MTX_RECURSE))
+			panic("recursion on mutex %s at %s:%d", m->lock_object.lo_name, file, line);
+		m->mtx_recurse++;
+		return (MTX_RECURSED);
+	}
+	LOCKSTAT_TIME(*since);
+	do {
+		struct thread *owner = mtx_owner(m);
+
+		if (mtx_spins(m, owner))
+			cpu_spinwait();
+		else if (_mtx_lock_sleep(m, owner))
+			wait = MTX_SLEPT;
+	} while (m->mtx_lock != MTX_UNOWNED || !atomic_cmpset(&m->mtx_lock, MTX_UNOWNED, (uintptr_t)curthread));
+	return (wait);
+}
+
+/*
+ * The probes are here and not deeper, so that their caller is the function that takes the lock. Every way through the
+ * function has sites of its own: the compiler would copy a site that two of them share.
+ */
 void
 __mtx_lock_flags(struct mtx *m, int opts __unused, const char *file, int line)
 {
 	uint64_t since = 0;
-	bool slept = false;
 
-	if (!atomic_cmpset(&m->mtx_lock, MTX_UNOWNED, (uintptr_t)curthread)) {
-		if (mtx_owned(m)) {
-			if (!(m->lock_object.lo_flags & MTX_RECURSE))
-				panic("recursion on mutex %s at %s:%d", m->lock_object.lo_name, file, line);
-			m->mtx_recurse++;
-			curthread->td_locks++;
-			return;
-		}
-		LOCKSTAT_TIME(since);
-		do
-			slept |= _mtx_wait(m);
-		while (!atomic_cmpset(&m->mtx_lock, MTX_UNOWNED, (uintptr_t)curthread));
-		if (slept)
-			SDT_PROBE2(lockstat, , , adaptive__block, m, lockstat_nsecs(since));
-		else
-			SDT_PROBE2(lockstat, , , adaptive__spin, m, lockstat_nsecs(since));
-	}
-	SDT_PROBE1(lockstat, , , adaptive__acquire, m);
+	gate_turn();
 	curthread->td_locks++;
+	if (atomic_cmpset(&m->mtx_lock, MTX_UNOWNED, (uintptr_t)curthread)) {
+		SDT_PROBE1(lockstat, , , adaptive__acquire, m);
+		return;
+	}
+	switch (_mtx_lock_hard(m, file, line, &since)) {
+	case MTX_SPUN:
+		SDT_PROBE2(lockstat, , , adaptive__spin, m, lockstat_nsecs(since));
+		SDT_PROBE1(lockstat, , , adaptive__acquire, m);
+		return;
+	case MTX_SLEPT:
+		SDT_PROBE2(lockstat, , , adaptive__block, m, lockstat_nsecs(since));
+		SDT_PROBE1(lockstat, , , adaptive__acquire, m);
+		return;
+	case MTX_RECURSED:
+		return;
+	}
 }
 
 void
 __mtx_unlock_flags(struct mtx *m, int opts __unused, const char *file, int line)
 {
+	gate_turn();
 	if (!mtx_owned(m))
 		panic("mutex %s not owned at %s:%d", m->lock_object.lo_name, file, line);
 	curthread->td_locks--;
@@ -112,26 +142,36 @@ __mtx_unlock_flags(struct mtx *m, int opts __unused, const char *file, int line)
 	}
 }
 
+static void __noinline
+_mtx_lock_spin(struct mtx *m, const char *file, int line, uint64_t *since)
+{
+	if (mtx_owned(m))
+		panic("recursion on spin lock %s at %s:%d", m->lock_object.lo_name, file, line);
+	LOCKSTAT_TIME(*since);
+	do
+		cpu_spinwait();
+	while (m->mtx_lock != MTX_UNOWNED || !atomic_cmpset(&m->mtx_lock, MTX_UNOWNED, (uintptr_t)curthread));
+}
+
 void
 __mtx_lock_spin_flags(struct mtx *m, int opts __unused, const char *file, int line)
 {
 	uint64_t since = 0;
 
-	if (!atomic_cmpset(&m->mtx_lock, MTX_UNOWNED, (uintptr_t)curthread)) {
-		if (mtx_owned(m))
-			panic("recursion on spin lock %s at %s:%d", m->lock_object.lo_name, file, line);
-		LOCKSTAT_TIME(since);
-		do
-			cpu_spinwait();
-		while (m->mtx_lock != MTX_UNOWNED || !atomic_cmpset(&m->mtx_lock, MTX_UNOWNED, (uintptr_t)curthread));
-		SDT_PROBE2(lockstat, , , spin__spin, m, lockstat_nsecs(since));
+	gate_turn();
+	if (atomic_cmpset(&m->mtx_lock, MTX_UNOWNED, (uintptr_t)curthread)) {
+		SDT_PROBE1(lockstat, , , spin__acquire, m);
+		return;
 	}
+	_mtx_lock_spin(m, file, line, &since);
+	SDT_PROBE2(lockstat, , , spin__spin, m, lockstat_nsecs(since));
 	SDT_PROBE1(lockstat, , , spin__acquire, m);
 }
 
 void
 __mtx_unlock_spin_flags(struct mtx *m, int opts __unused, const char *file, int line)
 {
+	gate_turn();
 	if (!mtx_owned(m))
 		panic("spin lock %s not owned at %s:%d", m->lock_object.lo_name, file, line);
 	SDT_PROBE1(lockstat, , , spin__release, m);

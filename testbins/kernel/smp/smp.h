@@ -3,6 +3,7 @@
 #define SMP_SMP_H
 
 #include "sys/lock.h"
+#include "sys/machine_interface.h"
 #include "sys/proc.h"
 
 #define MAXCPU 8
@@ -34,14 +35,23 @@ extern struct mtx Giant;
 void giant_enter(void);
 void giant_leave(void);
 
-/* Every waiting loop calls it: a CPU that waits still takes part in a rendezvous. */
-void cpu_spinwait(void);
-
 /* All CPUs call action(arg) at the same time, with nothing else going on. */
 void smp_rendezvous(void (*action)(void *), void *arg);
 
 void sched_ap_entry(struct thread *idle) __dead2;
 void sched_set_idle(int cpu, struct thread *td);
+
+extern volatile int smp_rv_number; /* counts them */
+void smp_rendezvous_join(void);
+
+/* Every waiting loop calls it: another CPU may have its turn, and a CPU that waits still takes part in a rendezvous. */
+static inline void
+cpu_spinwait(void)
+{
+	gate_turn();
+	if (cpu_self.cp_rendezvous != smp_rv_number)
+		smp_rendezvous_join();
+}
 
 static inline bool
 atomic_cmpset(volatile uintptr_t *word, uintptr_t old, uintptr_t new)

@@ -62,7 +62,7 @@ __wrap_cpu_user_enter(struct trapframe *frame)
 static struct mtx smp_ipi_mtx = MTX_INITIALIZER("smp rendezvous", MTX_SPIN);
 static void (*volatile smp_rv_action)(void *);
 static void *volatile smp_rv_arg;
-static volatile int smp_rv_number;
+volatile int smp_rv_number;
 static volatile int smp_rv_waiters[2]; /* have come; have done it */
 
 static void
@@ -70,18 +70,17 @@ smp_rendezvous_action(void)
 {
 	__atomic_add_fetch(&smp_rv_waiters[0], 1, __ATOMIC_ACQ_REL);
 	while (smp_rv_waiters[0] < mp_ncpus)
-		;
+		gate_turn();
 	smp_rv_action(smp_rv_arg);
 	__atomic_add_fetch(&smp_rv_waiters[1], 1, __ATOMIC_ACQ_REL);
 }
 
+/* Another CPU asks for a rendezvous. */
 void
-cpu_spinwait(void)
+smp_rendezvous_join(void)
 {
-	if (cpu_self.cp_rendezvous != smp_rv_number) {
-		cpu_self.cp_rendezvous = smp_rv_number;
-		smp_rendezvous_action();
-	}
+	cpu_self.cp_rendezvous = smp_rv_number;
+	smp_rendezvous_action();
 }
 
 void
@@ -98,7 +97,7 @@ smp_rendezvous(void (*action)(void *), void *arg)
 			ipi_cpu(cpu);
 	smp_rendezvous_action();
 	while (smp_rv_waiters[1] < mp_ncpus)
-		;
+		gate_turn();
 	mtx_unlock_spin(&smp_ipi_mtx);
 }
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import AARCH64, ISAS, RISCV64
 from trapline.cli import main
 from trapline.consumer.tracer import Tracer
 from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
 
 # Programs at once: two of them compute, the others use pipes and children.
-WORK = "spin 300 & spin 300 & ls /bin | wc & forktest & wait"
+WORK = "spin 200 & spin 200 & ls /bin | wc & forktest & wait"
 PROGRAM = """
 profile-997 { @ticks[cpu] = count(); }
 fbt::sys_*:entry { @calls[cpu] = count(); }
+lockstat:::, sched::: { @events[probename] = count(); }
 lockstat:::adaptive-spin { @spun[cpu] = max(arg1); }
 profile-4999 /execname == "spin"/ { @spins[cpu, pid] = count(); }
 """
@@ -49,9 +51,11 @@ class Run:
 @pytest.mark.parametrize("isa", ISAS)
 def test_work_is_shared_by_cpus(isa):
     isa = ISAS[isa]
-    one, four = Run(isa, 1, program=""), Run(isa, 4)
+    one, plain, four = Run(isa, 1, program=""), Run(isa, 4, program=""), Run(isa, 4)
     assert one.printed == four.printed
     assert four.took < 0.7 * one.took
+    # Probes take no time and do not change the order of turns, whoever fires them.
+    assert four.took == plain.took
     ticks, calls = four.of("ticks"), four.of("calls")
     assert set(ticks) == set(calls) == {(0,), (1,), (2,), (3,)}
     assert len(set(ticks.values())) == 1  # profile-997 fires on every CPU, also on those that wait
@@ -61,11 +65,18 @@ def test_work_is_shared_by_cpus(isa):
 
 def test_a_run_depends_on_its_seed_alone():
     first, again, python, other = (
-        Run(RISCV64, 3, work="ls /bin | wc & spin 2 & wait", accelerated=accelerated, seed=seed)
+        Run(RISCV64, 3, work="true & spin 1 & wait", accelerated=accelerated, seed=seed)
         for accelerated, seed in ((None, 1), (None, 1), (False, 1), (None, 2))
     )
     assert first.found == again.found == python.found != other.found
     assert first.took == python.took
+
+
+def test_the_guests_own_vector_counts_the_same():
+    program, work = "fbt::*fork*:entry { @[cpu, probefunc] = count(); }", "ls /bin | wc & forktest & wait"
+    host, guest = (Run(AARCH64, 2, program, work, trap_path=path) for path in TrapPath)
+    assert host.found == guest.found
+    assert host.took == guest.took
 
 
 def test_the_kernel_with_one_cpu_is_another_one():
