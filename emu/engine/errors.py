@@ -17,6 +17,11 @@ class GuestCrashError(EngineError):
         self.pc = pc
 
 
+def shut_down(pc: int) -> GuestCrashError:
+    """Return the error of a CPU that can deliver neither an exception nor the one that follows."""
+    return GuestCrashError(f"the CPU shut down at {pc:#x} (an exception while delivering one)", pc)
+
+
 class PageFaultError(GuestCrashError):
     """The CPU accessed an address that its address space, kept by the host, does not permit.
 

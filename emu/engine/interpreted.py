@@ -16,6 +16,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine.counting import Counter
 from emu.engine.cpu import BaseCpu
+from emu.engine.errors import shut_down
 from emu.engine.handlers import Handlers
 from emu.engine.state import DELIVER, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
 
@@ -35,7 +36,6 @@ class Interrupted:
         self.handle = cpu.handle
         self.env = cpu.env
         self.exception = cpu.exception
-        self.deliver = cpu.deliver
         self.function = cpu.function
         self.read_public = cpu.read_public
         self.write_public = cpu.write_public
@@ -44,8 +44,19 @@ class Interrupted:
         self.served = cpu.served
         self._words = words
         self._handlers = handlers
+        self._cpu = cpu
         self._pc_after = cpu.isa.traps.pc_after
         self._kernel_start = cpu.isa.kernel_start
+
+    def deliver(self) -> None:
+        """Let QEMU deliver the exception to the guest's own vector.
+
+        Where the guest has none QEMU leaves by a long jump, which would leave Python's frames too.
+        """
+        if self._cpu.model.has_gate(self._cpu.uc, self.exception.value):
+            self._cpu.deliver()
+        else:
+            self._handlers.fail(shut_down(self.pc.value))
 
     def breakpoint(self) -> int:
         """Ask the engine.

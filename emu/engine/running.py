@@ -10,7 +10,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine.access import Access
 from emu.engine.counting import PREPAID
-from emu.engine.errors import GuestCrashError, PageFaultError
+from emu.engine.errors import GuestCrashError, PageFaultError, shut_down
 from emu.engine.pages import PAGE
 from emu.engine.state import NEVER, Word
 from emu.engine.watch import Accessed, Watch
@@ -88,7 +88,7 @@ class Running:
                 return False
             self._go_on()
         if not self._state[Word.STOPPED]:
-            raise GuestCrashError(f"the CPU shut down at {self._pc:#x} (an exception while delivering one)", self._pc)
+            raise shut_down(self._pc)
         return False
 
     def watch(self, watcher: Callable[[], bool], accessed: Accessed) -> None:

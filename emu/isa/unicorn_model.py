@@ -19,6 +19,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from unicorn import Uc
+
 
 class VectorFile(NamedTuple):
     """A run of vector or floating-point registers, by Unicorn's ids."""
@@ -230,6 +232,8 @@ class UnicornModel:
     """Unicorn's number of a system call's exception; None: it has an instruction hook of its own."""
     system_call_instruction: int | None = None
     """Unicorn's number of that instruction."""
+    has_gate: Callable[[Uc, int], bool] = lambda _uc, _number: True
+    """(CPU, exception) -> whether the guest's table has an entry for it."""
     undefined: int | None = None
     """Number that `Handlers.on_trap` gets for an undefined instruction, which may be a breakpoint
     of SDT as illumos has it (LOCK over a nop); None: breakpoints are never such."""

@@ -7,7 +7,7 @@ from emu.calls import pass_arguments
 from emu.engine import layout, native
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
-from emu.engine.errors import EngineError
+from emu.engine.errors import EngineError, GuestCrashError
 from emu.engine.state import HANDLED
 from emu.guest.function import CODE, STACK, FunctionFaultError, FunctionGuest
 from emu.isa import ISAS
@@ -197,3 +197,13 @@ def test_a_layout_that_does_not_fit_is_noticed_before_it_is_used(monkeypatch):
     monkeypatch.setattr("emu.engine.layout.CPU_UC", layout.CPU_UC - 8)
     with pytest.raises(EngineError, match="keeps its state elsewhere; `trapline doctor` says more"):
         Engine(ISAS["x86_64"], 1 << 20)
+
+
+@pytest.mark.parametrize("accelerated", [False, True])
+@pytest.mark.parametrize("isa_name", ["x86_64", "i386"])
+def test_an_exception_without_a_gate_ends_the_run(isa_name, accelerated):
+    engine = Engine(ISAS[isa_name], 1 << 20, accelerated=accelerated and native.available())
+    engine.write_code(0x1000, b"\xcd\x80")  # int 0x80, and no interrupt table
+    engine.pc = 0x1000
+    with pytest.raises(GuestCrashError, match="the CPU shut down at 0x1002"):
+        engine.run(hard=10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import unicorn
@@ -42,6 +43,7 @@ UNICORN = UnicornModel(
     mode=unicorn.UC_MODE_32,
     target=x86.TARGET,
     deliver=x86.DELIVER,
+    has_gate=partial(x86.has_gate, size=8),
     check_register=uc.UC_X86_REG_EAX,
     check_offset=OFFSETS["REGS"],
     interrupt=x86.interrupt,

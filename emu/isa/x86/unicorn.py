@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Final
 
+from unicorn import Uc
 from unicorn import x86_const as uc
 
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, VectorFile
@@ -22,6 +23,13 @@ GENERAL_PROTECTION: Final = 13
 INT: Final = 0xCD
 # The kernel guest's clock interrupt (testbins/kernel/<isa>/intr.S).
 _CLOCK_VECTOR: Final = 32
+
+
+def has_gate(cpu: Uc, number: int, size: int) -> bool:
+    """Return whether the interrupt table reaches to a gate of `size` bytes."""
+    _selector, _base, limit, _flags = cpu.reg_read(uc.UC_X86_REG_IDTR)
+    return int(limit) >= size * (number + 1) - 1
+
 
 # Places in the CPU's state.
 FLAGS: Final = OFFSETS["EFLAGS"]

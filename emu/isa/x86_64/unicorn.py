@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 from typing import Final
 
 import unicorn
@@ -52,6 +53,7 @@ UNICORN = UnicornModel(
     mode=unicorn.UC_MODE_64,
     target=x86.TARGET,
     deliver=x86.DELIVER,
+    has_gate=partial(x86.has_gate, size=16),
     check_register=uc.UC_X86_REG_RAX,
     check_offset=OFFSETS["REGS"],
     interrupt=x86.interrupt,
