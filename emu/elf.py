@@ -20,7 +20,6 @@ from emu.compressed import decompressed
 from emu.elf_file import ElfError, ElfFile, ElfKind
 from emu.elf_symbols import Symbol, SymbolTable
 from emu.isa import Isa
-from emu.isa.walking import instructions
 from emu.source.inlining import Source
 from emu.source.lines import SourceLines
 from emu.source.units import Units
@@ -287,27 +286,6 @@ class Image:
         for header in self._file.program_headers:
             if header["p_type"] == "PT_LOAD" and 0 <= address - header["p_vaddr"] < header["p_filesz"]:
                 return int(address - header["p_vaddr"] + header["p_offset"])
-        return None
-
-    def no_instruction(self, address: int) -> str | None:
-        """Return the reason why no instruction can begin at an address; None: one may begin there.
-
-        Instructions are decoded from the start of the function that contains the address; without
-        its symbol every address is possible.
-        """
-        place = bisect_right(self._starts, address) - 1
-        segment = self.segments[place] if place >= 0 else None
-        if segment is None or address >= segment.vaddr + segment.memsz:
-            return "no segment is loaded there"
-        if not segment.flags & SegmentFlag.EXECUTE:
-            return "it holds data, not code"
-        found = self.symbol_at(address)
-        if found is None or not found[0].is_function:
-            return None
-        symbol, offset = found
-        for at, length in instructions(self.isa.instruction_length, self.code(symbol), offset):
-            if at + length > offset:
-                return f"it is inside an instruction of {symbol.name}"
         return None
 
     def code(self, symbol: Symbol, beyond: int = 0) -> bytes:

@@ -18,6 +18,7 @@ from emu.bad_address import BadAddressError
 from emu.elf_symbols import Symbol, SymbolType
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import Objects, Process, ProcessObserver
+from emu.instruction_starts import no_instruction
 from providers.base import Framework
 from providers.fasttrap.fasttrap import EVERYWHERE, Fasttrap
 from providers.fasttrap.pid_provider import PidProvider
@@ -258,7 +259,7 @@ class PidProbes(ProcessObserver):
         loaded = self._objects.at(process, address)
         if self._fasttrap.fidelity is Fidelity.FREEBSD or loaded is None:
             return
-        why = loaded.image.no_instruction(address - loaded.bias)
+        why = no_instruction(loaded.image, address - loaded.bias)
         if why is not None:
             raise PidError("D_PROC_ALIGN", f"no probe at 0x{address:x} in {loaded.name}: {why}")
 

@@ -13,6 +13,7 @@ from emu.guest.linux.errno import LinuxError
 from emu.guest.linux.paths import path_of, walk
 from emu.guest.linux.process import LinuxObserver
 from emu.guest.linux.regular_files import RegularFile
+from emu.instruction_starts import no_instruction
 from providers.uprobes import Consumer, UprobeError, Uprobes
 from trapline.export.events import Event, Phase, Stack
 from trapline.framework.engines import chosen, worth_compiling
@@ -222,7 +223,7 @@ def check_place(guest: LinuxGuest, definition: Definition) -> None:
     except TraceError:
         return  # not an ELF file; the kernel will report it
     address = image.address_of(definition.offset)
-    why = "it is not loaded" if address is None else image.no_instruction(address)
+    why = "it is not loaded" if address is None else no_instruction(image, address)
     if why is not None:
         raise TraceError(f"{definition.event}: {definition.path}:{definition.offset:#x}: {why} (-F probes it anyway)")
 
