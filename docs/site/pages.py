@@ -52,5 +52,5 @@ def _cell(cell: Any) -> list[str]:
 def _output(output: Any) -> str:
     data = output.get("data", {})
     if "text/html" in data:
-        return f'<div class="md-typeset__scrollwrap">{data["text/html"]}</div>'
+        return f"<div>{data['text/html']}</div>"  # the theme's script makes wide tables scroll
     return f"<pre>{escape(data.get('text/plain', output.get('text', '')))}</pre>"

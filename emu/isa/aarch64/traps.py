@@ -15,7 +15,7 @@ TRAPS = Traps(
     frame_sp="sp",
     flags="nzcv",
     wait=(0xD503207F).to_bytes(4, "little"),  # wfi
-    exception="BRK, exception class 0x3c, immediate 0x40d: ELR points at the brk.",
+    exception="BRK, exception class 0x3c: ELR points at the brk.",
     flush="The kernel cleans the data cache and invalidates the instruction cache for these bytes (dc, ic, dsb, isb): "
     "otherwise the CPU could still execute the old instruction.",
     states=tuple(number << 28 for number in range(16)),
