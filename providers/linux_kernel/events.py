@@ -65,6 +65,8 @@ class Event:
     shown: tuple[Shown, ...] = ()
     holds: Callable[[LinuxKernelGuest, Arguments], bool] | None = None
     """Whether the arguments mean this event; None: always."""
+    of_entry: bool = False
+    """Whether the arguments at the return of a function are those of its entry."""
 
 
 def _read_int(guest: LinuxKernelGuest, address: int, structure: str, member: str) -> int:
@@ -142,11 +144,14 @@ def _both(value: int | Callable[[LinuxKernelGuest, Arguments], int]) -> tuple[Sh
 
 
 _TRANSFER: Final = (Shown(0, _BIO, "bufinfo_t *"), Shown(0, _BIO, "devinfo_t *"), Shown(0, _BIO, "fileinfo_t *"))
+# The numbers of pages that the tracepoints mm_vmscan_lru_isolate and mm_vmscan_lru_shrink_inactive pass.
+_SCANNED, _RECLAIMED = 3, 2
 _COUNTED: Final = (Shown(lambda _guest, _arguments: 1, "int"),)
 _CPU: Final = Shown(lambda _guest, _arguments: 0, "int", "cpuinfo_t *")
 
 _T, _E, _R = At.TRACEPOINT, At.ENTRY, At.RETURN
 _SWITCH, _GENERATE, _EXIT = ("sched_switch",), ("signal_generate",), ("sched_process_exit",)
+_WAITS: Final = ("submit_bio_wait",)
 _EXEC, _NEW = ("bprm_execve",), ("sched_process_fork",)
 # The kernel opens the file before it calls `bprm_execve`.
 _EXECUTES: Final = ("do_execveat_common", "do_execveat_common.isra.0", "do_execve", *_EXEC)
@@ -192,10 +197,17 @@ EVENTS: Final = (
     Event("io", "start", _T, ("block_bio_queue",), _TRANSFER),
     # The tracepoint block_bio_complete leaves out the transfers of drivers that work with requests.
     Event("io", "done", _E, ("bio_endio",), _TRANSFER, _has_device),
+    Event("io", "wait-start", _E, _WAITS, _TRANSFER, _has_device),
+    Event("io", "wait-done", _R, _WAITS, _TRANSFER, _has_device, of_entry=True),
     Event("vminfo", "as_fault", _E, ("handle_mm_fault",), _COUNTED),
     Event("vminfo", "zfod", _E, ("do_anonymous_page",), _COUNTED),
     Event("vminfo", "cow_fault", _E, ("do_wp_page",), _COUNTED),
     Event("vminfo", "pgswapin", _E, ("do_swap_page",), _COUNTED),
+    Event("vminfo", "pgswapout", _E, ("swap_writepage",), _COUNTED),
+    Event("vminfo", "pgrrun", _E, ("balance_pgdat",), _COUNTED),
+    Event("vminfo", "scan", _T, ("mm_vmscan_lru_isolate",), (Shown(_SCANNED, "int"),)),
+    Event("vminfo", "dfree", _T, ("mm_vmscan_lru_shrink_inactive",), (Shown(_RECLAIMED, "int"),)),
+    Event("vminfo", "pgpgout", _T, ("mm_vmscan_write_folio",), _COUNTED),
 )  # fmt: skip
 PROVIDERS: Final[Mapping[str, tuple[Event, ...]]] = {
     name: tuple(event for event in EVENTS if event.provider == name) for name in ("proc", "sched", "io", "vminfo")

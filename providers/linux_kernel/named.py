@@ -9,7 +9,7 @@ are those of the place where it fires: `kernel`, and the function or nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from emu.arguments import entry_arguments, results
@@ -35,6 +35,8 @@ class _Probe:
     probe_id: int = 0
     listener: Listener | None = None
     hooks: list[tuple[int, Hook]] | None = None
+    entered: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """The arguments of the calls that tasks are in, for an event `of_entry`."""
 
 
 class NamedProbes(Provider):
@@ -109,7 +111,7 @@ class NamedProbes(Provider):
         values = [shown.value for shown in probe.event.shown]
         numbers = [value for value in values if isinstance(value, int)]
         runs = self._framework.native_runs(probe.probe_id)
-        if not runs or probe.event.holds is not None or len(numbers) < len(values):
+        if not runs or probe.event.holds is not None or probe.event.of_entry or len(numbers) < len(values):
             return None
         return Fire(runs, tuple(passed[number] for number in numbers))
 
@@ -118,7 +120,12 @@ class NamedProbes(Provider):
         passed = results(isa) if at_return else entry_arguments(isa)
 
         def hit(frame: Frame) -> None:
-            self._call(probe, frame.results() if at_return else frame.arguments())
+            if probe.event.of_entry:
+                arguments = probe.entered.pop(self._guest.tasks.current(), None)
+            else:
+                arguments = frame.results() if at_return else frame.arguments()
+            if arguments is not None:
+                self._call(probe, arguments)
 
         def fires() -> Fires:
             fire = self._fire(probe, passed)
@@ -134,13 +141,24 @@ class NamedProbes(Provider):
                 arg.listener = listener
             return
         arg.hooks = []
-        hook = self._hook(arg)
-        for address in self._places(arg.event.at, arg.place):
+        self._add(arg, arg.event.at, self._hook(arg))
+        if arg.event.of_entry:
+            self._add(arg, At.ENTRY, Hook(self._enters(arg)))
+
+    def _add(self, probe: _Probe, at: At, hook: Hook) -> None:
+        assert probe.hooks is not None
+        for address in self._places(at, probe.place):
             try:
                 self._text.add(address, hook)
             except NoPlanError:
                 continue
-            arg.hooks.append((address, hook))
+            probe.hooks.append((address, hook))
+
+    def _enters(self, probe: _Probe) -> Callable[[Frame], None]:
+        def enters(frame: Frame) -> None:
+            probe.entered[self._guest.tasks.current()] = frame.arguments()
+
+        return enters
 
     def disable(self, probe_id: int, arg: _Probe) -> None:
         """Switch it off, or remove them."""
@@ -150,6 +168,7 @@ class NamedProbes(Provider):
         for address, hook in arg.hooks or ():
             self._text.remove(address, hook)
         arg.hooks = None
+        arg.entered.clear()
 
     def argument_description(self, probe_id: int, arg: _Probe, index: int) -> ArgumentDescription | None:
         """Return an argument's native and translated type."""

@@ -11,7 +11,8 @@ from tests.trapline.linux_kernel.test_traced import kernel_params
 
 _READS = (
     "dd if=/dev/zero of=/tmp/d bs=64k count=4 2>/dev/null; losetup /dev/loop0 /tmp/d; "
-    "dd if=/dev/loop0 of=/dev/null bs=4k count=16 2>/dev/null; cut -d ' ' -f 1 /proc/modules"
+    "dd if=/dev/loop0 of=/dev/null bs=4k count=16 2>/dev/null; "
+    "dd if=/dev/zero of=/dev/loop0 bs=4k count=1 conv=fsync 2>/dev/null; cut -d ' ' -f 1 /proc/modules"
 )
 
 
@@ -38,7 +39,7 @@ def test_functions_of_a_module_have_probes_names_types_and_stacks(isa):
     fbt:loop:loop_queue_rq:entry { @in[probemod, args[1]->rq->q == args[0]->queue] = count(); }
     fbt::blk_mq_start_request:entry { @s[func(caller)] = count(); }
     fbt:loop:loop_queue_rq:return { @out[(int)arg1] = count(); }
-    io:::start, io:::done { @io[probename] = count(); }
+    io::: { @io[probename] = count(); }
     """
     result = traced(isa, program, "loop", _READS)
     assert result.returncode == 0, result.stderr
@@ -48,6 +49,7 @@ def test_functions_of_a_module_have_probes_names_types_and_stacks(isa):
     counts = dict(pairwise(words))
     assert int(counts["start"]) >= 1
     assert counts["start"] == counts["done"]
+    assert counts["wait-start"] == counts["wait-done"] == "1"
 
 
 @every_kernel
