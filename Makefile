@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 ENGINES := python reference
 ENGINE_TESTS := $(addprefix tests/trapline/framework/test_, firing.py buffers.py accounting.py)
 
-.PHONY: demo test test-arm64 engines lint testbins debian programs bench sweep encodings check course fuzz docs clean kernels release test-pythons
+.PHONY: demo test test-arm64 engines lint testbins debian programs bench sweep encodings check course fuzz docs clean kernels release test-pythons release-check
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -102,6 +102,11 @@ encodings: $(STAMP)
 # Every instruction of the kernel guest's programs and of busybox, each in 20 states: an hour or less.
 check: $(STAMP)
 	$(BIN)/python -m benchmarks.check
+
+# The long checks one after the other, then docs/evidence.md: a night.  Only encodings continue where they were stopped.
+release-check: check encodings sweep
+	$(BIN)/python -m benchmarks race --save
+	$(BIN)/python -m benchmarks.prose
 
 # Hostile input of every kind, a million cases each: many hours; stopped, it goes on where it was.
 fuzz: $(STAMP)

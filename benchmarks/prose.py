@@ -15,6 +15,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, Final
 
+from benchmarks import evidence
+
 HOME: Final = Path(__file__).parent
 README: Final = HOME / "README.md"
 RESULTS: Final = HOME / "results"
@@ -243,7 +245,12 @@ def models() -> str:
 
 
 # The pages that have a section from the results.
-PAGES: Final[Mapping[Path, Callable[[], str]]] = {README: section, HOME.parent / "docs" / "bench.md": models}
+_DOCS: Final = HOME.parent / "docs"
+PAGES: Final[Mapping[Path, Callable[[], str]]] = {
+    README: section,
+    _DOCS / "bench.md": models,
+    _DOCS / "evidence.md": evidence.section,
+}
 
 
 def written(page: str, made: Callable[[], str] = section) -> str:
