@@ -83,11 +83,12 @@ def find_in(root: Directory, name: str) -> str | None:
     """Return the path in a guest's root of a file, a program, or a library; None: there is none.
 
     A library is named by its file or by the part before the first dot, as with perf-tools'
-    `uprobe`.
+    `uprobe`.  Files with a version come first: libc.so without one is often a script of the linker.
     """
     if "/" in name:
         return _regular(root, name) or _regular(root, f"/usr/{name.lstrip('/')}")
-    for candidate in (*(f"{folder}/{name}" for folder in _PROGRAMS), *_libraries(root, name)):
+    libraries = sorted(_libraries(root, name), key=_is_unversioned)
+    for candidate in (*(f"{folder}/{name}" for folder in _PROGRAMS), *libraries):
         found = _regular(root, candidate)
         if found is not None:
             return found
@@ -116,6 +117,10 @@ def _libraries(root: Directory, name: str) -> Iterator[str]:
 
 def _is_library(entry: str, name: str) -> bool:
     return ".so" in entry and name in {entry, entry.split(".", maxsplit=1)[0]}
+
+
+def _is_unversioned(path: str) -> bool:
+    return path.endswith(".so")
 
 
 def _entries(root: Directory, folder: str) -> list[str]:

@@ -25,6 +25,7 @@ def root(tmp_path):
     (tmp_path / "usr" / "bin").mkdir()
     (tmp_path / "usr" / "bin" / "prog").write_bytes((BUILT / "x86_64" / "linux" / "tiny").read_bytes())
     (folder / "libzoo.so.1").write_bytes((BUILT / "x86_64" / "linux" / "libzoo.so").read_bytes())
+    (folder / "libzoo.so").write_text("GROUP ( libzoo.so.1 )\n")  # for the linker
     return tmp_path
 
 
