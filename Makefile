@@ -42,7 +42,13 @@ test-arm64: $(STAMP)
 	PYTHONPATH=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(ARM64)/python -m trapline doctor
 	PYTHONPATH=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(ARM64)/python -m pytest -p no:cacheprovider $(ARM64_TESTS)
 
+# Portable mode, by Unicorn's public calls alone (docs/hosts.md): the engine, and Linux programs on four ISAs.
+PORTABLE_TESTS := tests/emu/engine/test_portable.py tests/emu/engine/test_watch.py \
+	tests/emu/test_function_system_calls.py tests/emu/guest/linux/test_programs.py \
+	tests/emu/guest/linux/test_privileged.py
+
 engines: $(STAMP)
+	$(BYTECODE) TRAPLINE_ENGINE=portable $(BIN)/python -m pytest -n 2 $(ENGINE_TESTS) $(PORTABLE_TESTS)
 	for engine in $(ENGINES); do $(BYTECODE) TRAPLINE_ENGINE=$$engine $(BIN)/python -m pytest -n 2 $(ENGINE_TESTS) || exit 1; done
 
 testbins:

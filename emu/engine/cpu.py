@@ -58,6 +58,9 @@ class BaseCpu(ABC):
         self._word = ctypes.c_uint64()
         self._word_at = ctypes.addressof(self._word)
 
+        self.accessed: Callable[[bool, int, int, int], object] | None = None
+        """Takes what the CPU itself stores at an exception, where Unicorn's hooks do not see it."""
+
     # -- the interface for models
 
     def read_public(self, number: int) -> int:
@@ -129,6 +132,10 @@ class BaseCpu(ABC):
     @abstractmethod
     def write_register(self, name: str, value: int) -> None:
         """Set a register.  Raises KeyError for an unknown name."""
+
+    @abstractmethod
+    def general(self, first: int, end: int) -> Any:
+        """Return the words of the slots [first, end) as bytes."""
 
     @abstractmethod
     def vectors(self) -> tuple[Any, ...]:
@@ -258,6 +265,10 @@ class Cpu(BaseCpu):
         else:
             self._word.value = value
             _reg_write(self.reference, self._public[name], self._word_at)
+
+    def general(self, first: int, end: int) -> memoryview:
+        """Return the words of the slots [first, end) as bytes of the CPU state."""
+        return self.words[first:end].cast("B")
 
     def vectors(self) -> tuple[memoryview, ...]:
         """Return the vector and floating-point registers as bytes of the CPU state."""

@@ -29,11 +29,13 @@ from emu.engine.errors import EngineError, GuestCrashError
 from emu.engine.faults import Operands
 from emu.engine.memory import Memory
 from emu.engine.pages import PAGE
+from emu.engine.public_bytes import PublicBytes
 from emu.engine.tlb import SoftTlb
 from emu.isa.base import Isa
 from emu.isa.unicorn_model import PAGE_ASIDE, InterruptedCpu
 
 _reg_read, _reg_write = uclib.uc_reg_read, uclib.uc_reg_write
+_WORD: Final = 8
 _HIDDEN: Final = "trapline_hidden"
 
 
@@ -190,6 +192,9 @@ class PortableCpu(BaseCpu):
     def store(self, address: int, size: int, value: int) -> None:
         """Store a number to the guest's memory.  Raises `BadAddressError`."""
         assert self.memory is not None
+        physical = self.memory.translate(address)
+        if self.accessed is not None and physical is not None:
+            self.accessed(True, physical, size, value)  # noqa: FBT003  as Watch's hook calls it
         self.memory.store(address, size, value)
 
     def _operands(self) -> Operands:
@@ -312,8 +317,18 @@ class PortableCpu(BaseCpu):
             _reg_write(self.reference, self._public[name], self._word_at)
 
     def vectors(self) -> tuple[Any, ...]:
-        """Raise `EngineError`: whole states cannot be compared by calls."""
-        raise EngineError("the vector registers as bytes need another mode than portable")
+        """Return the vector and floating-point registers as bytes, which can be assigned."""
+        return tuple(
+            PublicBytes(range(file.first, file.last + 1), file.size, self.uc.reg_read, self.uc.reg_write, file.value)
+            for file in self.model.vectors
+        )
+
+    def general(self, first: int, end: int) -> PublicBytes:
+        """Return the words of the slots [first, end) as bytes."""
+        words = self.words
+        return PublicBytes(
+            range(first, end), _WORD, words.__getitem__, words.__setitem__, lambda data: int.from_bytes(data, "little")
+        )
 
     def lose_reservation(self) -> None:
         """Do nothing if there are no reservations.  Raises `EngineError`: no call clears one."""

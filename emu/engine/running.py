@@ -98,6 +98,7 @@ class Running:
         run under way ends before its next block.  Instructions then take some 50 us each.
         """
         self._watch = Watch(watcher, accessed, self._hooks)
+        self._cpu.accessed = accessed
         self.stop()
 
     @property
@@ -121,7 +122,7 @@ class Running:
                 return False
             soft = min(soft, self._state[Word.SOFT])
         watch.end()
-        self._watch = None
+        self._watch = self._cpu.accessed = None
         return None if self._state[Word.HARD] else False  # the watcher may have called `stop`
 
     def step(self) -> bool:

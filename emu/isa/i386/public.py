@@ -16,7 +16,7 @@ from emu.isa.unicorn_model import PublicCpu, PublicModel
 from emu.isa.x86 import public as x86
 from emu.isa.x86.delivery import deliver, interrupt
 
-_GS_BASE: Final = "gs_base"
+_GS_BASE, _FS_BASE = "gs_base", "fs_base"
 _DESCRIPTOR: Final = 8
 _RING3: Final = 3
 
@@ -42,6 +42,15 @@ _MODE: Final = x86.Mode(
 
 def _read_base(cpu: PublicCpu) -> int:
     return cpu.hidden.get(_GS_BASE, 0)
+
+
+def _read_fs_base(cpu: PublicCpu) -> int:
+    return cpu.hidden.get(_FS_BASE, 0)
+
+
+def _write_fs_base(cpu: PublicCpu, value: int) -> None:
+    """Remember the base of fs, which no Linux program uses."""
+    cpu.hidden[_FS_BASE] = value
 
 
 def _write_base(cpu: PublicCpu, value: int) -> None:
@@ -80,10 +89,11 @@ PUBLIC: Final = PublicModel(
     prepare=partial(x86.prepare, mode=_MODE),
     handled=_handled,
     fatal=x86.FATAL,
-    reads={"hflags": x86.level, "gs_base": _read_base},
+    reads={"hflags": x86.level, "gs_base": _read_base, "fs_base": _read_fs_base},
     writes={
         "hflags": partial(x86.set_level, mode=_MODE),
         "gs_base": _write_base,
+        "fs_base": _write_fs_base,
         "gs_selector": _load,
         **dict.fromkeys(("cs_selector", "ss_selector", "ds_selector", "es_selector"), x86.keep_selector),
     },

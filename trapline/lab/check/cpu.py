@@ -113,8 +113,9 @@ class TrialCpu:
         self.clobbered_by_calls = isa.calling.system_call_clobbers
         """Registers in which a system call leaves where it was made."""
         places = (self._registers, *self._vectors)
-        self.places = [(ctypes.addressof(ctypes.c_uint8.from_buffer(place)), len(place)) for place in places]
-        """Address in this process and size of each run of registers that is compared."""
+        here = [place for place in places if isinstance(place, memoryview)]
+        self.places = [(ctypes.addressof(ctypes.c_uint8.from_buffer(place)), len(place)) for place in here]
+        """Address in this process and size of each run of registers that is compared; none in portable mode."""
         self._pristine = ctypes.create_string_buffer(pristine_memory(), KINDS * PAGE)
         self.pristine_at, self.memory_size = ctypes.addressof(self._pristine), KINDS * PAGE
         self._taken = 0
@@ -133,11 +134,11 @@ class TrialCpu:
         """Return the file that is mapped at an address of code, and the offset in it."""
         return next((file, address - start) for start, end, file in self.files if start <= address < end)
 
-    def _general(self) -> memoryview:
+    def _general(self) -> Any:
         """Return the general registers as bytes of the CPU state."""
         slots = [self.isa.registers.slots[name] for name in general_registers(self.isa)]
         assert slots == list(range(slots[0], slots[0] + len(slots))), "the registers follow each other"
-        return self.engine.words.cast("B")[8 * slots[0] : 8 * (slots[-1] + 1)]
+        return self.engine.cpu.general(slots[0], slots[-1] + 1)
 
     # -- states
 
@@ -195,6 +196,8 @@ class TrialCpu:
             for cpu in (self, other):
                 for name in self.clobbered_by_calls:
                     cpu.engine.write_register(name, 0)
+        if not self.places and (self.general(), self.vectors()) != (other.general(), other.vectors()):
+            return False
         for (at, size), (there, _) in zip(self.places, other.places, strict=True):
             if _memcmp(at, there, size):
                 return False

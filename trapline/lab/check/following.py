@@ -66,7 +66,7 @@ class _FollowedEnoughError(Exception):
 
 def _state(run: GuestRun) -> tuple[int, bytes]:
     slots = [run.isa.registers.slots[name] for name in general_registers(run.isa)]
-    return run.engine.pc, bytes(run.engine.words[slots[0] : slots[-1] + 1].cast("B"))
+    return run.engine.pc, bytes(run.engine.cpu.general(slots[0], slots[-1] + 1))
 
 
 def _follow(run: GuestRun, see: Callable[[tuple[int, bytes]], object]) -> None:

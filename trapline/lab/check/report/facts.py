@@ -13,6 +13,8 @@ from emu.elf_file import ElfError
 from emu.guest.linux_kernel.kernel_file import open_image
 from emu.isa import ISAS, Isa
 from emu.spelling import counted
+from emu.wheel.layout import current
+from emu.wheel.modes import Mode
 from trapline.lab.check.compare import MACHINE_CODE, Divergence, Outcome, SiteResult
 from trapline.lab.check.results import Tally
 from trapline.lab.check.site import CheckSite
@@ -115,7 +117,11 @@ def rate(tally: Tally) -> str:
         return ""
     rate = f"{tally.fresh:,} site-states in {tally.seconds:,.1f} s, {tally.fresh / tally.seconds:,.0f} per second"
     total = tally.executed.total()
-    return f"{rate}; {tally.executed[MACHINE_CODE] / total:.0%} tried by machine code" if total else rate
+    if not total:
+        return rate
+    mode = current().mode
+    why = "" if mode is Mode.TABLE else f": none in {mode} mode (trapline doctor)"
+    return f"{rate}; {tally.executed[MACHINE_CODE] / total:.0%} tried by machine code{why}"
 
 
 def troubles(tally: Tally) -> list[Trouble]:
