@@ -214,8 +214,8 @@ def _scaling(curves: Sequence[Curve]) -> Any:
             panel.minorticks_off()
         panels[0][column].set_title(axis)
         panels[0][column].set_yscale("log")
-        panels[1][column].set_ylim(bottom=0)
         panels[1][column].set_xlabel(textwrap.fill(title, 20))
+    panels[1][0].set_ylim(bottom=0)  # of all columns; earlier it would cut off later curves
     panels[0][0].set_ylabel("instructions of a call")
     panels[1][0].set_ylabel("microseconds in this emulator")
     handles, labels = panels[0][0].get_legend_handles_labels()

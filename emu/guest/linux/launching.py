@@ -125,9 +125,9 @@ class Launcher:
             file = host_file(host)
         except OSError as error:
             raise GuestError(f"{program.path}: {(error.strerror or str(error)).lower()}") from None
-        path = str(host.absolute())
-        self._kernel.root.make(str(host.absolute().parent)).entries()[host.name] = file
-        return path
+        path = Path(os.path.abspath(host))  # noqa: PTH100  (the path may have "..", but links keep their names)
+        self._kernel.root.make(str(path.parent)).entries()[path.name] = file
+        return str(path)
 
     def _why(self, path: str, error: LinuxError) -> str:
         """Return why a program cannot be started."""
