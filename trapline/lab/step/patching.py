@@ -10,7 +10,9 @@ from trapline.lab.step.recording import Access, Mode, Patch, Stage, Step
 from trapline.lab.step.subject import Subject
 
 _LONGEST: Final = 16
-# How a patch is written that is one instruction, and one that replaces several.
+# The bytes of code that a CPU always fetches as they were before a store, or as they are after it.
+_WHOLE: Final = 4
+# The way in which a patch is written that CPUs see whole, and a longer one.
 _ONE: Final = "by one store, so no CPU ever sees half of it"
 _SEVERAL: Final = "while the other CPUs wait at a rendezvous on a real machine, since they could see half of it"
 
@@ -22,13 +24,14 @@ def patching(subject: Subject, names: Names, address: int) -> Iterator[Step]:
     if not changed:
         return
     own, before = names.instruction(original, address)
-    _, after = names.instruction(now, address)
-    size = changed[-1] + 1
+    new, after = names.instruction(now, address)
+    # A breakpoint of one byte may be the prefix of a longer instruction; the end of a jump may be as it was.
+    size = max(new, changed[-1] + 1) if len(changed) > 1 else 1
     length = max(own, size)
     patch = Patch(address, names.place(address), original[:length], now[:length], before, after)
     first = (
         f"The probe is enabled. Its site is {_site(before, own, length)}. "
-        f"{size} of them will be overwritten, {_SEVERAL if size > own else _ONE}."
+        f"{size} of them will be overwritten, {_SEVERAL if size > _WHOLE else _ONE}."
     )
     yield _step(0, names, address, "enable", first, patch)
     shown = bytearray(original[:length])
@@ -42,7 +45,7 @@ def patching(subject: Subject, names: Names, address: int) -> Iterator[Step]:
         yield _step(number, names, address, "the store", said, patch, access)
     # FreeBSD's actions after the store: sys/cddl/dev/fbt/<machine>/fbt_isa.c, fbt_patch_tracepoint().
     told = subject.isa.traps.flush
-    if size > own:  # its words on other CPUs are about one breakpoint
+    if size > _WHOLE:  # its words on other CPUs are about one breakpoint
         told = f"{told.partition('. ')[0].rstrip('.')}."
     flush = f"{told} Here the emulator drops its translation of this code."
     yield _step(len(changed) + 1, names, address, "instruction cache", flush, patch)

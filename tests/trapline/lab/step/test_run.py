@@ -172,4 +172,6 @@ def test_a_jump_of_sdt_is_shown_with_all_bytes_that_it_replaces(isa):
     first = only(recording).steps[0]
     assert len(first.patch.before) == len(first.patch.after) == len(recording.enabling[0].patch.after)
     assert "that do nothing" in first.sentence
-    assert ("rendezvous" in recording.enabling[0].sentence) is (len(first.patch.after) > 4)
+    told = recording.enabling[0].sentence
+    assert f"{len(first.patch.after)} of them will be overwritten" in told
+    assert ("rendezvous" in told) is (len(first.patch.after) > 4)
