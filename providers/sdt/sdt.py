@@ -231,7 +231,7 @@ class Sdt:
         if provider == LOCKSTAT:
             self._lockstat.take(self.kernel)
         self._enabled.take(self.kernel)
-        # FreeBSD synchronizes its CPUs here (smp_rendezvous).  Here the only CPU is between two instructions.
+        # FreeBSD synchronizes its CPUs here (smp_rendezvous).  Here none of them runs meanwhile.
         for tracepoint in record.tracepoints:
             self.kernel.patcher.install(tracepoint)
 

@@ -86,8 +86,11 @@ class Cpus:
         engine.restore(before)
         self.started.append(cpu)
 
-    def switch(self, cpu: Cpu) -> None:
-        """Let another CPU have its turn; between two runs."""
+    def switch(self, cpu: Cpu, *, looked_at: bool = False) -> None:
+        """Let another CPU have its turn; between two runs.
+
+        A CPU that is only `looked_at` keeps its reservation, since none runs meanwhile.
+        """
         old, engine = self.current, self._engine
         if cpu is old:
             return
@@ -104,7 +107,8 @@ class Cpus:
         root = engine.words[self._root]
         engine.restore(cpu.context)
         self._flush(self._pointer)
-        engine.lose_reservation()
+        if not looked_at:
+            engine.lose_reservation()
         if engine.words[self._root] != root:
             engine.forget_user_blocks()
         others = engine.instructions - cpu.executed

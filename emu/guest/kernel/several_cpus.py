@@ -153,8 +153,8 @@ class SeveralCpus(KernelGuest):
     def _length(self) -> int:
         return self._draw.randint(1, _LONGEST_TURN) * NANOSECONDS // self.clock.rate
 
-    def _use(self, cpu: Cpu) -> None:
-        self._cpus.switch(cpu)
+    def _use(self, cpu: Cpu, *, looked_at: bool = False) -> None:
+        self._cpus.switch(cpu, looked_at=looked_at)
         self.cpu = cpu.number
 
     def _continue(self, deadline: int | None) -> None:
@@ -196,11 +196,11 @@ class SeveralCpus(KernelGuest):
         here, now = self._cpus.current, self.clock.now()
         for cpu in self._cpus.started:
             before = cpu.time, cpu.clock, cpu.executed
-            self._use(cpu)
+            self._use(cpu, looked_at=True)
             if cpu.idle:
                 self.clock.skip_to(now)
             action()
-            self._use(here)
+            self._use(here, looked_at=True)
             if cpu.idle and cpu is not here:  # an interrupt may still wake it up earlier
                 cpu.time, cpu.clock, cpu.executed = before
 

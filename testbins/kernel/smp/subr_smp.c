@@ -176,7 +176,15 @@ idle_setup(const void *unused __unused)
 }
 SYSINIT(idle_setup, SI_SUB_KTHREAD_IDLE, SI_ORDER_FIRST, idle_setup, NULL);
 
-/* From here on the start-up holds the big lock. */
+static volatile int smp_started;
+
+static void
+ap_started(void *unused __unused)
+{
+	__atomic_add_fetch(&smp_started, 1, __ATOMIC_ACQ_REL);
+}
+
+/* From here on the start-up holds the big lock; it goes on when all CPUs have come to a rendezvous. */
 static void
 start_aps(const void *unused __unused)
 {
@@ -188,5 +196,9 @@ start_aps(const void *unused __unused)
 	mp_ncpus = MIN(count, MAXCPU);
 	for (int cpu = 1; cpu < mp_ncpus; cpu++)
 		gate_cpu_start(cpu, (uintptr_t)init_secondary, (uintptr_t)ap_stacks[cpu] + sizeof(ap_stacks[cpu]));
+	smp_rendezvous(ap_started, NULL);
+	if (smp_started != mp_ncpus)
+		panic("%d of %d CPUs came to the rendezvous", smp_started, mp_ncpus);
+	printf("SMP: %d CPUs\n", mp_ncpus);
 }
 SYSINIT(start_aps, SI_SUB_CLOCKS, SI_ORDER_ANY, start_aps, NULL);

@@ -41,7 +41,7 @@ class Run:
                 self.guest.run(None)
             self.found = {(element.name, element.keys): element.value for element in tracer.aggregations()}
         assert self.guest.engine.read(text.vaddr, len(text.data)) == pristine
-        self.printed = sorted(screen.decode().splitlines()[3:])
+        self.printed = sorted(screen.decode().splitlines()[4 if cpus > 1 else 3 :])
         self.took = self.guest.now() - booted
 
     def of(self, name):
