@@ -26,7 +26,7 @@ def patching(subject: Subject, names: Names, address: int) -> Iterator[Step]:
     own, before = names.instruction(original, address)
     new, after = names.instruction(now, address)
     # A breakpoint of one byte may be the prefix of a longer instruction; the end of a jump may be as it was.
-    size = max(new, changed[-1] + 1) if len(changed) > 1 else 1
+    size = max(changed[-1] + 1, new if len(changed) > 1 else 0)
     length = max(own, size)
     patch = Patch(address, names.place(address), original[:length], now[:length], before, after)
     first = (
