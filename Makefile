@@ -43,7 +43,7 @@ test-arm64: $(STAMP)
 	PYTHONPATH=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(ARM64)/python -m pytest -p no:cacheprovider $(ARM64_TESTS)
 
 # Portable mode, by Unicorn's public calls alone (docs/hosts.md): the engine, and Linux programs on four ISAs.
-PORTABLE_TESTS := tests/emu/engine/test_portable.py tests/emu/engine/test_watch.py \
+PORTABLE_TESTS := tests/emu/engine/test_watch.py \
 	tests/emu/test_function_system_calls.py tests/emu/guest/linux/test_programs.py \
 	tests/emu/guest/linux/test_privileged.py
 
