@@ -48,6 +48,8 @@ class OutsideCalls:
         """Whether the guest runs, so that nothing can be called."""
         self.before: Callable[[], object] = lambda: None
         """Is called before each call."""
+        self.after: Callable[[], object] = lambda: None
+        """Is called after it."""
         engine.on_code(self._back, engine.stop)
 
     def call(self, name: str, *arguments: int) -> int:
@@ -70,6 +72,8 @@ class OutsideCalls:
             engine.run()
         except GuestCrashError as error:
             raise self._crash(str(error)) from None
+        finally:
+            self.after()
         result = engine.words[self._result]
         executed = engine.instructions - before
         engine.restore(context)

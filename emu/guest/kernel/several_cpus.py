@@ -45,7 +45,10 @@ class SeveralCpus(KernelGuest):
         self._draw = random.Random(seed)  # noqa: S311
         self._cpus = Cpus(self.engine, self.image, self.clock)
         self._giant = self.image.symbol("Giant").value + self.introspection.offset["MTX_LOCK"]
-        self._outside.before = self._settle
+        self._outside.before, self._outside.after = self._settle, self._resume_turn
+        self._kept_turn = _ENDLESS
+        """The end of the turn, while a call from outside is made."""
+        self._calling = False
         self.timers.everywhere = self._on_every_cpu
         self._turn = Turn(until=_ENDLESS)
         self._under_way = False
@@ -88,6 +91,9 @@ class SeveralCpus(KernelGuest):
 
     def _share_turn(self) -> None:
         """Let the turn end soon, since another CPU has something to do."""
+        if self._calling:  # the function runs to its end first
+            self._kept_turn = 0
+            return
         self._turn.until = min(self._turn.until, self.clock.now() + self._length())
         self.engine.stop()  # to run to the new end
 
@@ -228,6 +234,12 @@ class SeveralCpus(KernelGuest):
                 self._cpus.switch(here)
         else:
             raise self.crash("a CPU does not give the big lock back")
+        self._calling, self._kept_turn = True, self._turn.until
+        self._turn.until = _ENDLESS
+
+    def _resume_turn(self) -> None:
+        """Go on with the turn after a call from outside; it ends soon if that has woken a CPU up."""
+        self._calling, self._turn.until = False, self._kept_turn
 
     def _thread_of(self, cpu: Cpu) -> int:
         return self._cpus.word(cpu, self.introspection.current)
