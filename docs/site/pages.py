@@ -53,4 +53,5 @@ def _output(output: Any) -> str:
     data = output.get("data", {})
     if "text/html" in data:
         return f"<div>{data['text/html']}</div>"  # the theme's script makes wide tables scroll
-    return f"<pre>{escape(data.get('text/plain', output.get('text', '')))}</pre>"
+    # What is in code scrolls in the theme; a bare pre makes the page as wide as itself.
+    return f"<pre><code>{escape(data.get('text/plain', output.get('text', '')))}</code></pre>"
