@@ -80,6 +80,16 @@ class Client:
         """Return whether a probe matches."""
         return next(self._iterate(pattern), None) is not None
 
+    def has_provider(self, name: str) -> bool:
+        """Return whether there is a provider."""
+        try:
+            self._provider(name)
+        except DeviceError as error:
+            if error.errno_name == "ESRCH":
+                return False
+            raise
+        return True
+
     def why_none(self, pattern: ProbeDescription) -> str:
         """Return why no probe matches, if a provider knows it; else ""."""
         try:

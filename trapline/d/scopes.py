@@ -75,6 +75,10 @@ class Foreign(Protocol):
         """Its data model."""
         ...
 
+    def has_module(self, name: str) -> bool:
+        """Return whether a module is loaded; the kernel itself is one."""
+        ...
+
     def typedef(self, name: str) -> Type | None:
         """Return what a typedef names."""
         ...
@@ -92,6 +96,10 @@ class NoNames:
     """A traced system without known names.  Implements `Foreign`."""
 
     model = LP64
+
+    def has_module(self, name: str) -> bool:  # noqa: ARG002
+        """Return False."""
+        return False
 
     def typedef(self, name: str) -> Type | None:  # noqa: ARG002
         """Return None."""
@@ -180,6 +188,10 @@ class Globals:
         """Return whether the programs define a struct, union or enum."""
         known = self.tags.get((keyword, tag))
         return (known.enumerators if isinstance(known, Enumeration) else known and known.members) is not None
+
+    def has_module(self, name: str) -> bool:
+        """Return whether the traced system has loaded a module whose types the programs can use."""
+        return self._types_fit and self.foreign.has_module(KERNEL if name in KERNEL_MODULES else name)
 
     def foreign_symbol(self, name: str) -> Symbol | None:
         """Return a symbol of the traced system.  Raises `CompileError` D_SYM_MODEL."""

@@ -146,6 +146,10 @@ class Device(Protocol):
         """Return whether a probe matches (PROBEMATCH)."""
         ...
 
+    def has_provider(self, name: str) -> bool:
+        """Return whether there is a provider (PROVIDER)."""
+        ...
+
     def why_none(self, pattern: ProbeDescription) -> str:
         """Return why no probe matches, if a provider knows it; else "" (PROBEMATCH)."""
         ...

@@ -220,4 +220,4 @@ def start(
     for name, events in PROVIDERS.items():
         NamedProbes(name, events, framework, guest, text, registrations, matches=_matches)
     programs = LinuxKernelPrograms(guest, text, dtrace, options.report)
-    return TracedLinuxKernel(guest, dtrace, LinuxKernelNames(guest.facts, types), text, programs)
+    return TracedLinuxKernel(guest, dtrace, LinuxKernelNames(guest.facts, types, guest.modules), text, programs)

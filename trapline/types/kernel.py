@@ -70,6 +70,10 @@ class ModuleTypes:
         """
         return next((types for _, types in self.named(module)), None)
 
+    def has(self, module: str) -> bool:
+        """Return whether a module is loaded, with types or without."""
+        return any(module == module_name(one.name) for one in self._loaded())
+
     def named(self, module: str = "") -> Iterator[tuple[Module, Types]]:
         """Yield the modules of a name, or all that are loaded, with their types."""
         for one in self._loaded():
@@ -112,6 +116,10 @@ class KernelNames:
             yield self.types
         if self.modules is not None and module != MODULE:
             yield from (types for _, types in self.modules.named(module))
+
+    def has_module(self, name: str) -> bool:
+        """Return whether a module is loaded; the kernel itself is one."""
+        return name == MODULE or (self.modules is not None and self.modules.has(name))
 
     def typedef(self, name: str) -> Type | None:
         """Return what a typedef names."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from emu.guest.linux_kernel.facts import KernelFacts, is_function
+from emu.guest.linux_kernel.modules import Modules
 from trapline.d.data_models import LP64, Model
 from trapline.d.scopes import KERNEL, Symbol
 from trapline.d.types import Composite, Enumeration, Type
@@ -17,11 +18,16 @@ class LinuxKernelNames:
 
     facts: KernelFacts
     types: BtfTypes
+    modules: Modules
 
     @property
     def model(self) -> Model:
         """Its data model."""
         return LP64
+
+    def has_module(self, name: str) -> bool:
+        """Return whether a module is loaded; the kernel itself is one."""
+        return name == KERNEL or self.modules.named(name) is not None
 
     def typedef(self, name: str) -> Type | None:
         """Return what a typedef names."""

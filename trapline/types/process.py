@@ -40,6 +40,10 @@ class ProcessNames:
         """The system's data model."""
         return self.system.model
 
+    def has_module(self, name: str) -> bool:
+        """Return whether the system has loaded a module."""
+        return self.system.has_module(name)
+
     def typedef(self, name: str) -> Type | None:
         """Return what a typedef of the system's names."""
         return self.system.typedef(name)

@@ -4,10 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from emu.cpu_core import CpuCore
 from emu.guest.kernel import images
 from emu.isa import ISAS
 from tests.support.command import run_trapline
+from tests.support.fake_guest import FakeGuest, FakeProvider
+from trapline import dof
 from trapline.consumer.library import HOME, LibraryError, LibraryFile, files, in_order
+from trapline.consumer.tracer import Tracer
+from trapline.d.errors import CompileError
+from trapline.d.scopes import NoNames
+from trapline.framework.dtrace import DTrace
 
 
 def libraries(tmp_path, **texts):
@@ -113,3 +120,44 @@ def test_a_mistake_in_a_library_is_reported_with_its_file(tmp_path):
     run = run_trapline(["dtrace", "-L", str(tmp_path), "-n", "BEGIN { trace(1) }"])
     assert run.returncode == 1
     assert f'"{tmp_path}/bad.d", line 2: failed to resolve nosuch' in run.stderr
+
+
+class Searched(FakeProvider):
+    """A provider that remembers the searches for its probes."""
+
+    def __init__(self, framework):
+        super().__init__(framework, "searched")
+        self.searches = []
+
+    def provide(self, description):
+        self.searches.append(description)
+
+
+class OneModule(NoNames):
+    def has_module(self, name):
+        return name == "kernel"
+
+
+@pytest.mark.parametrize(
+    ("needs", "exist"),
+    [
+        ("module kernel", True),
+        ("module vmlinux", True),
+        ("module nosuch", False),
+        ("provider searched", True),
+        ("provider nosuch", False),
+    ],
+)
+def test_whether_a_module_or_a_provider_exists_is_asked_without_a_search_for_probes(needs, exist):
+    guest = FakeGuest()
+    dtrace = DTrace(guest, CpuCore(), dof)
+    provider = Searched(dtrace)
+    tracer = Tracer(guest, dtrace, foreign=OneModule())
+    text = f"#pragma D depends_on {needs}\ndtrace:::BEGIN {{ exit(0); }}"
+    if exist:
+        tracer.compiled(text)
+    else:
+        with pytest.raises(CompileError, match=f"the program needs {needs}, which does not exist"):
+            tracer.compiled(text)
+    # The one clause is searched for, if the program is compiled.
+    assert {wanted[0] for wanted in provider.searches} <= {"dtrace"}

@@ -129,6 +129,15 @@ def test_tracepoints_are_switched_on_wherever_they_are_compiled_in(isa):
 
 
 @every_kernel
+def test_a_program_that_needs_the_kernels_library_makes_no_probes_but_its_own(isa):
+    first, second = "fbt::vfs_read:entry", "fbt::vfs_write:entry { trace(curpsinfo->pr_psargs); }"
+    result = run_trapline(["dtrace", "--guest", "linux-kernel", "--isa", isa, "-ln", first, "-n", second])
+    assert result.returncode == 0, result.stderr
+    read, write = (int(line.split()[0]) for line in result.stdout.splitlines()[1:])
+    assert write == read + 1
+
+
+@every_kernel
 def test_a_kernel_that_panics_shows_its_log_and_says_so_in_one_line(isa):
     result = run_trapline(["kernel", "boot", "--isa", isa, "--append", "rdinit=/nonexistent root=/dev/none"])
     assert result.returncode == 1

@@ -90,6 +90,9 @@ class SceneNames:
             variable.name: Symbol(places[variable.name], variable.type) for variable in types.variables.values()
         } | {"untyped": Symbol(TICKS, None)}
 
+    def has_module(self, name: str) -> bool:
+        return name == "kernel"
+
     def typedef(self, name: str) -> Any:
         module, mark, plain = name.rpartition("`")
         known = self._names.typedefs.get(plain)
