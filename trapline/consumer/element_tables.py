@@ -11,7 +11,7 @@ _Element: TypeAlias = tuple[str, tuple[Any, ...], int | dict[float, int]]
 
 # Pixels of the longest bar.
 _BAR: Final = 200
-_CELL: Final = "text-align:left;padding:0 1em 0 0;font-family:monospace"
+_CELL: Final = "text-align:left;padding:0 1em 0 0;font-family:monospace;white-space:pre-wrap"
 _STYLE: Final = "display:inline-block;height:0.8em;background:#4878a8;width"
 
 

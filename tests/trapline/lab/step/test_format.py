@@ -6,12 +6,11 @@ from importlib.resources import files
 import pytest
 
 from emu.isa import ISAS
-from tests.trapline.lab.step.recorded import GUEST, recorded
+from tests.trapline.lab.step.recorded import GUEST, recorded, recorded_jump
 from trapline.lab.step.recording import VERSION, Mode, Stage
 from trapline.lab.step.report import as_json
 
 jsonschema = pytest.importorskip("jsonschema")
-CLAUSE = 'fbt::sys_read:entry /execname == "cat"/ { trace(arg0 + 1); }'
 
 
 def schema(*, closed=False):
@@ -28,7 +27,7 @@ def schema(*, closed=False):
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_recording_has_the_form_of_the_schema(isa):
     jsonschema.Draft202012Validator.check_schema(schema())
-    both = [recorded(isa, path=GUEST), recorded(isa, CLAUSE, command="cat /etc/motd")]
+    both = [recorded(isa, path=GUEST), recorded_jump(isa)]
     jsonschema.validate(json.loads(as_json(both)), schema(closed=True))
     jsonschema.validate(json.loads(as_json(both[:1])), schema(closed=True))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from emu.isa import ISAS
-from tests.trapline.lab.step.recorded import GUEST, HOST, recorded
+from tests.trapline.lab.step.recorded import GUEST, HOST, recorded, recorded_jump
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.recording import Mode, Stage, StepError
 from trapline.lab.step.run import record
@@ -168,7 +168,7 @@ def test_a_plan_without_memory_is_a_step_of_its_own(isa):
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_jump_of_sdt_is_shown_with_all_bytes_that_it_replaces(isa):
-    recording = recorded(isa, "vfs:namei:lookup:entry", command="cat /etc/motd", from_enable=True)
+    recording = recorded_jump(isa)
     first = only(recording).steps[0]
     assert len(first.patch.before) == len(first.patch.after) == len(recording.enabling[0].patch.after)
     assert "that do nothing" in first.sentence
