@@ -24,8 +24,9 @@ from emu.isa import ISAS
 from trapline.lab.check.checking import check, default_results, describe
 from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.results import Results, Tally
-from trapline.lab.check.subject import Subject, find
+from trapline.lab.check.subject import Subject
 from trapline.lab.check.work import Spec
+from trapline.targets import find_files
 
 DEBIAN = Path(__file__).parents[1] / ".debian"
 RESULTS = Path(__file__).parent / "results" / "check.json"
@@ -33,12 +34,12 @@ STATES = 20
 
 
 def _kernel(isa: str) -> Spec:
-    subject = Subject(find("testbins:kernel", isa)[0], isa)
+    subject = Subject(find_files("testbins:kernel", ISAS[isa])[0], isa)
     return Spec((subject,), STATES, runs=tuple(RunSpec(subject, trap_path=path) for path in TrapPath))
 
 
 def _user(isa: str, provider: str) -> Spec:
-    programs = find("testbins:user", isa)
+    programs = find_files("testbins:user", ISAS[isa])
     return Spec(tuple(Subject(path, isa, provider, every_instruction=True) for path in programs), STATES)
 
 
@@ -70,6 +71,10 @@ class _Bar:
     def advance(self, states: int) -> None:
         """Note that more work is done."""
         self._progress.advance(self._task, states)
+
+    def runs(self, left: int) -> None:
+        """Note that only whole runs are left."""
+        self._progress.console.print(f"{left} whole runs are left")
 
 
 def _row(isa: str, case: str, tally: Tally, jobs: int) -> dict[str, Any]:

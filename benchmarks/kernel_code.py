@@ -20,7 +20,7 @@ from typing import Any
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Stepped
 from emu.elf_file import ElfError
 from emu.guest.linux_kernel.errors import KernelFileError
-from emu.guest.linux_kernel.image import read_kernel
+from emu.guest.linux_kernel.image_files import read_kernel
 from emu.guest.linux_kernel.kallsyms import Symbols, symbols_of
 from emu.isa import ISAS
 from providers import fasttrap, kinst

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 import pytest
 
+import benchmarks
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.figures import Scale
 from emu.isa import ISAS
@@ -20,3 +24,10 @@ def test_a_benchmark_runs_on_every_isa(name, isa):
     figures = BENCHMARKS[name]([ISAS[isa]], Scale(smallest=True))
     assert figures.rows or figures.left_out
     assert all(len(row) == len(figures.columns) for row in figures.rows)
+
+
+def test_the_long_checks_can_be_started():
+    # They run for hours, so no test runs them whole; what they import can be moved meanwhile.
+    for module in pkgutil.iter_modules(benchmarks.__path__):
+        if module.name != "__main__":
+            importlib.import_module(f"benchmarks.{module.name}")
