@@ -33,12 +33,17 @@ class Aggregations:
         self._refuse = refuse
 
     def _known_aggregation(self, name: str, node: ast.Expression, place: int) -> Aggregation:
-        """Return the aggregation that an argument names."""
+        """Return the aggregation that an argument names; keys after the name mean nothing here.
+
+        Only a name with keys can be one that nothing assigns: without them it is not resolved.
+        """
         tag = {"denormalize": "NORMALIZE"}.get(name, name.upper())
+        if isinstance(node, ast.Index):
+            node = node.base
         if not isinstance(node, ast.Aggregation):
             raise CompileError(f"D_{tag}_AGGARG", f"{name}( ) argument #{place} is not an aggregation", node.line)
         known = [other for other, one in self._names.aggregations.items() if one.function is not None]
-        found = self._names.aggregation(node.name)  # it has its place now, even if it is assigned later
+        found = self._names.aggregation(node.name)
         if found.function is None:
             hint = did_you_mean(node.name, known)
             raise CompileError(f"D_{tag}_AGGBAD", f"undefined aggregation: @{node.name}{hint}", node.line)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from providers.base import minimum
 from trapline.d import ast
-from trapline.d.aggregations import is_aggregation
 from trapline.d.arguments import ProbeArguments
 from trapline.d.branches import branch_free
 from trapline.d.builtins import vocabulary
@@ -289,18 +288,9 @@ class _Compiler:
 
     def _parts(self, clause: ast.Clause) -> tuple[tuple[ActionDescription, ...], Difo | None]:
         """Compile the actions, then the predicate."""
-        start = self._statement
         self._expressions.forget()
         self._check(clause)
-        try:
-            actions = self._actions(clause)
-        except CompileError as error:
-            if not error.tag.endswith("_AGGBAD"):
-                raise
-            self._define_aggregations()
-            self._expressions.forget()
-            self._statement = start
-            actions = self._actions(clause)
+        actions = self._actions(clause)
         return actions, None if clause.predicate is None else self._predicate(clause.predicate)
 
     def _check(self, clause: ast.Clause) -> None:
@@ -326,15 +316,6 @@ class _Compiler:
         if not is_scalar(checked.type):
             raise CompileError("D_PRED_SCALAR", f"the predicate is {type_name(checked.type)}, not a scalar", node.line)
         self.region = None
-
-    def _define_aggregations(self) -> None:
-        """Find the functions of aggregations that only later clauses assign."""
-        for clause in self._clauses:
-            for part in branch_free(clause):
-                for statement in part.body or ():
-                    with suppress(CompileError):
-                        if not isinstance(statement, ast.If) and is_aggregation(self._expressions.chosen(statement)):
-                            self._statements().check((statement,))
 
     def _statements(self) -> Statements:
         registers = self._options.number("iregs", INTEGER_REGISTERS)

@@ -98,7 +98,7 @@ class Elements:
         """Check the keys of an aggregation.  Raises `CompileError` D_KEY_TYPE."""
         keys = []
         for place, node in enumerate(nodes, start=1):
-            key = self._references.argument(node)
+            key = typed.Aggregate(node.name) if isinstance(node, ast.Aggregation) else self._check(node)
             if is_void(key.type) or is_dynamic(key.type):
                 what = "a translation or an aggregation" if is_dynamic(key.type) else "void"
                 raise CompileError("D_KEY_TYPE", f"@{name}[ ] key #{place} cannot be {what}", node.line)

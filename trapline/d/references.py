@@ -110,7 +110,11 @@ class References:
         return self._scalar(variable, node.line)
 
     def aggregation(self, node: ast.Aggregation) -> typed.Node:
-        """Return an aggregation that some clause before has assigned."""
+        """Return an aggregation that an assignment before has defined, in this clause or one above.
+
+        Source: libdtrace dt_parser.c, dt_cook_ident(), which defines no name, and dt_cc.c,
+        dt_compile_one_clause(), which checks a clause when it comes to it.
+        """
         known = [name for name, one in self._names.aggregations.items() if one.function is not None]
         if node.name not in known:
             hint = did_you_mean(node.name, known)
@@ -118,8 +122,8 @@ class References:
         return typed.Aggregate(node.name)
 
     def argument(self, node: ast.Expression) -> typed.Node:
-        """Check an argument; the action itself checks whether an aggregation was assigned."""
-        return typed.Aggregate(node.name) if isinstance(node, ast.Aggregation) else self._check(node)
+        """Check an argument, which may be an aggregation."""
+        return self.aggregation(node) if isinstance(node, ast.Aggregation) else self._check(node)
 
     def call(self, node: ast.Call) -> typed.Node:
         """Check a call: first its arguments, then their number, then their types."""

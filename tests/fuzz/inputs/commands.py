@@ -24,7 +24,7 @@ from trapline.options import OPTIONS
 
 _D: Final = (
     "BEGIN { trace(1); exit(0); }", "fbt::sys_read:entry { @[execname] = count(); }", "syscall:::entry { i++; }",
-    "tick-1ms /i > 2/ { printa(@a); } BEGIN { @a[1] = quantize(3); }", "pid$target::main:entry { ustack(); }",
+    "BEGIN { @a[1] = quantize(3); } tick-1ms /i > 2/ { printa(@a); }", "pid$target::main:entry { ustack(); }",
     'BEGIN { printf("%s %d\\n", execname, $1); }', "dtrace:::ERROR {} BEGIN { *(int *)8; exit(3); }",
     "fbt::malloc:return /arg1/ { print(curthread); exit(0); }", "#pragma D option quiet\nEND { stack(); }",
 )  # fmt: skip

@@ -52,7 +52,7 @@ $ -x errtags -n 'BEGIN { @a = count(); trace(@a); }'
 !dtrace: invalid probe specifier ...: [D_TRACE_AGG] in action list: trace( ) cannot show an aggregation: use printa( )
 = 1
 
-$ -x errtags -n 'BEGIN { print(@a); }'
+$ -x errtags -n 'BEGIN { @a = count(); print(@a); }'
 !dtrace: invalid probe specifier ...: [D_PRINT_AGG] in action list: print( ) cannot show an aggregation: use printa( )
 = 1
 
@@ -229,11 +229,11 @@ $ -x errtags -n 'BEGIN { @a[1] = sum(1); trunc(@a, "x"); exit(0) }'
 = 1
 
 $ -x errtags -n 'BEGIN { trunc(@a); }'
-!dtrace: invalid probe specifier ...: [D_TRUNC_AGGBAD] in action list: undefined aggregation: @a
+!dtrace: invalid probe specifier ...: [D_IDENT_UNDEF] in action list: failed to resolve @a: no such aggregation
 = 1
 
 $ -x errtags -n 'BEGIN { clear(@a); }'
-!dtrace: invalid probe specifier ...: [D_CLEAR_AGGBAD] in action list: undefined aggregation: @a
+!dtrace: invalid probe specifier ...: [D_IDENT_UNDEF] in action list: failed to resolve @a: no such aggregation
 = 1
 
 $ -x errtags -n 'BEGIN { clear(1); }'

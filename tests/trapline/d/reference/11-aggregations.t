@@ -611,20 +611,19 @@ $ -x aggsize=400 -x droptags -n 'BEGIN { @a[1] = count(); @a[2] = count(); @a[3]
 |        5                1
 |        6                1
 
-# What is assigned further on may be shown, cleared and cut before: what counts is whether it ever is assigned.
-$ -q -n 'BEGIN { printa("%d %@d\n", @a); clear(@b); } BEGIN { @a[5] = count(); @b = sum(3); } END { printa("%d %@d\n", @a); } BEGIN { exit(0); }'
-|5 1
-|5 1
-|
-|                0
+# An aggregation is shown, cleared and cut below its first assignment; keys after its name mean nothing there.
+$ -x errtags -q -n 'BEGIN { printa(@a); } END { @a = count(); }'
+!dtrace: invalid probe specifier ...: [D_IDENT_UNDEF] in action list: failed to resolve @a: no such aggregation
+= 1
 
-$ -x errtags -n 'BEGIN { printa(@b); trunc(@a, 1); normalize(@a, 2); exit(0) } END { @a = count(); @b = sum(7); }'
-|CPU     ID                    FUNCTION:NAME
-|  0      1                           :BEGIN 
-|                7
+$ -x errtags -q -n 'BEGIN { clear(@a[1]); }'
+!dtrace: invalid probe specifier ...: [D_CLEAR_AGGBAD] in action list: undefined aggregation: @a
+= 1
+
+$ -q -n 'BEGIN { @a[1] = count(); @a[2] = count(); printa("%d %@d\n", @a[9]); clear(@a[7]); exit(0); }'
+|1 1
+|2 1
 |
-|
-|                0
 
 $ -x aggpack -n 'BEGIN { @a["x"] = quantize(5); @a["x"] = quantize(900); @a["y"] = quantize(7, 3); exit(0); }'
 |CPU     ID                    FUNCTION:NAME

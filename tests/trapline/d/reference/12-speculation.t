@@ -21,7 +21,7 @@ $ -x errtags -n 'BEGIN { speculate(1); freopen("a"); }'
 = 1
 
 $ -x errtags -n 'BEGIN { speculate(1); clear(@a); }'
-!dtrace: invalid probe specifier ...: [D_CLEAR_AGGBAD] in action list: undefined aggregation: @a
+!dtrace: invalid probe specifier ...: [D_IDENT_UNDEF] in action list: failed to resolve @a: no such aggregation
 = 1
 
 $ -x errtags -n 'BEGIN { x = 1; commit(1); discard(2); speculate(2); }'

@@ -389,11 +389,11 @@ $ -q -n 'BEGIN { printa("x", 5); }'
 !dtrace: invalid probe specifier ...: in action list: printa( ) argument #2 is not an aggregation
 = 1
 
-$ -q -n 'BEGIN { printa("", @a); }'
+$ -q -n 'BEGIN { @a = count(); printa("", @a); }'
 !dtrace: invalid probe specifier ...: in action list: printa( ) has an empty format
 = 1
 
-$ -q -n 'BEGIN { printa(@a); @a = count(); exit(0); }'
+$ -q -n 'BEGIN { @a = count(); } BEGIN { printa(@a); exit(0); }'
 |
 |                1
 |

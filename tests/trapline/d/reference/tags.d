@@ -36,7 +36,7 @@ D_CHR_NL BEGIN { trace('a
 D_CHR_NULL BEGIN { trace('') }
 D_CHR_OFLOW BEGIN { trace('123456789') }
 D_CLEAR_AGGARG BEGIN { clear(1) }
-D_CLEAR_AGGBAD BEGIN { clear(@nosuch) }
+D_CLEAR_AGGBAD BEGIN { clear(@nosuch[1]) }
 D_CLEAR_PROTO BEGIN { clear() }
 D_COMM_COMM BEGIN { commit(1); commit(1) }
 D_COMM_DREC BEGIN { trace(1); commit(1) }
@@ -99,6 +99,14 @@ D_FUNC_UNDEF BEGIN { nosuch() }
 D_IDENT_AMBIG int VREG; BEGIN { trace(`rootvnode.v_type == VREG) }
 D_IDENT_BADREF BEGIN { trace(strlen) }
 D_IDENT_UNDEF BEGIN { @a }
+D_IDENT_UNDEF BEGIN { clear(@nosuch) }
+D_IDENT_UNDEF BEGIN { denormalize(@nosuch) }
+D_IDENT_UNDEF BEGIN { normalize(@nosuch, 1) }
+D_IDENT_UNDEF BEGIN { printa(@nosuch) }
+D_IDENT_UNDEF BEGIN { trunc(@nosuch) }
+D_IDENT_UNDEF BEGIN { printa(@a) } END { @a = count() }
+D_IDENT_UNDEF BEGIN { trunc(@a); @a = count() }
+D_IDENT_UNDEF BEGIN { @a = count(); trunc(@a, @b) }
 D_IDENT_UNDEF BEGIN { printf("%d"); x = nosuch }
 D_IDENT_UNDEF BEGIN { trace(@a + 3) }
 D_IDENT_UNDEF BEGIN { trace(nosuch) }
@@ -148,8 +156,8 @@ D_MACRO_UNDEF BEGIN { trace($1) }
 D_MACRO_UNUSED [1 2] BEGIN { trace($1) }
 D_NOREG BEGIN { trace(pid+(pid+(pid+(pid+(pid+(pid+(pid+(pid+pid)))))))) }
 D_NORMALIZE_AGGARG BEGIN { normalize(1, 2) }
-D_NORMALIZE_AGGBAD BEGIN { denormalize(@nosuch) }
-D_NORMALIZE_AGGBAD BEGIN { normalize(@nosuch, 1) }
+D_NORMALIZE_AGGBAD BEGIN { denormalize(@nosuch[1]) }
+D_NORMALIZE_AGGBAD BEGIN { normalize(@nosuch[1], 1) }
 D_NORMALIZE_PROTO BEGIN { @ = count(); normalize(@) }
 D_NORMALIZE_SCALAR BEGIN { @ = count(); normalize(@, "a") }
 D_OFFSETOF_BITFIELD struct s { int a:3; }; BEGIN { trace(offsetof(struct s, a)) }
@@ -196,7 +204,7 @@ D_PRAGMA_UNUSED #pragma D attributes Stable/Stable/Common provider nosuch args\n
 D_PRED_SCALAR BEGIN /"text"/ { }
 D_PRINTA_AGGARG BEGIN { printa("%d", 1) }
 D_PRINTA_AGGARG BEGIN { printa(123) }
-D_PRINTA_AGGBAD BEGIN { printa(@nosuch) }
+D_PRINTA_AGGBAD BEGIN { printa(@nosuch[1]) }
 D_PRINTA_AGGKEY BEGIN { @a[1] = count(); @b = count(); printa("%@d %@d", @a, @b) }
 D_PRINTA_AGGPROTO BEGIN { @a[1] = count(); @b[execname] = count(); printa(@a, @b) }
 D_PRINTA_PROTO BEGIN { printa("%d") }
@@ -271,7 +279,7 @@ D_TRACE_DYN struct t { int a; }; translator struct t < int X > { a = X; }; BEGIN
 D_TRACE_VOID BEGIN { trace((void)1) }
 D_TRACE_VOID BEGIN { trace(count()) }
 D_TRUNC_AGGARG BEGIN { trunc(1) }
-D_TRUNC_AGGBAD BEGIN { trunc(@nosuch) }
+D_TRUNC_AGGBAD BEGIN { trunc(@nosuch[1]) }
 D_TRUNC_PROTO BEGIN { trunc() }
 D_TRUNC_SCALAR BEGIN { @ = count(); trunc(@, "a") }
 D_TRUNC_SCALAR BEGIN { @ = count(); trunc(@, @) }
