@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -60,7 +61,9 @@ def start_command(number: int, folder: Path | None, isa: str, more: Path | None)
     place = folder or Path(f"lab-{number}")
     found = _try(lambda: sheet(number, more))
     _try(lambda: found.start(place, isa))
-    click.echo(f"{found.title}: read {place / 'sheet.md'}")
+    click.echo(
+        f"{found.title}: read {place / 'sheet.md'}; for your points: trapline lab check {shlex.quote(str(place))}"
+    )
 
 
 @lab_command.command("check")

@@ -45,7 +45,8 @@ def test_the_commands_lead_through_a_lab(tmp_path):
     listed = run_trapline(["lab", "list"]).stdout
     assert [int(line.split()[0]) for line in listed.splitlines()] == list(sheets())
     started = run_trapline(["lab", "start", "2", str(folder), "--isa", "i386"])
-    assert started.stdout == f"Code that moves: read {folder}/sheet.md\n"
+    told = f"read {folder}/sheet.md; for your points: trapline lab check {folder}"
+    assert started.stdout == f"Code that moves: {told}\n"
     checked = run_trapline(["lab", "check", str(folder)])
     assert checked.returncode == 1
     assert "hint: " in checked.stdout
