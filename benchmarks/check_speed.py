@@ -45,10 +45,10 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
 
     def rows() -> Iterator[list[Cell]]:
         for isa in isas:
-            for provider in ("pid", "uprobe"):
+            for provider in scale.one(("pid", "uprobe")):
                 subject = Subject(find_file("testbins:zoo", isa), isa.name, provider, every_instruction=True)
                 sites = subject.sites(Rules())
-                for states in _SITES:
+                for states in scale.one(_SITES):
                     python, _ = _checking(subject, sites, states, scale, native=False)
                     native, part = _checking(subject, sites, states, scale, native=True)
                     yield [

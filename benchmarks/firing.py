@@ -220,7 +220,7 @@ def _rows(isa: Isa, rounds: int, scale: Scale) -> list[list[Cell]]:
         **native,
         _TRAP: bare(isa, traps, rounds, unicorn.UC_HOOK_INTR),
         "empty UC_HOOK_CODE callback": bare(isa, loop, rounds, unicorn.UC_HOOK_CODE, SITE[isa.name]),
-        **{name: probed(isa, program, rounds) for name, program in PROGRAMS.items()},
+        **{name: probed(isa, program, rounds) for name, program in scale.some(PROGRAMS.items())},
     }
     for action in actions.values():
         action()
@@ -244,9 +244,10 @@ def _rows(isa: Isa, rounds: int, scale: Scale) -> list[list[Cell]]:
 
 
 def _kernel_rows(isa: Isa, scale: Scale) -> list[list[Cell]]:
-    plain = {command: _difference(isa, command, "", scale) for command in COMMANDS}
+    programs = scale.some(KERNEL_PROGRAMS)
+    plain = {command: _difference(isa, command, "", scale) for command in dict(programs)}
     rows: list[list[Cell]] = []
-    for command, program in KERNEL_PROGRAMS:
+    for command, program in programs:
         traced = _difference(isa, command, program, scale)
         seconds, firings, instructions = traced.beyond(plain[command])
         guest = instructions * plain[command].seconds / plain[command].instructions

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from trapline.export.errors import ExportError
-from trapline.export.events import Recording, Stack, Value, slices
+from trapline.export.events import Count, Recording, Stack, Value, slices
 
 # The end of a frame's name whose pc is not the function's first instruction.
 _OFFSET: Final = re.compile(r"\+0x[0-9a-f]+$")
@@ -35,17 +35,27 @@ def _frames(keys: tuple[Value, ...]) -> tuple[str, ...]:
     return (*(_text(key) for key in keys if not isinstance(key, Stack)), *stacks)
 
 
+def _weight(count: Count) -> int:
+    return sum(count.value.values()) if isinstance(count.value, Mapping) else count.value
+
+
+def weightless(recording: Recording) -> int:
+    """Return how many stacks of aggregations are left out: their weight is not above 0."""
+    return sum(_weight(one) <= 0 for one in recording.counts if any(isinstance(key, Stack) for key in one.keys))
+
+
 def fold(recording: Recording) -> Folded:
     """Return the stacks of a recording and their weights.
 
     They are those of aggregations that have a stack among their keys; without any, those that
     events recorded, each of weight 1; without any, those of entries and returns, weighted by the
-    nanoseconds that the innermost function itself took.  Raises `ExportError` if there are none.
+    nanoseconds that the innermost function itself took.  Those of weight 0 or less are left out.
+    Raises `ExportError` if there are none.
     """
     found: Counter[tuple[str, ...]] = Counter()
     for count in recording.counts:
         if any(isinstance(key, Stack) for key in count.keys):
-            found[_frames(count.keys)] += sum(count.value.values()) if isinstance(count.value, Mapping) else count.value
+            found[_frames(count.keys)] += _weight(count)
     for event in recording.events if not found else ():
         if event.stack:
             found[(event.process, *map(function, reversed(event.stack)))] += 1
@@ -55,10 +65,12 @@ def fold(recording: Recording) -> Folded:
         found[root + one.path] += took
         if one.depth:
             found[root + one.path[:-1]] -= took
-    found = Counter({frames: weight for frames, weight in found.items() if weight > 0 and frames})
-    if not found:
+    weighed = Counter({frames: weight for frames, weight in found.items() if weight > 0 and frames})
+    if found and not weighed:
+        raise ExportError("no stack has a weight above 0: a negative or zero sum has no width")
+    if not weighed:
         raise ExportError("no stacks: record stack() or ustack(), or probe entries and returns of functions")
-    return dict(found)
+    return dict(weighed)
 
 
 def lines(recording: Recording) -> str:

@@ -43,6 +43,9 @@ FORMATS: Final = {
     "parquet": Format((".parquet",), lambda one, _: tables.as_parquet(one), "a table (needs pyarrow)"),
 }
 
+# The formats whose frames are as wide as their weight.
+_OF_STACKS: Final = {"folded", "speedscope", "svg", "html"}
+
 
 def format_of(path: str, name: str | None) -> str:
     """Return the format of a file: the one that is named, else by its suffix.
@@ -70,6 +73,8 @@ def export(recording: Recording, path: str, form: str, title: str) -> list[str]:
         count = len(recording.counts)
         left_out.append(f"{path}: {counted(count, 'element')} of aggregations left out: "
                         f"{form} has no place for them")  # fmt: skip
+    if form in _OF_STACKS and (count := folded.weightless(recording)):
+        left_out.append(f"{path}: {counted(count, 'stack')} left out: the weight is not above 0")
     try:
         if form == "ctf":
             ctf.write(recording, Path(path))

@@ -34,16 +34,20 @@ def _fields(values: Mapping[str, Value]) -> str:
 
 
 def perf_script(recording: Recording) -> str:
-    """Return the events as `perf script` prints them: a line, its stack, and an empty line."""
+    """Return the events as `perf script` prints them: a line, its stack, and an empty line.
+
+    If no event has a stack, they are lines without empty lines between them.
+    """
     parts = []
+    # A reader takes all up to the next empty line for the stack, so events without one have it too.
+    end = "\n" if any(event.stack for event in recording.events) else ""
     for event in recording.events:
         head = f"{event.process[:16]} {event.pid:>5}/{event.tid:<5} [{event.cpu:03d}] {_time(event.time)}:"
         parts.append(f"{head} {_name(event)}: {_fields(event.values)}".rstrip() + "\n")
-        if event.stack:
-            for frame in event.stack:
-                module, _, symbol = frame.rpartition("`")
-                parts.append(f"\t{0:16x} {symbol or frame} ({module or '[unknown]'})\n")
-            parts.append("\n")
+        for frame in event.stack or ():
+            module, _, symbol = frame.rpartition("`")
+            parts.append(f"\t{0:16x} {symbol or frame} ({module or '[unknown]'})\n")
+        parts.append(end)
     return "".join(parts)
 
 

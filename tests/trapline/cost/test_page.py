@@ -46,9 +46,8 @@ def test_a_plot_is_text_with_the_figures_and_the_same_each_time(drawn):
     svg = parts.pictures["svg"].decode()
     assert ">67</text>" in svg
     assert re.search(r">x86_64\s+fbt entry</text>", svg)
-    (light, _), (again, _) = (plots.draw([TRAP, CALL], [], []) for _ in range(2))
-    assert light.pictures == again.pictures
-    assert light.pictures["svg"].decode() == svg
+    light, _ = plots.draw([TRAP, CALL], [], [])
+    assert light.pictures == parts.pictures
 
 
 def test_the_page_has_every_row_and_loads_nothing(drawn):

@@ -133,6 +133,17 @@ def test_a_trace_without_stacks_cannot_be_folded(tmp_path):
         export(recording(), str(tmp_path / "a.folded"), "folded", "t")
 
 
+def test_stacks_without_a_weight_are_left_out_and_counted(tmp_path):
+    negative = [Count("a", "sum", ("sh", Stack((name,))), value) for name, value in (("f", -2), ("g", 0))]
+    with pytest.raises(ExportError, match="no stack has a weight above 0"):
+        folded.fold(recording(counts=negative))
+    path = tmp_path / "a.folded"
+    assert export(recording(counts=[*negative, *COUNTED.counts]), str(path), "folded", "t") == [
+        f"{path}: 2 stacks left out: the weight is not above 0"
+    ]
+    assert path.read_text() == folded.lines(COUNTED)
+
+
 @pytest.mark.parametrize("wrong", ["a;b", "a;b x", "1", "a;b -1", "a;b \u00b2"])
 def test_a_line_that_is_no_folded_stack_is_refused_with_its_number(wrong):
     with pytest.raises(ExportError, match="x:2: not a folded stack"):
@@ -161,6 +172,10 @@ def test_perf_and_ftrace_lines_have_their_layouts():
     lines = text.perf_script(NESTED).splitlines()
     assert re.fullmatch(r"sh +7/1 +\[000\] 0\.000000: pid7:f_entry: value1=1", lines[0])
     assert "\t               0 g+0x4 (a.out)" in lines
+    blocks = text.perf_script(NESTED).split("\n\n")
+    assert [len(block.splitlines()) for block in blocks] == [1, 1, 1, 3, 1, 1, 1, 0]
+    stackless = recording(*(one for one in NESTED.events if not one.stack))
+    assert "" not in text.perf_script(stackless).splitlines()
     traced = [line for line in text.ftrace(NESTED).splitlines() if not line.startswith(("#", " =>"))]
     form = re.compile(r"^\s*(.{1,16})-(\d+) +\[(\d{3})\] .{5} +\d+\.\d{6}: ")
     assert all(form.match(line) for line in traced)
