@@ -109,7 +109,8 @@ encodings: $(STAMP)
 check: $(STAMP)
 	$(BIN)/python -m benchmarks.check
 
-# The long checks one after the other, then docs/evidence.md: a night.  Only encodings continue where they were stopped.
+# The long checks one after the other, then docs/evidence.md: a night.
+# Stopped, check and encodings go on where they were; sweep and race start again.
 release-check: check encodings sweep
 	$(BIN)/python -m benchmarks race --save
 	$(BIN)/python -m benchmarks.prose

@@ -1,11 +1,12 @@
 """Check every instruction of whole programs, each in awkward states.
 
-    python -m benchmarks.check [--isa ISA] [--case CASE].
+    python -m benchmarks.check [--isa ISA] [--case CASE] [--jobs N] [--dask ADDRESS].
 
 The kernel guest (FBT, on both trap paths, and a whole boot), its user programs, and Debian's static
 busybox if `make debian` has fetched it.  Every instruction of the programs is displaced by the pid
 provider and by uprobes.  The totals go to benchmarks/results/check.json; the exit status says
-whether anything diverged.  An interrupted run continues where it stopped.
+whether anything diverged.  An interrupted run continues where it stopped.  At its end it prints
+its rate, and the time that 10^8 and 10^9 site-states take at that rate.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 from rich.progress import Progress
 
+from benchmarks.provenance import projection, provenance
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
+from trapline.commands.check import dask_workers
 from trapline.lab.check.checking import check, default_results, describe
 from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.results import Results, Tally
@@ -31,6 +35,8 @@ from trapline.targets import find_files
 DEBIAN = Path(__file__).parents[1] / ".debian"
 RESULTS = Path(__file__).parent / "results" / "check.json"
 STATES = 20
+# trapline.lab.check.states draws each state from its own number.
+_SEEDS = "the number of each state, from 0"
 
 
 def _kernel(isa: str) -> Spec:
@@ -92,6 +98,7 @@ def _row(isa: str, case: str, tally: Tally, jobs: int) -> dict[str, Any]:
         "runs": [{"name": run.name.rsplit("/", 1)[-1], "same": run.same, "fired": run.fired} for run in tally.runs],
         "diverged": [site.site.name for _, _, site in tally.trouble],
         "states_per_second_and_core": rate,
+        "run": provenance(_SEEDS),
     }
 
 
@@ -101,9 +108,15 @@ def main() -> int:
     parser.add_argument("--isa", choices=list(ISAS), action="append")
     parser.add_argument("--case", choices=list(CASES), action="append")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--dask", metavar="ADDRESS", help="use the workers of a Dask cluster, such as tcp://host:8786")
     arguments = parser.parse_args()
+    try:
+        executor = None if arguments.dask is None else dask_workers(arguments.dask)
+    except click.ClickException as error:
+        sys.exit(error.format_message())
     rows = []
     same = True
+    fresh, seconds = 0, 0.0
     with Progress() as progress:
         for case in arguments.case or CASES:
             for isa in arguments.isa or ISAS:
@@ -112,12 +125,17 @@ def main() -> int:
                 spec = CASES[case](isa)
                 description = describe(spec)
                 results = Results(default_results(description), description)
-                tally = check(spec, results=results, jobs=arguments.jobs, progress=_Bar(progress, f"{isa} {case}"))
-                results.close()
+                bar = _Bar(progress, f"{isa} {case}")
+                try:
+                    tally = check(spec, results=results, executor=executor, jobs=arguments.jobs, progress=bar)
+                finally:
+                    results.close()
+                fresh, seconds = fresh + tally.fresh, seconds + tally.seconds
                 rows.append(_row(isa, case, tally, arguments.jobs))
                 same &= tally.same
                 print(json.dumps(rows[-1] | {"refusals": len(tally.refusals)}), flush=True)
                 _save(rows)
+    print(projection(fresh, seconds))
     return not same
 
 
@@ -132,4 +150,7 @@ def _save(rows: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("stopped; finished work is saved, and the same command continues there")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,7 +60,21 @@ def section() -> str:
             "The cases of random input that were wrong are bugs that have been fixed since.",
             f"{check['left_out']:,} more states were left out: the CPU emulator gets them wrong.",
             _table(("where", "states left out"), *left_out),
+            *_runs(check["rows"]),
             "Instructions that the providers refuse, by reason:",
             _table(("reason", "sites"), *shown, ("all other reasons", rest)),
         )
     )
+
+
+def _runs(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield when and by what each part was checked, of those whose results say so."""
+    known = [row for row in rows if "run" in row]
+    if known:
+        yield (
+            f"When and by what {len(known)} of the {len(rows)} parts of the check were run; "
+            "the results of the others are older and do not say it:"
+        )
+        names = list(known[0]["run"])
+        cells = [(f"{row['isa']}, {row['case']}", *(row["run"][name] for name in names)) for row in known]
+        yield _table(("where", *names), *cells)

@@ -8,6 +8,7 @@ import pkgutil
 import pytest
 
 import benchmarks
+from benchmarks import provenance
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.figures import Scale
 from emu.isa import ISAS
@@ -31,3 +32,9 @@ def test_the_long_checks_can_be_started():
     for module in pkgutil.iter_modules(benchmarks.__path__):
         if module.name != "__main__":
             importlib.import_module(f"benchmarks.{module.name}")
+
+
+def test_the_time_of_more_states_is_told():
+    assert provenance.projection(1_000, 0.1).endswith("10,000 a second; at that rate 10^8: 2.8 h, 10^9: 27.8 h")
+    assert "no rate" in provenance.projection(0, 0.1)
+    assert {"date", "source", "unicorn", "capstone", "seeds"} == set(provenance.provenance("7"))

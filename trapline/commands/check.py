@@ -321,7 +321,7 @@ def check_command(
         for file in reports:
             report.FORMS.writer(file)
         with _wanted(options).with_assembly() as wanted:
-            tally = _check(wanted.spec(), kept, jobs, None if dask is None else _dask(dask))
+            tally = _check(wanted.spec(), kept, jobs, None if dask is None else dask_workers(dask))
         for file in reports:
             report.FORMS.write(tally, file)
     except ERRORS as error:
@@ -360,8 +360,8 @@ def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor | Non
     return tally
 
 
-def _dask(address: str) -> MakeExecutor:
-    """Return the maker of an executor whose workers are a Dask cluster's."""
+def dask_workers(address: str) -> MakeExecutor:
+    """Return the maker of an executor whose workers are a Dask cluster's.  Raises `CheckFailure`."""
     try:
         from distributed import Client  # noqa: PLC0415  a large import, and an optional one
     except ImportError:
