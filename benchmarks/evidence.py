@@ -71,10 +71,7 @@ def _runs(rows: list[dict[str, Any]]) -> Iterator[str]:
     """Yield when and by what each part was checked, of those whose results say so."""
     known = [row for row in rows if "run" in row]
     if known:
-        yield (
-            f"When and by what {len(known)} of the {len(rows)} parts of the check were run; "
-            "the results of the others are older and do not say it:"
-        )
+        yield (f"Of {len(known)} of the {len(rows)} parts of the check it is recorded when and by what they were run:")
         names = list(known[0]["run"])
         cells = [(f"{row['isa']}, {row['case']}", *(row["run"][name] for name in names)) for row in known]
         yield _table(("where", *names), *cells)
