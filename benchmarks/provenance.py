@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 _ROOT: Final = Path(__file__).parents[1]
-# What decides whether two runs can differ: the CPU emulator, and the decoder that is compared with.
+# Two runs can differ by the CPU emulator, and by the decoder that is compared with.
 _PACKAGES: Final = ("unicorn", "capstone")
 # Powers of ten of site-states whose time is told.
 _PROJECTED: Final = (8, 9)
