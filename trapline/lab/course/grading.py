@@ -36,7 +36,8 @@ class Grade:
 
 def grade(folder: Path, more: Path | None = None, seconds: float = SECONDS) -> Grade:
     """Check the work in a folder; a part may take `seconds`.  Raises `CourseError`."""
-    work = work_in(folder)
+    # The checker's process goes into the folder, where a relative path would lead elsewhere.
+    work = work_in(folder.resolve())
     found = sheet(work.number, more)
     checked = found.check(work, seconds)
     return Grade(found, work, checked.results, checked.printed)

@@ -2,6 +2,7 @@
 
 import csv
 import re
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,13 @@ from tests.trapline.lab.course.solutions.solving import solve
 from trapline.lab.course.grading import as_csv, grade
 from trapline.lab.course.sheets import sheet, sheets
 from trapline.lab.course.work import ANSWERS, CourseError, work_in
+
+
+def test_a_folder_may_be_named_relative_to_where_one_is(tmp_path, monkeypatch):
+    sheet(5).start(tmp_path / "ann" / "5", "riscv64")
+    solve(5, tmp_path / "ann" / "5", "riscv64")
+    monkeypatch.chdir(tmp_path)
+    assert grade(Path("ann/5")).points == 10
 
 
 @pytest.mark.parametrize(
