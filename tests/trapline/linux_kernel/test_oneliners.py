@@ -45,7 +45,6 @@ class Refused:
 
 FREEBSD = Refused("Linux has no such function or probe")
 LOCKSTAT = Refused("lockstat is not there for Linux kernels")
-STRIPPED = Refused("Debian's busybox is static and has no symbols", "busybox has no symbols (stripped)")
 ABSENT = Refused("busybox does not have this library, function or marker", "does not match any probes")
 # By the place of the one-liner on the page.
 ROWS = (
@@ -132,9 +131,9 @@ ROWS = (
     FREEBSD,
     FREEBSD,
     ABSENT,
-    STRIPPED,
-    STRIPPED,
-    STRIPPED,
+    ABSENT,
+    ABSENT,
+    ABSENT,
     Refused("busybox has no symbols", "failed to lookup 'main' in module 'a.out'"),
     ABSENT,
     ABSENT,
