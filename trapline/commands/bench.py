@@ -82,6 +82,7 @@ def bench_command(
                     click.echo(json.dumps(report.row_data(row, models)))
             elif compare is None:
                 print_lines(report.table(rows, models))
+                print_lines(report.without_times(models if model else [], rows))
             if others["html"] or others["plots"]:
                 more = [table for table, _ in _on_host(isas, host=others["host"], peers=others["peers"])]
                 _drawn(isas, rows, models, others["html"], others["plots"], more)

@@ -87,6 +87,11 @@ class CostModel:
             (abs(self.published(check.events) / check.measured - 1) for check in self.checks), default=self.margin
         )
 
+    @property
+    def clock(self) -> str:
+        """Return the chosen clock, as text; "" if it is the machine's own."""
+        return "" if self.hz is None or self.scale == 1 else f", at {self.hz / self.scale / 1e9:g} GHz here"
+
     def at(self, hz: float) -> CostModel:
         """Return the machine with another clock.  Raises `ModelError` if its own is not known."""
         if self.hz is None:

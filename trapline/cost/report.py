@@ -54,14 +54,21 @@ def model_lines(machines: Sequence[CostModel]) -> Iterator[Text]:
     """Yield a line about each model: its name, and its error on figures it was not made from."""
     for machine in machines:
         if machine.estimated:
-            yield Text(
-                f"{machine.name}: {machine.title}; estimated, give or take {machine.margin:.0%}; {machine.derivation}"
-            )
+            estimated = f"estimated, give or take {machine.margin:.0%}; {machine.derivation}"
+            yield Text(f"{machine.name}: {machine.title}{machine.clock}; {estimated}")
             continue
         number = len(machine.checks)
         figures = "one published figure that was" if number == 1 else f"{number} published figures that were"
         error = f"off by at most {machine.error:.0%} on {figures} not used for it"
-        yield Text(f"{machine.name}: {machine.title}; {error}")
+        yield Text(f"{machine.name}: {machine.title}{machine.clock}; {error}")
+
+
+def without_times(machines: Sequence[CostModel], rows: Sequence[Row]) -> Iterator[Text]:
+    """Yield a line about each model of which no row has times, because no row has an ISA of it."""
+    shown = {row.isa for row in rows}
+    for machine in machines:
+        if not shown & {*machine.isas}:
+            yield Text(f"{machine.name}: no times, because it is for {', '.join(machine.isas)}")
 
 
 def checks(machines: Sequence[CostModel]) -> Iterator[Text]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from emu.isa import ISAS
+from trapline.cost import report
 from trapline.cost.events import Events
 from trapline.cost.models import ModelError, chosen, models
 
@@ -24,6 +27,16 @@ def test_another_clock_scales_a_machine_whose_clock_is_known():
     hit = Events(traps=1, steps=1)
     assert faster.nanoseconds(hit) == pytest.approx(machine.nanoseconds(hit) / 2)
     assert faster.error == machine.error
+    (line,) = report.model_lines([faster])
+    assert ", at 4.8 GHz here; off by" in line.plain
+    assert machine.clock == ""
+
+
+def test_a_model_of_an_isa_that_no_row_has_is_named():
+    row = SimpleNamespace(isa="riscv64")
+    assert not list(report.without_times(chosen(["c910"]), [row]))
+    (line,) = report.without_times(chosen(["c910", "zen4"]), [row])
+    assert line.plain == "zen4: no times, because it is for x86_64"
 
 
 def test_an_estimate_has_a_larger_error_and_says_so():
