@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from emu.elf import Image
 from emu.guest.kernel import images
-from emu.guest.kernel.guest import KernelGuest
 from emu.isa import ISAS
 
 isas = pytest.mark.parametrize("isa", ISAS.values(), ids=ISAS)
@@ -16,9 +16,12 @@ KERNEL = Path("testbins/kernel")
 NAMES = {"elr": "pc", "sepc": "pc", "x29": "fp", "pad": "", "padding": ""}
 
 
-def declared_gates():
-    """Return the names in the list of gates that the kernel is built from."""
-    return re.findall(r"^GATE\([^,]*, (\w+),", (KERNEL / "sys/gates.def").read_text(), re.MULTILINE)
+def declared_gates(*, several=True):
+    """Return the names in the list of gates that the kernel for several CPUs, or for one, is built from."""
+    text = (KERNEL / "sys/gates.def").read_text()
+    if not several:
+        text = re.sub(r"^#ifdef SMP$.*?^#endif$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"^GATE\([^,]*, (\w+),", text, re.MULTILINE)
 
 
 def frame_fields(isa):
@@ -56,10 +59,15 @@ def test_the_emulator_and_the_kernel_lay_the_trap_frame_out_alike(isa):
 
 @isas
 def test_a_kernel_has_every_gate_and_each_is_a_lone_return(isa):
-    image = KernelGuest(isa).image
-    sizes = {image.symbol(name).size for name in declared_gates()}
-    assert len(sizes) == 1
-    assert sizes < {1, 2, 4}
+    """The kernel for one CPU lacks the gates below `#ifdef SMP`, and only those."""
+    one, several = (Image(images.built(isa) / name) for name in ("kernel", "kernels/smp"))
+    for image, names in ((one, declared_gates(several=False)), (several, declared_gates())):
+        sizes = {image.symbol(name).size for name in names}
+        assert len(sizes) == 1
+        assert sizes < {1, 2, 4}
+    others = {*declared_gates()} - {*declared_gates(several=False)}
+    assert others
+    assert not others & {symbol.name for symbol in one.symbols}
 
 
 def test_the_readme_says_what_every_gate_does():
