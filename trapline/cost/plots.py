@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -145,22 +146,30 @@ def _parts(rows: Sequence[Row]) -> Any:
 
 
 def _prices(priced: Sequence[tuple[Row, CostModel]]) -> Any:
-    found: dict[tuple[str, Events], tuple[list[str], Sequence[float]]] = {}
+    found: dict[tuple[str, Events], tuple[list[Row], Sequence[float]]] = {}
     for row, machine in priced:
         prices = (machine.trap, machine.step, machine.returns, machine.jump or 0.0)
         costs = [number * price for number, price in zip(row.events, prices, strict=True)]
-        name = row.mechanism
-        names = found.setdefault((machine.name, row.events), ([], costs))[0]
-        if name not in names:
-            names.append(name)
+        found.setdefault((machine.name, row.events), ([], costs))[0].append(row)
     ordered = sorted(found.items(), key=lambda one: (one[0][0], sum(one[1][1])))
-    labels = [f"{machine}  {', '.join(names)}" for (machine, _), (names, _) in ordered]
+    bars = Counter((machine, name) for (machine, _), (rows, _) in ordered for name in {row.mechanism for row in rows})
+    labels = [
+        f"{machine}  {', '.join(_named(rows, {name for of, name in bars if of == machine and bars[of, name] > 1}))}"
+        for (machine, _), (rows, _) in ordered
+    ]
     scale = {machine.name: machine.scale for _, machine in priced}
     values = {
         kind: [costs[place] * scale[machine] for (machine, _), (_, costs) in ordered]
         for place, kind in enumerate(_EVENTS)
     }
     return _bars(labels, values, _EVENTS, "nanoseconds")
+
+
+def _named(rows: Sequence[Row], several: set[str]) -> Iterator[str]:
+    """Yield the mechanisms of a bar; of one that has several bars, the rows that this one is for."""
+    for name in dict.fromkeys(row.mechanism for row in rows):
+        whats = dict.fromkeys(row.what.partition(":")[0] for row in rows if row.mechanism == name)
+        yield f"{name} ({', '.join(whats)})" if name in several else name
 
 
 def _bars(labels: Sequence[str], values: Mapping[str, Sequence[float]], colours: Mapping[str, str], unit: str) -> Any:
