@@ -54,6 +54,7 @@ class BaseCpu(ABC):
         # mode that is a page fault that is not handled: cr2 is lost, and old_exception makes the next true fault a
         # double fault. With an empty set of exits it does not do that.
         self.uc.ctl_exits_enabled(enable=True)
+        self._slots = isa.registers.slots
         self._public = {register.name: register.unicorn for register in isa.registers.registers}
         self._word = ctypes.c_uint64()
         self._word_at = ctypes.addressof(self._word)
@@ -126,14 +127,6 @@ class BaseCpu(ABC):
         """Note the end of a run without an error; `waits` says whether the CPU waits."""
 
     @abstractmethod
-    def read_register(self, name: str) -> int:
-        """Return a register.  Raises KeyError for an unknown name."""
-
-    @abstractmethod
-    def write_register(self, name: str, value: int) -> None:
-        """Set a register.  Raises KeyError for an unknown name."""
-
-    @abstractmethod
     def general(self, first: int, end: int) -> Any:
         """Return the words of the slots [first, end) as bytes."""
 
@@ -153,6 +146,24 @@ class BaseCpu(ABC):
         self.uc.reg_write(self._public[self.isa.registers.pc], int(self.pc_word.value))
 
     # -- registers
+
+    def read_register(self, name: str) -> int:
+        """Return a register.  Raises KeyError for an unknown name."""
+        slot = self._slots.get(name)
+        if slot is not None:
+            return int(self.words[slot])
+        self._word.value = 0  # some registers have four bytes
+        _reg_read(self.reference, self._public[name], self._word_at)
+        return self._word.value
+
+    def write_register(self, name: str, value: int) -> None:
+        """Set a register.  Raises KeyError for an unknown name."""
+        slot = self._slots.get(name)
+        if slot is not None:
+            self.words[slot] = value
+        else:
+            self._word.value = value
+            _reg_write(self.reference, self._public[name], self._word_at)
 
     def write_vector(self, number: int, low: int, high: int) -> None:
         """Set a vector register that has 128 bits."""
@@ -187,7 +198,6 @@ class Cpu(BaseCpu):
         self.exception = ctypes.c_int32.from_address(self.address + layout.CPU_EXCEPTION)
         self._pointer = ctypes.c_void_p(self.address)
         self._deliver = getattr(uclib, self.model.deliver)
-        self._slots = isa.registers.slots
         self._forget_code = self.function("tb_invalidate_phys_range")
         self._flush_page, self._flush = self.function("tlb_flush_page"), self.function("tlb_flush")
         self.pc_word = ctypes.c_uint64.from_address(self.env + 8 * self._slots[isa.registers.pc])
@@ -247,24 +257,6 @@ class Cpu(BaseCpu):
         """Do nothing: `halted` says whether the CPU waits."""
 
     # -- registers
-
-    def read_register(self, name: str) -> int:
-        """Return a register.  Raises KeyError for an unknown name."""
-        slot = self._slots.get(name)
-        if slot is not None:
-            return int(self.words[slot])
-        self._word.value = 0  # some registers have four bytes
-        _reg_read(self.reference, self._public[name], self._word_at)
-        return self._word.value
-
-    def write_register(self, name: str, value: int) -> None:
-        """Set a register.  Raises KeyError for an unknown name."""
-        slot = self._slots.get(name)
-        if slot is not None:
-            self.words[slot] = value
-        else:
-            self._word.value = value
-            _reg_write(self.reference, self._public[name], self._word_at)
 
     def general(self, first: int, end: int) -> memoryview:
         """Return the words of the slots [first, end) as bytes of the CPU state."""

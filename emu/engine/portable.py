@@ -129,7 +129,6 @@ class PortableCpu(BaseCpu):
         self.pc_word = _PcWord(self.words, registers.slots[registers.pc], isa.address_mask)
         self.halted, self.exception = Mark(0), Mark(-1)
         self._number = -1
-        self._slots = registers.slots
         self._kept: dict[str, UcContext] = {}
         self._stale = False
         self._served = False
@@ -297,24 +296,6 @@ class PortableCpu(BaseCpu):
             self.halted.value = 1
 
     # -- registers
-
-    def read_register(self, name: str) -> int:
-        """Return a register.  Raises KeyError for an unknown name."""
-        slot = self._slots.get(name)
-        if slot is not None:
-            return self.words[slot]
-        self._word.value = 0  # some registers have four bytes
-        _reg_read(self.reference, self._public[name], self._word_at)
-        return self._word.value
-
-    def write_register(self, name: str, value: int) -> None:
-        """Set a register.  Raises KeyError for an unknown name."""
-        slot = self._slots.get(name)
-        if slot is not None:
-            self.words[slot] = value
-        else:
-            self._word.value = value
-            _reg_write(self.reference, self._public[name], self._word_at)
 
     def vectors(self) -> tuple[Any, ...]:
         """Return the vector and floating-point registers as bytes, which can be assigned."""
