@@ -71,9 +71,19 @@ def _run(command: Sequence[str], cwd: Path) -> str:
     except subprocess.TimeoutExpired:
         raise KernelFileError(f"{command[0]} did not finish within {_TIMEOUT} s") from None
     if done.returncode:
-        reason = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no reason given")
-        raise KernelFileError(f"{command[0]} {' '.join(w for w in command[1:] if w[:1] != '-')}: {reason.strip()}")
+        words = " ".join(word for word in command[1:] if word[:1] != "-")
+        raise KernelFileError(f"{command[0]} {words}: {_reason(done.stderr)}")
     return done.stdout
+
+
+def _reason(messages: str) -> str:
+    """Return the line that tells why a program of Debian's failed.
+
+    apt names the file in its first error; its last one only says that some file failed.
+    """
+    lines = [line.strip() for line in messages.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("E:")]
+    return next(iter(errors or lines[-1:]), "no reason given")
 
 
 def _archive() -> str:
