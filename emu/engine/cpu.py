@@ -40,6 +40,8 @@ class BaseCpu(ABC):
     """Its `value` is the number of the current exception; -1: none."""
     pc_word: Any
     """Its `value` is the program counter."""
+    stale = False
+    """Whether code must be forgotten before the next block: the run is left there (`leave_run`)."""
 
     def __init__(self, isa: Isa) -> None:
         self.isa = isa
@@ -119,8 +121,12 @@ class BaseCpu(ABC):
         """Do what was put off to the beginning of a run."""
 
     @abstractmethod
+    def leave_run(self) -> None:
+        """Leave the run before the block that is entered, if code is `stale`."""
+
+    @abstractmethod
     def resumes(self, crash: int) -> bool:
-        """Return whether a run that has ended with an error of Unicorn's must go on."""
+        """Return whether a run that has ended must go on; `crash` is Unicorn's error, 0: none."""
 
     @abstractmethod
     def ended(self, waits: Callable[[], bool]) -> None:
@@ -248,6 +254,9 @@ class Cpu(BaseCpu):
 
     def refresh(self) -> None:
         """Do nothing: nothing is put off."""
+
+    def leave_run(self) -> None:
+        """Do nothing: code is forgotten at once."""
 
     def resumes(self, crash: int) -> bool:  # noqa: ARG002  no error is of Unicorn's own making
         """Return False."""

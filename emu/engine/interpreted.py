@@ -128,6 +128,10 @@ def _block(counter: Counter, cpu: BaseCpu, enter: Callable[[int, int], bool] | N
             words[Word.STOPPED] = 1
             uclib.uc_emu_stop(handle)
             return
+        if cpu.stale:
+            words[Word.BLOCK] = 0
+            cpu.leave_run()
+            return
         index = (address >> 1 ^ address >> 17) & half - 1 | (half if address >= kernel_start else 0)
         entry = table[index]
         if entry.address != address:

@@ -130,7 +130,7 @@ class PortableCpu(BaseCpu):
         self.halted, self.exception = Mark(0), Mark(-1)
         self._number = -1
         self._kept: dict[str, UcContext] = {}
-        self._stale = False
+        self._left = False
         self._served = False
         self.public.prepare(self)
 
@@ -263,11 +263,20 @@ class PortableCpu(BaseCpu):
     # -- translations
 
     def forget_code(self, start: int, end: int, *, running: bool) -> None:  # noqa: ARG002  all code is forgotten
-        """Forget all code: now, or at the beginning of the next run."""
-        if running:
-            self.uc.ctl_flush_tb()
-        else:
-            self._stale = True
+        """Forget all code at the beginning of the next run.
+
+        A run that is under way ends before its next block, and goes on.
+        """
+        self.stale = True
+
+    def leave_run(self) -> None:
+        """End the run before the block that is entered; it goes on after the code was forgotten.
+
+        In a run Unicorn would forget the block that is being executed, too, and then link the next
+        block to whatever has taken its place.
+        """
+        self._left = True
+        self.uc.emu_stop()
 
     def flush_page(self, address: int) -> None:  # noqa: ARG002  all pages are forgotten
         """Forget the translations of all addresses."""
@@ -281,14 +290,14 @@ class PortableCpu(BaseCpu):
 
     def refresh(self) -> None:
         """Forget code that was written since the last run."""
-        if self._stale:
+        if self.stale:
             self.uc.ctl_flush_tb()
-            self._stale = False
-        self._served = False
+            self.stale = False
+        self._served = self._left = False
 
     def resumes(self, crash: int) -> bool:
-        """Return whether the error is that of an exception that a hook has served."""
-        return self._served and crash == unicorn.UC_ERR_EXCEPTION
+        """Return whether the run was left to forget code, or a hook served what has ended it."""
+        return self._left or (self._served and crash == unicorn.UC_ERR_EXCEPTION)
 
     def ended(self, waits: Callable[[], bool]) -> None:
         """Note whether the CPU waits."""

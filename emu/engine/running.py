@@ -160,7 +160,10 @@ class Running:
             pass
 
     def _run_once(self, count: int) -> bool:
-        """Run Unicorn; True: run it again, because it only stopped before a special instruction."""
+        """Run Unicorn; True: run it again, because it only stopped before a special instruction.
+
+        The same where the CPU only left the run to forget code.
+        """
         self._counter.refresh()
         self._cpu.refresh()
         self._state[Word.STOPPED] = 0
@@ -171,12 +174,12 @@ class Running:
         self._code.running = False
         self._handlers.raise_failure()
         self._counter.settle()
+        if self._cpu.resumes(crash):
+            return not self._state[Word.STOPPED] and not count
         if not crash:
             if not self._state[Word.STOPPED]:
                 self._cpu.ended(self._waits)
             return False
-        if self._cpu.resumes(crash):
-            return not self._state[Word.STOPPED] and not count
         if self._tlb and self._tlb.missed:
             address, access = self._tlb.missed
             if access is Access.EXECUTE and not self._pc % PAGE and self._special.take():

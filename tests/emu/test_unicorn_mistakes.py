@@ -103,6 +103,30 @@ def test_written_code_runs_as_it_was():
     assert engine.reg_read(x86.UC_X86_REG_EAX) == 1
 
 
+@pytest.mark.parametrize(
+    ("cpu", "block"),
+    [
+        ("x86", bytes.fromhex("90 eb 00")),  # nop; jmp to the next instruction
+        ("arm64", words(0xD503201F, 0x14000001)),  # nop; b
+        ("riscv", words(0x00000013, 0x0040006F)),  # nop; j
+    ],
+    ids=["x86", "arm64", "riscv"],
+)
+def test_code_that_a_hook_forgets_links_the_next_block_to_itself(cpu, block):
+    engine, seen = machine(cpu, 4 * block), []
+
+    def entered(_engine, address, _size, _data):
+        seen.append((address - CODE) // len(block))
+        if len(seen) == 1:
+            engine.ctl_flush_tb()
+        if len(seen) == 6:
+            engine.emu_stop()
+
+    engine.hook_add(uc.UC_HOOK_BLOCK, entered)
+    run(engine, 4 * len(block))
+    assert seen == [0, 1, 1, 1, 1, 1]
+
+
 def test_a_hook_misses_translated_code():
     engine, seen = machine("x86", bytes.fromhex("b8 01 00 00 00 eb 00 90 90")), []
     run(engine, 9)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from emu.engine.portable import PortableCpu
+from emu.guest.function import CODE, FunctionGuest
 from emu.guest.kernel import images
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
@@ -75,6 +76,41 @@ def traced(isa, case="divide"):  # it raises exceptions that the host must make 
         tracer.run()
         counts = {element.keys: element.value for element in tracer.aggregations()}
     return bytes(output), counts, machine.guest.engine.instructions
+
+
+# add 1 to the result, and jump to the next instruction; return.
+BLOCKS = {
+    "x86_64": ("ffc0eb00", "c3"),
+    "i386": ("40eb00", "c3"),
+    "aarch64": ("0004009101000014", "c0035fd6"),
+    "riscv64": ("130515006f004000", "67800000"),
+}
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("writes", [False, True])
+def test_code_is_forgotten_while_it_runs(modes, isa, writes):
+    block, end = map(bytes.fromhex, BLOCKS[isa])
+
+    def run():
+        guest = FunctionGuest(ISAS[isa], 5 * block + end)
+        engine, seen = guest.engine, []
+
+        def forget():
+            seen.append(engine.instructions)
+            if writes:
+                engine.write_code(CODE + 3 * len(block), end)
+            else:
+                engine.forget_code(guest.physical(CODE), 1)
+
+        engine.on_code(CODE, forget)
+        engine.write_register(ISAS[isa].calling.results[0], 0)
+        engine.forget_code(guest.physical(CODE), 1)  # the first block begins where the next would be
+        return guest.call(limit=100), seen, engine.instructions
+
+    native, portable = modes(run)
+    assert native == portable
+    assert native[1:] == ([0], (8 if writes else 12))
 
 
 @pytest.mark.parametrize("isa", ISAS)
