@@ -15,6 +15,7 @@ OWN: Final = "testbins:"
 _OWN_FOLDERS: Final = ("", "linux", "bin", "functions", "objects")
 # The places of the kernel guest's programs and of their libraries.
 _USER: Final = ("bin", "sbin", "usr/bin", "usr/sbin", "lib", "libexec")
+_ELF: Final = b"\x7fELF"
 
 
 class TargetError(Exception):
@@ -26,7 +27,7 @@ def own_files(name: str, isa: Isa) -> list[Path]:
     built = images.built(isa)
     if name == "user":
         places = [built / place for place in _USER if (built / place).is_dir()]
-        return sorted(path for place in places for path in place.iterdir())
+        return sorted(path for place in places for path in place.iterdir() if _is_elf(path))
     for folder in _OWN_FOLDERS:
         path = built / folder / name
         if path.is_file():
@@ -35,6 +36,12 @@ def own_files(name: str, isa: Isa) -> list[Path]:
     others = f"; there are {', '.join(sorted(known))}"
     hint = did_you_mean(name, known, others, written=f"'{OWN}{{}}'".format)
     raise TargetError(f"there is no {OWN}{name}{hint}")
+
+
+def _is_elf(path: Path) -> bool:
+    """Return whether a file is compiled: some of the guest's programs are scripts."""
+    with path.open("rb") as file:
+        return file.read(len(_ELF)) == _ELF
 
 
 def own_program(words: tuple[str, ...], isa: Isa | None = None) -> tuple[str, ...]:
