@@ -2,39 +2,39 @@
 
     python -m benchmarks.check [--isa ISA] [--case CASE] [--jobs N] [--dask ADDRESS].
 
-The kernel guest (FBT, on both trap paths, and a whole boot), its user programs, and Debian's static
-busybox if `make debian` has fetched it.  Every instruction of the programs is displaced by the pid
-provider and by uprobes.  The totals go to benchmarks/results/check.json; the exit status says
-whether anything diverged.  An interrupted run continues where it stopped.  At its end it prints
-its rate, and the time that 10^8 and 10^9 site-states take at that rate.
+The kernel guest (FBT, on both trap paths, and a whole boot), its user programs, Debian's static
+busybox if `make debian` has fetched it, and Debian's Linux kernels if `make kernels` has.  Every
+instruction of the programs is displaced by the pid provider and by uprobes.  The totals go to
+benchmarks/results/check.json; the exit status says whether anything diverged.  An interrupted run
+continues where it stopped.  At its end it prints its rate, and the time that 10^8 and 10^9
+site-states take at that rate.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import click
 from rich.progress import Progress
 
-from benchmarks.provenance import projection, provenance
+from benchmarks.ongoing import RESULTS, add_options, command, workers
+from benchmarks.provenance import projection, stamped
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
-from trapline.commands.check import dask_workers
 from trapline.lab.check.checking import check, default_results, describe
+from trapline.lab.check.compare import Outcome
 from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.results import Results, Tally
 from trapline.lab.check.subject import Subject
 from trapline.lab.check.work import Spec
-from trapline.targets import find_files
+from trapline.targets import STORED, TargetError, find_files
 
 DEBIAN = Path(__file__).parents[1] / ".debian"
-RESULTS = Path(__file__).parent / "results" / "check.json"
+SAVED = RESULTS / "check.json"
 # trapline.lab.check.states draws each state from its own number.
 _SEEDS = "the number of each state, from 0"
 
@@ -50,22 +50,34 @@ def _user(isa: str, provider: str) -> Spec:
 
 
 def _busybox(isa: str, provider: str) -> Spec:
+    """Return busybox' specification.  Raises `TargetError` if it is not there."""
     subject = Subject(DEBIAN / isa / "usr/bin/busybox", isa, provider, every_instruction=True)
+    if not subject.path.exists():
+        raise TargetError(f"{subject.path} is not there: `make debian` fetches it")
     return Spec((subject,), runs=(RunSpec(subject, ("ls", "/etc"), DEBIAN / isa),))
+
+
+def _linux_kernel(isa: str) -> Spec:
+    """Return a stored kernel's specification.  Raises `TargetError` if there is none."""
+    return Spec((Subject(find_files(STORED, ISAS[isa])[0], isa),))
 
 
 CASES = {
     "kernel": _kernel,
     "user pid": lambda isa: _user(isa, "pid"),
     "user uprobe": lambda isa: _user(isa, "uprobe"),
+    "linux kernel": _linux_kernel,
     "busybox pid": lambda isa: _busybox(isa, "pid"),
     "busybox uprobe": lambda isa: _busybox(isa, "uprobe"),
 }
-
-
 # The states of each site.  Machine code tries those of user programs, so more of them cost little; on
 # the kernel's own trap path it is Python.
-STATES = {"kernel": 100, "user pid": 1000, "user uprobe": 1000, "busybox pid": 100, "busybox uprobe": 100}
+STATES = {"user pid": 1000, "user uprobe": 1000, "linux kernel": 20}
+_STATES_OF_OTHERS = 100
+
+
+def _states(case: str) -> int:
+    return STATES.get(case, _STATES_OF_OTHERS)
 
 
 class _Bar:
@@ -85,78 +97,84 @@ class _Bar:
 
     def runs(self, left: int) -> None:
         """Note that only whole runs are left."""
-        self._progress.console.print(f"{left} whole runs are left")
+        if left:
+            self._progress.console.print(f"{left} whole runs are left")
 
 
 def _row(isa: str, case: str, tally: Tally, jobs: int) -> dict[str, Any]:
     rate = round(tally.fresh / tally.seconds / jobs) if tally.fresh else None
-    return {
-        "isa": isa,
-        "case": case,
-        "sites": tally.sites,
-        "states": tally.states,
-        "states_of_a_site": STATES[case],
-        "left_out": tally.left_out,
-        "outcomes": {
-            outcome.value: count for outcome, count in sorted(tally.outcomes.items(), key=lambda item: item[0].value)
+    return stamped(
+        {
+            "isa": isa,
+            "case": case,
+            "sites": tally.sites,
+            "states": tally.states,
+            "states_of_a_site": _states(case),
+            "left_out": tally.left_out,
+            "left_out_because": dict(tally.left_out_because),
+            "outcomes": {one.value: tally.outcomes[one] for one in Outcome if one in tally.outcomes},
+            "refusals": dict(tally.refusals.most_common()),
+            "runs": [{"name": run.name.rsplit("/", 1)[-1], "same": run.same, "fired": run.fired} for run in tally.runs],
+            "diverged": [site.site.name for _, _, site in tally.trouble],
+            "states_per_second_and_core": rate,
         },
-        "refusals": dict(tally.refusals.most_common()),
-        "runs": [{"name": run.name.rsplit("/", 1)[-1], "same": run.same, "fired": run.fired} for run in tally.runs],
-        "diverged": [site.site.name for _, _, site in tally.trouble],
-        "states_per_second_and_core": rate,
-        "run": provenance(_SEEDS),
-    }
+        _SEEDS,
+    )
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Check; 1 if anything diverged."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.check", description="Check every instruction.")
     parser.add_argument("--isa", choices=list(ISAS), action="append")
     parser.add_argument("--case", choices=list(CASES), action="append")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--dask", metavar="ADDRESS", help="use the workers of a Dask cluster, such as tcp://host:8786")
-    arguments = parser.parse_args()
-    try:
-        executor = None if arguments.dask is None else dask_workers(arguments.dask)
-    except click.ClickException as error:
-        sys.exit(error.format_message())
-    rows = []
+    add_options(parser)
+    arguments = parser.parse_args(words)
+    make = workers(arguments)
     same = True
     fresh, seconds = 0, 0.0
     with Progress() as progress:
         for case in arguments.case or CASES:
             for isa in arguments.isa or ISAS:
-                if case.startswith("busybox") and not DEBIAN.is_dir():
+                try:
+                    spec = replace(CASES[case](isa), states=_states(case))
+                except TargetError as error:
+                    progress.console.print(f"{isa} {case}: left out: {error}", soft_wrap=True)
                     continue
-                spec = replace(CASES[case](isa), states=STATES[case])
                 description = describe(spec)
                 results = Results(default_results(description), description)
                 bar = _Bar(progress, f"{isa} {case}")
                 try:
-                    tally = check(spec, results=results, executor=executor, jobs=arguments.jobs, progress=bar)
+                    tally = check(spec, results=results, executor=make, jobs=arguments.jobs, progress=bar)
                 finally:
                     results.close()
                 fresh, seconds = fresh + tally.fresh, seconds + tally.seconds
-                rows.append(_row(isa, case, tally, arguments.jobs))
+                row = _row(isa, case, tally, arguments.jobs)
                 same &= tally.same
-                print(json.dumps(rows[-1] | {"refusals": len(tally.refusals)}), flush=True)
-                _save(rows)
+                progress.console.print(
+                    f"{isa} {case}: {row['sites']:,} sites, {row['states']:,} states, {len(row['diverged'])} diverged",
+                    soft_wrap=True,
+                )
+                _save(row)
     print(projection(fresh, seconds))
     return not same
 
 
-def _save(rows: list[dict[str, Any]]) -> None:
-    """Replace earlier rows of the same ISA and case, and add all up."""
-    before = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
-    merged = {(row["case"], row["isa"]): row for row in (*before, *rows)}
+def _save(row: dict[str, Any]) -> None:
+    """Replace the earlier row of the same ISA and case, and add all up.
+
+    A row of a run that had nothing left to do stays if it says the same.
+    """
+    before = json.loads(SAVED.read_text())["rows"] if SAVED.exists() else []
+    merged = {(one["case"], one["isa"]): one for one in before}
+    earlier = merged.get((row["case"], row["isa"]), {})
+    apart = {"run", "states_per_second_and_core"}
+    if row["states_per_second_and_core"] or any(earlier.get(key) != row[key] for key in {*row} - apart):
+        merged[row["case"], row["isa"]] = row
     ordered = [merged[case, isa] for case in CASES for isa in ISAS if (case, isa) in merged]
-    totals = {key: sum(row[key] for row in ordered) for key in ("sites", "states", "left_out")}
-    diverged = sum(len(row["diverged"]) for row in ordered)
-    RESULTS.write_text(json.dumps({**totals, "diverged": diverged, "rows": ordered}, indent=1) + "\n")
+    totals = {key: sum(one[key] for one in ordered) for key in ("sites", "states", "left_out")}
+    diverged = sum(len(one["diverged"]) for one in ordered)
+    SAVED.write_text(json.dumps({**totals, "diverged": diverged, "rows": ordered}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("stopped; finished work is saved, and the same command continues there")
+    command(main)

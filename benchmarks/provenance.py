@@ -1,34 +1,57 @@
-"""When and by which versions a long check was run, how fast it was, and what more of it would take."""
+"""When and by which versions a result was made, and what more of it would take.
+
+`stamped` is used for every result that is saved.
+"""
 
 from __future__ import annotations
 
+import platform
 import subprocess
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _ROOT: Final = Path(__file__).parents[1]
 # Two runs can differ by the CPU emulator, and by the decoder that is compared with.
 _PACKAGES: Final = ("unicorn", "capstone")
+# Files whose changes are of no consequence: the results themselves, and what is said of them.
+_APART: Final = ("benchmarks/results", "docs", "*.md")
 # Powers of ten of site-states whose time is told.
 _PROJECTED: Final = (8, 9)
+NO_SEEDS: Final = "nothing is random"
 
 
-def provenance(seeds: str) -> dict[str, str]:
-    """Return the date, the version of the source, the versions of the libraries, and the seeds.
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=_ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
-    `seeds`: where the check's random numbers come from, in words.
+
+@cache
+def _source() -> str:
+    """Return the version of the source when this process first asked."""
+    commit = _git("describe", "--always", "--tags", "--exclude=*")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", *(f":!{path}" for path in _APART))
+    return f"{commit}{'-dirty' * bool(changed)}" if commit else "not a git tree"
+
+
+def provenance(seeds: str = NO_SEEDS) -> dict[str, str]:
+    """Return the date, the version of the source, the versions of what it runs on, and the seeds.
+
+    `seeds`: where the random numbers come from, in words.
     """
-    described = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--tags"], cwd=_ROOT, capture_output=True, text=True, check=False
-    )
     return {
         "date": datetime.now(UTC).date().isoformat(),
-        "source": described.stdout.strip() or "not a git tree",
+        "source": _source(),
+        "python": platform.python_version(),
         **{package: version(package) for package in _PACKAGES},
         "seeds": seeds,
     }
+
+
+def stamped(result: dict[str, Any], seeds: str = NO_SEEDS) -> dict[str, Any]:
+    """Return a result with its provenance, as it is saved."""
+    return {**result, "run": provenance(seeds)}
 
 
 def projection(states: int, seconds: float) -> str:

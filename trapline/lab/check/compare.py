@@ -83,9 +83,20 @@ class SiteResult:
     states: int = 0
     """States in which both were compared."""
     left_out: int = 0
-    """States in which the CPU emulator is wrong (`LAST_PAGE`)."""
+    """States that were not compared (`why_left_out`)."""
     divergences: tuple[Divergence, ...] = ()
     """At most one for each way of execution."""
+
+
+# The provider of the sites that are tried on the guest kernel's own trap path.
+GUEST_PATH: Final = "fbt, guest path"
+
+
+def why_left_out(provider: str) -> str:
+    """Return the reason for which states of a provider's sites are left out."""
+    if provider == GUEST_PATH:
+        return "the instruction itself faults, and the kernel does not survive a fault of its own"
+    return "an access to the last page of the address space, which the CPU emulator treats wrongly"
 
 
 # How an execution ended; general registers, flags, vectors, and the memory that it wrote, by name.

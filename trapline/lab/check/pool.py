@@ -8,10 +8,11 @@ until it is one site.
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from typing import Final
+from typing import Any, Final
 
 from trapline.lab.check.work import Done, Spec, Unit, crashed, work
 
@@ -24,7 +25,20 @@ def local(jobs: int) -> MakeExecutor:
     """Return a function that makes an executor of `jobs` processes of this machine."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([work.__module__])  # a worker that replaces another one starts at once
-    return lambda: ProcessPoolExecutor(jobs, mp_context=context)
+    # A terminal sends ^C to the workers, too: only the process that has started them handles it.
+    return lambda: ProcessPoolExecutor(
+        jobs, mp_context=context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+    )
+
+
+def abandon(executor: Executor, futures: Iterable[Future[Any]]) -> None:
+    """Stop an executor, and end its processes: unfinished units are abandoned."""
+    for future in futures:
+        future.cancel()
+    processes = dict(getattr(executor, "_processes", None) or {})
+    executor.shutdown(wait=False)
+    for process in processes.values():
+        process.terminate()
 
 
 class Crew:
@@ -38,12 +52,7 @@ class Crew:
 
     def close(self) -> None:
         """Stop: unfinished units are abandoned."""
-        for future in self._under_way:
-            future.cancel()
-        processes = dict(getattr(self._executor, "_processes", None) or {})
-        self._executor.shutdown(wait=False)
-        for process in processes.values():
-            process.terminate()
+        abandon(self._executor, self._under_way)
 
     def run(self, spec: Spec, units: Iterable[Unit]) -> Iterator[Done]:
         """Do all units, and yield the results as they arrive."""

@@ -19,7 +19,7 @@ from emu.guest.base import GuestError
 from emu.guest.kernel.trap_path import TrapPath
 from providers.fidelity import Fidelity
 from trapline.lab.check import encodings
-from trapline.lab.check.compare import PYTHON, Outcome, SiteChecker, SiteResult
+from trapline.lab.check.compare import GUEST_PATH, PYTHON, Outcome, SiteChecker, SiteResult
 from trapline.lab.check.encodings import run
 from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.kernel_path import KernelPathChecker
@@ -140,7 +140,7 @@ def _check_sites(spec: Spec, unit: Unit) -> Done:
 
 
 def _check_kernel_path(spec: Spec, unit: Unit) -> Done:
-    return _each(spec, unit, _kernel_checker, "fbt, guest path")
+    return _each(spec, unit, _kernel_checker, GUEST_PATH)
 
 
 def _each(spec: Spec, unit: Unit, checker: Any, provider: str) -> Done:
@@ -212,7 +212,7 @@ def crashed(spec: Spec, unit: Unit, error: BaseException | None) -> Done:
         return Done(unit, {"run": as_data(lost)}, [])
     subject = spec.subjects[unit.number]
     site = sites_of(spec, unit.number)[unit.first]
-    provider = subject.kind if unit.kind == "sites" else "fbt, guest path"
+    provider = subject.kind if unit.kind == "sites" else GUEST_PATH
     return Done(unit, {}, [(str(subject.path), provider, SiteResult(site, Outcome.CRASHED, why))])
 
 
