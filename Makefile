@@ -93,7 +93,7 @@ bench: $(STAMP)
 programs: $(STAMP) debian
 	$(BIN)/python -m benchmarks.programs
 
-# Every instruction of every test program probed: some minutes.
+# Every instruction of every test program probed: some minutes; stopped, it goes on where it was.
 sweep: $(STAMP)
 	$(BIN)/python -m benchmarks.sweep
 
@@ -105,15 +105,15 @@ course: $(STAMP)
 encodings: $(STAMP)
 	$(BIN)/python -m benchmarks.encodings
 
-# Every instruction of the kernel guest's programs and of busybox, each in 20 states: an hour or less.
+# Every instruction of the kernel guest's programs, of busybox and of Linux kernels, each in many states: hours; stopped,
+# it goes on where it was.
 check: $(STAMP)
 	$(BIN)/python -m benchmarks.check
 
-# The long checks one after the other, then docs/evidence.md: a night.
-# Stopped, check and encodings go on where they were; sweep and race start again.
-release-check: check encodings sweep
-	$(BIN)/python -m benchmarks race --save
-	$(BIN)/python -m benchmarks.prose
+# The long checks one after the other, then docs/evidence.md: a night.  Stopped, they go on where they were.
+# MINUTES=2 bounds them; DASK=tcp://host:8786 uses a cluster.
+release-check: $(STAMP)
+	$(BIN)/python -m benchmarks.release $(if $(MINUTES),--minutes $(MINUTES)) $(if $(DASK),--dask $(DASK))
 
 # Hostile input of every kind, a million cases each: many hours; stopped, it goes on where it was.
 fuzz: $(STAMP)

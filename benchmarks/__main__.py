@@ -7,11 +7,8 @@ into benchmarks/README.md.
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -34,9 +31,9 @@ from benchmarks import (
     startup,
 )
 from benchmarks.figures import Figures, Scale
+from benchmarks.ongoing import RESULTS
 from emu.isa import ISAS, Isa
 
-RESULTS = Path(__file__).parent / "results"
 # Name -> (ISAs, scale) -> figures.
 BENCHMARKS: dict[str, Callable[[Sequence[Isa], Scale], Figures]] = {
     "boot": boot.measure,
@@ -88,16 +85,7 @@ def main() -> int:
         for reason in figures.left_out:
             print(f"{name}: left out: {reason}", file=sys.stderr)
         if arguments.save and figures.rows:
-            record = {
-                "title": figures.title,
-                "python": platform.python_version(),
-                "machine": platform.machine(),
-                "columns": figures.columns,
-                "rows": figures.rows,
-                "note": figures.note,
-            }
-            RESULTS.mkdir(exist_ok=True)
-            (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+            figures.save(RESULTS / f"{name}.json")
             prose.write()
     return 0
 

@@ -4,11 +4,11 @@ The programs are those of tests/emu/guest/linux/backtraces.py; `make debian` get
 totals go to results/backtraces.json.  The exit status is 1 if any stack differs.
 """
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.provenance import save
 from emu.isa import ISAS
 from tests.emu.guest.linux.backtraces import (
     DEBIAN_CASES,
@@ -54,7 +54,7 @@ def main() -> int:
         for name, row in results[isa].items():
             print(isa, name, row.get("skipped") or f"{row['equal']} of {row['stacks']}, {row['frames']} frames")
     if len(isas) == len(ISAS):
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        save(RESULTS, results)
     rows = [row for each in results.values() for row in each.values() if "stacks" in row]
     equal, stacks = sum(row["equal"] for row in rows), sum(row["stacks"] for row in rows)
     print(f"{equal} of {stacks} stacks are those that gdb finds, {sum(row['frames'] for row in rows)} frames")

@@ -1,9 +1,9 @@
 """Check every encoding against the decode tables.
 
-    python -m benchmarks.encodings [--isa ISA] [--sample N] [--jobs N].
+    python -m benchmarks.encodings [--isa ISA] [--sample N] [--jobs N] [--dask ADDRESS].
 
 All 2^32 words of AArch64, all of RISC-V, and x86-64 and i386 by class, each against capstone; see
-docs/check-encodings.md.  Finished chunks are kept in benchmarks/results/.encodings, so that a
+docs/check-encodings.md.  Finished chunks are kept in benchmarks/results/.ongoing, so that a
 stopped run can be continued.  The totals go to benchmarks/results/encodings.json; the exit status
 says whether every table was right.
 """
@@ -12,71 +12,43 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
-import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from pathlib import Path
+from collections.abc import Sequence
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
+from benchmarks.ongoing import RESULTS, add_options, command, complete, kept, workers
+from benchmarks.provenance import stamped
 from trapline.lab.check.encodings import SWEPT, Chunk, ChunkResult, chunks, classify
 from trapline.lab.check.encodings.run import as_dict, fingerprint, summary, verdicts
 
-RESULTS = Path(__file__).parent / "results"
 TOTALS = RESULTS / "encodings.json"
-STORE = RESULTS / ".encodings"
+_SEEDS = "none: every encoding"
 
 
-def stored(path: Path) -> dict[Chunk, ChunkResult]:
-    """Return the chunks that were finished before; a truncated line is ignored."""
-    found = {}
-    for line in path.read_text().splitlines() if path.exists() else ():
-        if line.endswith("}"):
-            result = ChunkResult.from_json(line)
-            found[result.chunk] = result
-    return found
+def _classified(chunk: Chunk) -> str:
+    return classify(chunk).to_json()
 
 
-def sweep(isa: str, sample: int | None, jobs: int) -> tuple[list[ChunkResult], float]:
-    """Classify the remaining chunks of an ISA; return all chunks, and the seconds of this run."""
-    wanted = list(chunks(isa, sample))
-    path = STORE / f"{isa}-{fingerprint(isa)}.jsonl"
-    done = stored(path) if sample is None else {}
-    left = [chunk for chunk in wanted if chunk not in done]
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    started = time.perf_counter()
-    path.parent.mkdir(exist_ok=True)
-    # Only this process handles interrupts; it stops the workers.
-    pool = ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
-    with Progress(*columns) as progress, pool:
-        task = progress.add_task(isa, total=len(wanted), completed=len(wanted) - len(left))
-        try:
-            for future in as_completed([pool.submit(classify, chunk) for chunk in left]):
-                result = future.result()
-                done[result.chunk] = result
-                if sample is None:
-                    with path.open("a") as store:
-                        store.write(result.to_json() + "\n")
-                progress.advance(task)
-        except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return [done[chunk] for chunk in wanted], time.perf_counter() - started
+def sweep(isa: str, sample: int | None, arguments: argparse.Namespace) -> list[ChunkResult]:
+    """Classify the remaining chunks of an ISA, and return all chunks."""
+    units = {repr(chunk): (chunk,) for chunk in chunks(isa, sample)}
+    done = kept(f"encodings-{isa}", fingerprint(isa))
+    found = complete(isa, units, _classified, done, workers(arguments), arguments.jobs)
+    return [ChunkResult.from_json(text) for text in found]
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Sweep; 1 if any table was wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.encodings", description="Look at every encoding.")
     parser.add_argument("--isa", choices=SWEPT, action="append")
     parser.add_argument("--sample", type=int, metavar="N", help="look at N encodings of each ISA only")
     parser.add_argument("--save", action="store_true", help="save the totals of a sample too")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    arguments = parser.parse_args()
+    add_options(parser)
+    arguments = parser.parse_args(words)
     right = True
     for isa in arguments.isa or SWEPT:
-        results, seconds = sweep(isa, arguments.sample, arguments.jobs)
+        begun = time.perf_counter()
+        results = sweep(isa, arguments.sample, arguments)
+        seconds = time.perf_counter() - begun
         judged = verdicts(isa, results)
         right &= all(verdict.right for verdict in judged)
         for line in (line for verdict in judged for line in summary(verdict)):
@@ -84,14 +56,13 @@ def main() -> int:
         print(f"{isa}: {seconds:.0f} s")
         if arguments.sample is None or arguments.save:
             totals = json.loads(TOTALS.read_text()) if TOTALS.exists() else {}
-            totals[isa] = {"sample": arguments.sample, "tables": [as_dict(verdict) for verdict in judged]}
+            before = totals.get(isa, {})
+            now = {"sample": arguments.sample, "tables": [as_dict(verdict) for verdict in judged]}
+            # What was there already keeps its date.
+            totals[isa] = before if now.items() <= before.items() and "run" in before else stamped(now, _SEEDS)
             TOTALS.write_text(json.dumps(totals, indent=1) + "\n")
     return not right
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("stopped; finished work is saved, and the same command continues there")
+    command(main)

@@ -11,7 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.provenance import projection
+from trapline.lab.check.compare import why_left_out
+
 RESULTS: Final = Path(__file__).parent / "results"
+# The only reason for which states of user programs are left out.
+_LAST_PAGE: Final = why_left_out("")
 # Reasons of refusals that are shown; the others are counted together.
 _SHOWN: Final = 9
 
@@ -27,8 +32,8 @@ def _table(*rows: tuple[object, ...]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in texts)
 
 
-def section() -> str:
-    """Return the section: a table of totals, and what was left out and refused, by reason."""
+def _totals() -> list[tuple[object, ...]]:
+    """Return the rows of the table of totals, with its head."""
     check, sweep, race = _saved("check"), _saved("sweep"), _saved("race")
     tables = [table for isa in _saved("encodings").values() for table in isa["tables"]]
     encodings = sum(table["encodings"] for table in tables)
@@ -36,7 +41,7 @@ def section() -> str:
     columns = race["columns"]
     ours = [dict(zip(columns, row, strict=True)) for row in race["rows"] if "ours" in row[columns.index("whose")]]
     fuzz = _saved("fuzz").values()
-    totals = _table(
+    return [
         ("what", "command", "number", "wrong"),
         ("sites checked", "`python -m benchmarks.check`", check["sites"], check["diverged"]),
         ("states of their instructions", "", check["states"], check["diverged"]),
@@ -47,31 +52,73 @@ def section() -> str:
          sum(o["wrong"] for o in ours)),
         ("their states, in every order", "", sum(o["states"] for o in ours), sum(o["undecided"] for o in ours)),
         ("cases of random input", "`make fuzz`", sum(one["cases"] for one in fuzz), sum(one["found"] for one in fuzz)),
-    )  # fmt: skip
+    ]  # fmt: skip
+
+
+def totals() -> Iterator[str]:
+    """Yield the totals as lines of text."""
+    for what, _command, number, wrong in _totals()[1:]:
+        yield f"{what:36}{number:>16,}  wrong: {wrong}"
+
+
+def section() -> str:
+    """Return the section: totals, rates, what was left out and refused by reason, and provenance."""
+    rows = _saved("check")["rows"]
     refused: Counter[str] = Counter()
-    for row in check["rows"]:
+    for row in rows:
         refused.update(row["refusals"])
     shown = refused.most_common(_SHOWN)
     rest = refused.total() - sum(count for _reason, count in shown)
-    left_out = [(f"{row['isa']}, {row['case']}", row["left_out"]) for row in check["rows"] if row["left_out"]]
     return "\n\n".join(
         (
-            totals,
+            _table(*_totals()),
             "The cases of random input that were wrong are bugs that have been fixed since.",
-            f"{check['left_out']:,} more states were left out: the CPU emulator gets them wrong.",
-            _table(("where", "states left out"), *left_out),
-            *_runs(check["rows"]),
+            *_rates(rows),
+            *_left_out(rows),
             "Instructions that the providers refuse, by reason:",
             _table(("reason", "sites"), *shown, ("all other reasons", rest)),
+            *_runs(rows),
         )
     )
 
 
+def _rates(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield how fast the check was, and what more of it would take on one core."""
+    timed = [row for row in rows if row["states_per_second_and_core"]]
+    states = sum(row["states"] for row in timed)
+    seconds = sum(row["states"] / row["states_per_second_and_core"] for row in timed)
+    yield f"The check at the rates of its parts: {projection(states, seconds)}, on one core."
+    yield _table(
+        ("where", "states of a site", "states a second and core"),
+        *(
+            (f"{row['isa']}, {row['case']}", row.get("states_of_a_site", 20), row["states_per_second_and_core"])
+            for row in timed
+        ),
+    )
+
+
+def _left_out(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield which states were not compared, and why."""
+    found: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        where = f"{row['isa']}, {row['case']}"
+        unsaid = "not recorded" if row["case"] == "kernel" else _LAST_PAGE
+        reasons = row.get("left_out_because", {unsaid: row["left_out"]})
+        found.update({(where, reason): count for reason, count in reasons.items() if count})
+    yield f"{found.total():,} more states were left out:"
+    yield _table(("where", "states left out", "reason"), *((where, n, reason) for (where, reason), n in found.items()))
+
+
 def _runs(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield when and by what each part was checked, of those whose results say so."""
-    known = [row for row in rows if "run" in row]
-    if known:
-        yield (f"Of {len(known)} of the {len(rows)} parts of the check it is recorded when and by what they were run:")
-        names = list(known[0]["run"])
-        cells = [(f"{row['isa']}, {row['case']}", *(row["run"][name] for name in names)) for row in known]
-        yield _table(("where", *names), *cells)
+    """Yield when and by what each result was made."""
+    results = [(f"check: {row['isa']}, {row['case']}", row) for row in rows]
+    results += [(f"encodings: {isa}", one) for isa, one in _saved("encodings").items()]
+    results += [(name, _saved(name)) for name in ("sweep", "race")]
+    results += [(f"fuzz: {name}", one) for name, one in _saved("fuzz").items()]
+    known = [(what, one["run"]) for what, one in results if "run" in one]
+    unknown = [what for what, one in results if "run" not in one]
+    yield f"Of {len(known)} of these {len(results)} results it is recorded when and by what they were made:"
+    names = list(dict.fromkeys(name for _what, run in known for name in run))
+    yield _table(("result", *names), *((what, *(run.get(name, "") for name in names)) for what, run in known))
+    if unknown:
+        yield f"Older results, of which it is not: {', '.join(unknown)}."

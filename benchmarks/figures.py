@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
+
+from benchmarks.provenance import save
 
 T = TypeVar("T")
 
@@ -48,6 +52,17 @@ class Figures:
     text_columns: frozenset[str] = frozenset({"ISA", "what"})
     left_out: Sequence[str] = ()
     """The measurements that were not possible here, and why, a line each."""
+
+    def save(self, path: Path) -> None:
+        """Write the figures to a file."""
+        record = {
+            "title": self.title,
+            "machine": platform.machine(),
+            "columns": self.columns,
+            "rows": self.rows,
+            "note": self.note,
+        }
+        save(path, record)
 
 
 def seconds(action: Callable[[], object]) -> float:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.provenance import stamped
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Stepped
 from emu.elf_file import ElfError
 from emu.guest.linux_kernel.errors import KernelFileError
@@ -122,7 +123,7 @@ def main() -> int:
     for folder in sys.argv[1:]:
         isa, totals = _sweep(Path(folder))
         saved = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-        saved[isa] = totals
+        saved[isa] = stamped(totals)
         RESULTS.write_text(json.dumps({one: saved[one] for one in ISAS if one in saved}, indent=1) + "\n")
         print(f"{isa}: {totals['instructions']:,} instructions, {len(totals['errors'])} errors")
         failed = failed or bool(totals["errors"])

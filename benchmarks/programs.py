@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.provenance import stamped
 from emu.isa import ISAS
 from tests.emu.guest.linux.programs.running import (
     DEBIAN,
@@ -94,9 +95,9 @@ def _save(isa: str, kind: str, found: dict[str, Any]) -> None:
     saved = json.loads(RESULTS.read_text())
     known = saved.setdefault(isa, {})
     if kind == "scripts":
-        known["scripts"] = found
+        known["scripts"] = stamped(found)
     else:
-        saved[isa] = found | ({"scripts": known["scripts"]} if "scripts" in known else {})
+        saved[isa] = stamped(found) | ({"scripts": known["scripts"]} if "scripts" in known else {})
     RESULTS.write_text(json.dumps({one: saved[one] for one in ISAS if one in saved}, indent=1) + "\n")
 
 

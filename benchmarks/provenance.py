@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import subprocess
 from datetime import UTC, datetime
@@ -52,6 +53,14 @@ def provenance(seeds: str = NO_SEEDS) -> dict[str, str]:
 def stamped(result: dict[str, Any], seeds: str = NO_SEEDS) -> dict[str, Any]:
     """Return a result with its provenance, as it is saved."""
     return {**result, "run": provenance(seeds)}
+
+
+def save(path: Path, result: dict[str, Any], seeds: str = NO_SEEDS) -> None:
+    """Write a result with its provenance; one that is there and says the same keeps its own."""
+    before = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    if not ("run" in before and json.loads(json.dumps(result)).items() <= before.items()):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(stamped(result, seeds), indent=1) + "\n", "utf-8")
 
 
 def projection(states: int, seconds: float) -> str:

@@ -10,12 +10,12 @@ encoding by `trapline check`.)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
 from benchmarks.figures import Cell, Figures, Scale
-from emu.isa import Isa
+from emu.isa import ISAS, Isa
 from trapline.lab.race.methods import OURS, SCENARIOS, USUAL
 from trapline.lab.race.model import Model, Race
 from trapline.lab.race.naming import functions, patches
@@ -68,47 +68,60 @@ def _races(patch: Patch, method: str, cpus: Sequence[int]) -> Iterator[Race]:
                 yield Race(patch, method, scenario, number)
 
 
+def _explored(isa: Isa, provider: str, scale: Scale) -> tuple[list[list[Cell]], str]:
+    """Return the rows of one provider, and why there are none: "" if there are."""
+    try:
+        sites, kinds, found_patches = _kinds(isa, provider, _FEW if scale.smallest else None)
+    except NoPortError as error:
+        return [], str(error)
+    rows: list[list[Cell]] = []
+    wanted = found_patches[:2] if scale.smallest else found_patches
+    usual = USUAL[provider]
+    for method in dict.fromkeys((usual, *_MORE.get(provider, ()), OURS)):
+        total, wrong = Total(), Counter[str]()
+        for patch in wanted:
+            processor = Processor(patch)
+            for race in _races(patch, method, _CPUS[:1] if scale.smallest else _CPUS):
+                found = search(Model(race, processor))
+                if found.failure is not None:
+                    wrong[found.failure.kind] += 1
+                total = Total(
+                    total.races + 1,
+                    total.states + found.states,
+                    total.steps + found.steps,
+                    total.undecided + (found.failure is None and not found.complete),
+                )
+        whose = " and ".join(["its system"] * (method == usual) + ["ours"] * (method == OURS)) or "neither"
+        kinds_of_failure = ", ".join(f"{name} {count:,}" for name, count in sorted(wrong.items()))
+        rows.append(
+            [isa.name, provider, method, whose, sites, kinds, len(wanted), *total[:3], wrong.total(),
+             total.undecided, kinds_of_failure]
+        )  # fmt: skip
+    return rows, ""
+
+
+def explored(isa: str, provider: str) -> tuple[list[list[Cell]], str]:
+    """Explore all patches of one provider on one ISA, in any process; as `_explored`."""
+    return _explored(ISAS[isa], provider, Scale())
+
+
 def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     """Explore."""
-    rows: list[list[Cell]] = []
-    left_out: list[str] = []
-    for isa in isas:
-        for provider, usual in USUAL.items():
-            try:
-                sites, kinds, found_patches = _kinds(isa, provider, _FEW if scale.smallest else None)
-            except NoPortError as error:
-                left_out.append(str(error))
-                continue
-            wanted = found_patches[:2] if scale.smallest else found_patches
-            for method in dict.fromkeys((usual, *_MORE.get(provider, ()), OURS)):
-                total, wrong = Total(), Counter[str]()
-                for patch in wanted:
-                    processor = Processor(patch)
-                    for race in _races(patch, method, _CPUS[:1] if scale.smallest else _CPUS):
-                        found = search(Model(race, processor))
-                        if found.failure is not None:
-                            wrong[found.failure.kind] += 1
-                        total = Total(
-                            total.races + 1,
-                            total.states + found.states,
-                            total.steps + found.steps,
-                            total.undecided + (found.failure is None and not found.complete),
-                        )
-                whose = " and ".join(["its system"] * (method == usual) + ["ours"] * (method == OURS)) or "neither"
-                kinds_of_failure = ", ".join(f"{name} {count:,}" for name, count in sorted(wrong.items()))
-                rows.append(
-                    [isa.name, provider, method, whose, sites, kinds, len(wanted), *total[:3], wrong.total(),
-                     total.undecided, kinds_of_failure]
-                )  # fmt: skip
+    return figures([_explored(isa, provider, scale) for isa in isas for provider in USUAL])
+
+
+def figures(found: Iterable[tuple[list[list[Cell]], str]]) -> Figures:
+    """Return the table of what was explored."""
+    parts = list(found)
     return Figures(
         title="Patching while other CPUs execute, in every order",
         columns=(
             *("ISA", "provider", "method", "whose", "sites", "kinds", "patches"),
             *("races", "states", "steps", "wrong", "undecided", "how"),
         ),
-        rows=rows,
+        rows=[row for rows, _why in parts for row in rows],
         note="A race is one patch in one scenario with two CPUs, and in one with three; a search of a wrong race ends "
         "at its first failure.",
         text_columns=frozenset({"ISA", "provider", "method", "whose", "how"}),
-        left_out=left_out,
+        left_out=[why for _rows, why in parts if why],
     )  # fmt: skip

@@ -1,23 +1,28 @@
-"""Every instruction of whole programs probed: python -m benchmarks.sweep [--isa ISA] [--case CASE].
+"""Every instruction of whole programs probed.
+
+    python -m benchmarks.sweep [--isa ISA] [--case CASE] [--jobs N] [--dask ADDRESS].
 
 Each case of the zoo (testbins/linux) runs plain, and with a pid probe at the entry, the returns and
 every instruction of every function of the static program, libc included.  Its output, its exit
 status and its number of executed instructions must be the same.  Debian's dash and coreutils, if
 `make debian` has fetched them, run with every instruction of every function of their libc and their
 interpreter probed.  The totals go to benchmarks/results/sweep.json; the exit status says whether
-all were the same.
+all were the same.  A stopped sweep continues with the case that it was stopped in.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from rich.progress import Progress
-
+import emu
+import providers
+import trapline.machine
+from benchmarks.ongoing import RESULTS, add_options, command, complete, kept, workers
+from benchmarks.provenance import save
 from emu.guest.kernel import images
 from emu.guest.linux.stdio import Standard
 from emu.isa import ISAS, Isa
@@ -41,7 +46,7 @@ PROGRAMS = {
     "od": ("/usr/bin/od", "-c", "/etc/passwd"),
     "date": ("/usr/bin/date", "-u", "+%A %d %B %Y"),
 }
-RESULTS = Path(__file__).parent / "results" / "sweep.json"
+SAVED = RESULTS / "sweep.json"
 
 
 def run(isa: Isa, case: str, *, probed: bool) -> tuple[str, int | None, int, Counter[str]]:
@@ -70,30 +75,35 @@ def run(isa: Isa, case: str, *, probed: bool) -> tuple[str, int | None, int, Cou
     return output.decode("utf-8", "replace"), guest.exit_status, guest.engine.instructions, counted
 
 
-def main() -> int:
+def one(isa: str, case: str) -> dict[str, Any]:
+    """Run a case plain and probed, and return its row."""
+    plain, probed = run(ISAS[isa], case, probed=False), run(ISAS[isa], case, probed=True)
+    same = plain[:3] == probed[:3]
+    row = {"isa": isa, "case": case, "same": same, "instructions": plain[2], **probed[3]}
+    return row if same else row | {"difference": f"{plain[1:3]} became {probed[1:3]}"}
+
+
+def main(words: Sequence[str] | None = None) -> int:
     """Sweep; 1 if any run differed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sweep", description="Probe every instruction.")
     parser.add_argument("--isa", choices=list(ISAS), action="append")
     cases = (*CASES, *(PROGRAMS if DEBIAN.is_dir() else ()))
     parser.add_argument("--case", choices=cases, action="append")
-    arguments = parser.parse_args()
-    rows, different = [], []
-    wanted = [(isa, case) for isa in arguments.isa or ISAS for case in arguments.case or cases]
-    with Progress() as progress:
-        task = progress.add_task("sweeping", total=len(wanted))
-        for name, case in wanted:
-            progress.update(task, description=f"{name} {case}")
-            plain, probed = run(ISAS[name], case, probed=False), run(ISAS[name], case, probed=True)
-            same = plain[:3] == probed[:3]
-            rows.append({"isa": name, "case": case, "same": same, "instructions": plain[2], **probed[3]})
-            if not same:
-                different.append(f"{name} {case}: {plain[1:3]} became {probed[1:3]}")
-            progress.advance(task)
+    add_options(parser)
+    arguments = parser.parse_args(words)
+    units = {
+        f"{isa} {case}": (isa, case)
+        for isa in arguments.isa or ISAS
+        for case in arguments.case or cases
+        if case not in PROGRAMS or (DEBIAN / isa / PROGRAMS[case][0].lstrip("/")).exists()
+    }
+    rows = complete(
+        "sweep", units, one, kept("sweep", emu, providers, trapline.machine), workers(arguments), arguments.jobs
+    )
+    different = [f"{row['isa']} {row['case']}: {row['difference']}" for row in rows if not row["same"]]
     totals = {key: sum(row.get(key, 0) for row in rows) for key in ("instructions", "probes", "refused", "fired")}
     if not arguments.isa and not arguments.case:
-        RESULTS.write_text(
-            json.dumps({"runs": len(rows), "different": different, **totals, "rows": rows}, indent=1) + "\n"
-        )
+        save(SAVED, {"runs": len(rows), "different": different, **totals, "rows": rows})
     print(f"{len(rows)} runs, {len(different)} different; {totals['probes']:,} probes, {totals['refused']:,} refused, "
           f"{totals['fired']:,} firings")  # fmt: skip
     for line in different:
@@ -102,4 +112,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command(main)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from benchmarks.provenance import provenance
 from tests.fuzz import runner
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.inputs import FUZZERS
@@ -131,6 +132,7 @@ def _add(name: str, tally: runner.Tally, seconds: float) -> None:
     row["seconds"] = round(float(str(row["seconds"])) + seconds, 1)
     row["slowest"] = max(float(str(row["slowest"])), round(tally.slowest, 2))
     row["outcomes"] = dict(sorted(outcomes.items()))
+    row["run"] = provenance("the number of each case, from 0")
     RESULTS.write_text(json.dumps(dict(sorted(totals.items())), indent=1) + "\n")
 
 
