@@ -129,10 +129,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--case", choices=list(CASES), action="append")
     add_options(parser)
     arguments = parser.parse_args(words)
-    make = workers(arguments)
     same = True
     fresh, seconds = 0, 0.0
-    with Progress() as progress:
+    with workers(arguments) as make, Progress() as progress:
         for case in arguments.case or CASES:
             for isa in arguments.isa or ISAS:
                 try:

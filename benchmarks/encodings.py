@@ -24,7 +24,8 @@ TOTALS = RESULTS / "encodings.json"
 _SEEDS = "none: every encoding"
 
 
-def _classified(chunk: Chunk) -> str:
+def classified(chunk: Chunk) -> str:
+    """Classify a chunk, in any process, and return its result as JSON."""
     return classify(chunk).to_json()
 
 
@@ -32,7 +33,8 @@ def sweep(isa: str, sample: int | None, arguments: argparse.Namespace) -> list[C
     """Classify the remaining chunks of an ISA, and return all chunks."""
     units = {repr(chunk): (chunk,) for chunk in chunks(isa, sample)}
     done = kept(f"encodings-{isa}", fingerprint(isa))
-    found = complete(isa, units, _classified, done, workers(arguments), arguments.jobs)
+    with workers(arguments) as make:
+        found = complete(isa, units, classified, done, make, arguments.jobs)
     return [ChunkResult.from_json(text) for text in found]
 
 

@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import fill
 from typing import Any, Final
 
 from benchmarks.provenance import projection
@@ -19,6 +20,7 @@ RESULTS: Final = Path(__file__).parent / "results"
 _LAST_PAGE: Final = why_left_out("")
 # Reasons of refusals that are shown; the others are counted together.
 _SHOWN: Final = 9
+_WIDTH: Final = 100
 
 
 def _saved(name: str) -> Any:
@@ -30,6 +32,10 @@ def _table(*rows: tuple[object, ...]) -> str:
     texts = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
     texts.insert(1, ["---"] * len(rows[0]))
     return "\n".join(f"| {' | '.join(row)} |" for row in texts)
+
+
+def _paragraph(text: str) -> str:
+    return fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _totals() -> list[tuple[object, ...]]:
@@ -87,7 +93,7 @@ def _rates(rows: list[dict[str, Any]]) -> Iterator[str]:
     timed = [row for row in rows if row["states_per_second_and_core"]]
     states = sum(row["states"] for row in timed)
     seconds = sum(row["states"] / row["states_per_second_and_core"] for row in timed)
-    yield f"The check at the rates of its parts: {projection(states, seconds)}, on one core."
+    yield _paragraph(f"The check at the rates of its parts: {projection(states, seconds)}, on one core.")
     yield _table(
         ("where", "states of a site", "states a second and core"),
         *(
@@ -121,4 +127,4 @@ def _runs(rows: list[dict[str, Any]]) -> Iterator[str]:
     names = list(dict.fromkeys(name for _what, run in known for name in run))
     yield _table(("result", *names), *((what, *(run.get(name, "") for name in names)) for what, run in known))
     if unknown:
-        yield f"Older results, of which it is not: {', '.join(unknown)}."
+        yield _paragraph(f"Older results, of which it is not: {'; '.join(unknown)}.")

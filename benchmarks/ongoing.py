@@ -13,8 +13,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, Final
@@ -104,8 +104,11 @@ def complete(
                     if not under_way:
                         break
                     for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                        done.add(under_way.pop(future), future.result())
+                        done.add(under_way[future], future.result())
+                        del under_way[future]
                         progress.advance(task)
+        except BrokenExecutor:
+            sys.exit(f"{title}: a worker process died at one of: {', '.join(under_way.values())}")
         finally:
             abandon(executor, under_way)
     return [done.results[key] for key in units]
@@ -117,14 +120,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dask", metavar="ADDRESS", help="use the workers of a Dask cluster, such as tcp://host:8786")
 
 
-def workers(arguments: argparse.Namespace) -> MakeExecutor:
-    """Return the maker of an executor for the options of `add_options`; exit without a cluster."""
+@contextmanager
+def workers(arguments: argparse.Namespace) -> Iterator[MakeExecutor]:
+    """Yield the maker of an executor for the options of `add_options`; exit without a cluster."""
     if arguments.dask is None:
-        return local(arguments.jobs)
-    try:
-        return dask_workers(arguments.dask)
-    except click.ClickException as error:
-        sys.exit(error.format_message())
+        yield local(arguments.jobs)
+        return
+    with ExitStack() as stack:
+        try:
+            make = stack.enter_context(dask_workers(arguments.dask))
+        except click.ClickException as error:
+            sys.exit(error.format_message())
+        yield make
 
 
 @contextmanager

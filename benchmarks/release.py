@@ -32,7 +32,8 @@ def _race(words: Sequence[str]) -> int:
     arguments = parser.parse_args(words)
     units = {f"{isa} {provider}": (isa, provider) for isa in ISAS for provider in USUAL}
     done = kept("race", emu, providers, trapline.lab.race)
-    found = complete("race", units, race.explored, done, workers(arguments), arguments.jobs)
+    with workers(arguments) as make:
+        found = complete("race", units, race.explored, done, make, arguments.jobs)
     figures = race.figures(found)
     figures.save(RESULTS / "race.json")
     rows = [dict(zip(figures.columns, row, strict=True)) for row in figures.rows]

@@ -97,9 +97,9 @@ def main(words: Sequence[str] | None = None) -> int:
         for case in arguments.case or cases
         if case not in PROGRAMS or (DEBIAN / isa / PROGRAMS[case][0].lstrip("/")).exists()
     }
-    rows = complete(
-        "sweep", units, one, kept("sweep", emu, providers, trapline.machine), workers(arguments), arguments.jobs
-    )
+    done = kept("sweep", emu, providers, trapline.machine)
+    with workers(arguments) as make:
+        rows = complete("sweep", units, one, done, make, arguments.jobs)
     different = [f"{row['isa']} {row['case']}: {row['difference']}" for row in rows if not row["same"]]
     totals = {key: sum(row.get(key, 0) for row in rows) for key in ("instructions", "probes", "refused", "fired")}
     if not arguments.isa and not arguments.case:

@@ -37,4 +37,4 @@ def test_the_long_checks_can_be_started():
 def test_the_time_of_more_states_is_told():
     assert provenance.projection(1_000, 0.1).endswith("10,000 a second; at that rate 10^8: 2.8 h, 10^9: 27.8 h")
     assert "no rate" in provenance.projection(0, 0.1)
-    assert {"date", "source", "unicorn", "capstone", "seeds"} == set(provenance.provenance("7"))
+    assert {"date", "source", "python", "unicorn", "capstone", "seeds"} == set(provenance.provenance("7"))

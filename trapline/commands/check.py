@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, Self
@@ -33,7 +33,7 @@ from trapline.lab.check.assembly_file import assembly_file
 from trapline.lab.check.checking import check, default_results, describe
 from trapline.lab.check.encodings import SWEPT
 from trapline.lab.check.guest_runs import RunSpec
-from trapline.lab.check.pool import MakeExecutor
+from trapline.lab.check.pool import MakeExecutor, local
 from trapline.lab.check.results import Results, ResultsError, Tally
 from trapline.lab.check.rules import RulesError
 from trapline.lab.check.states import POOL
@@ -320,8 +320,11 @@ def check_command(
             examine(objects, reports, options)
         for file in reports:
             report.FORMS.writer(file)
-        with _wanted(options).with_assembly() as wanted:
-            tally = _check(wanted.spec(), kept, jobs, None if dask is None else dask_workers(dask))
+        with (
+            _wanted(options).with_assembly() as wanted,
+            nullcontext(local(jobs)) if dask is None else dask_workers(dask) as make,
+        ):
+            tally = _check(wanted.spec(), kept, jobs, make)
         for file in reports:
             report.FORMS.write(tally, file)
     except ERRORS as error:
@@ -342,7 +345,7 @@ def _wanted(parameters: Mapping[str, Any]) -> Wanted:
     return Wanted(**{field.name: parameters[field.name] for field in fields(Wanted)})
 
 
-def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor | None) -> Tally:
+def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor) -> Tally:
     spec.all_rules()
     description = describe(spec)
     path = kept or default_results(description)
@@ -360,8 +363,12 @@ def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor | Non
     return tally
 
 
-def dask_workers(address: str) -> MakeExecutor:
-    """Return the maker of an executor whose workers are a Dask cluster's.  Raises `CheckFailure`."""
+@contextmanager
+def dask_workers(address: str) -> Iterator[MakeExecutor]:
+    """Yield the maker of an executor whose workers are a Dask cluster's; the end disconnects.
+
+    Raises `CheckFailure` without the package, or without a cluster.
+    """
     try:
         from distributed import Client  # noqa: PLC0415  a large import, and an optional one
     except ImportError:
@@ -370,4 +377,5 @@ def dask_workers(address: str) -> MakeExecutor:
         client = Client(address, timeout=10)
     except (OSError, ValueError) as error:
         raise CheckFailure(f"no Dask scheduler at {address}: {str(error).splitlines()[0]}") from None
-    return client.get_executor
+    with client:
+        yield client.get_executor
