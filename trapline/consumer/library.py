@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -62,8 +62,16 @@ def files(folders: Sequence[Path]) -> list[LibraryFile]:
     found: dict[str, LibraryFile] = {}
     for folder in folders:
         for path in sorted(folder.glob("*.d")):
-            found.setdefault(path.name, LibraryFile(path))
+            if path.name not in found:
+                status = path.stat()
+                found[path.name] = _known(path, status.st_mtime_ns, status.st_size)
     return list(found.values())
+
+
+@lru_cache(maxsize=256)
+def _known(path: Path, _changed: int, _size: int) -> LibraryFile:
+    """Return a file that is read once, until it changes: searching it for names takes long."""
+    return LibraryFile(path)
 
 
 def in_order(wanted: Sequence[LibraryFile], exists: Callable[[str, str], bool]) -> Iterator[LibraryFile]:

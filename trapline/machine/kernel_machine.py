@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 from emu.displaced import DisplacedTable
 from emu.elf import Image
@@ -17,6 +18,7 @@ from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.several_cpus import SeveralCpus
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, Isa
+from emu.shared_images import image_of_file
 from emu.spelling import did_you_mean
 from emu.trap import TrapHandler
 from providers.base import Framework
@@ -147,8 +149,16 @@ def _image(options: KernelOptions) -> Path | None:
     return path
 
 
-def _types(image: Image) -> Types:
-    """Return a kernel's types.
+class _KernelTypes(NamedTuple):
+    """Types that the machines of one kernel share."""
+
+    kernel: Types
+    of_module: Callable[[Image], Types]
+    """Returns the types of a module."""
+
+
+def _types(image: Image) -> _KernelTypes:
+    """Return the types of a kernel and its modules.
 
     Kernels of other generations are built without types, and use those of the usual one.
     """
@@ -157,9 +167,10 @@ def _types(image: Image) -> Types:
 
 
 @lru_cache(maxsize=8)
-def _types_of_file(path: Path, isa: Isa, _changed: int) -> Types:
+def _types_of_file(path: Path, isa: Isa, _changed: int) -> _KernelTypes:
     """Return a file's types; machines of one kernel share them, because reading takes long."""
-    return types_of(Image(path, isa=isa))
+    kernel = types_of(image_of_file(path, isa))
+    return _KernelTypes(kernel, lru_cache(maxsize=32)(partial(types_of, parent=kernel)))
 
 
 def boot(
@@ -175,9 +186,9 @@ def boot(
     """
     guest.boot()
     dtrace = DTrace(guest, guest.traps.core, dof, guest.cpu_count)
-    types = _types(guest.image)
+    types, of_module = _types(guest.image)
     probes = ProcessProbes(guest.userland, guest.userland.objects, dtrace, fidelity, report)
-    modules = ModuleTypes(guest.isa, lambda: guest.modules, guest.module_file, partial(types_of, parent=types))
+    modules = ModuleTypes(guest.isa, lambda: guest.modules, guest.module_file, of_module)
     KernelProviders(guest, dtrace, KernelSignatures(types, modules), fidelity, watch)
     GuestConsumers(guest, dtrace)
     return KernelMachine(guest, dtrace, probes, KernelNames(guest.image, types, modules))

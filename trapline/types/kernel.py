@@ -14,6 +14,7 @@ from emu.elf_file import ElfError
 from emu.elf_symbols import Symbol as ElfSymbol
 from emu.guest.modules import Module
 from emu.isa.base import Isa
+from emu.shared_images import image_of_content
 from providers.fbt.exclusions import module_name
 from providers.fbt.fbt import Signature
 from trapline.d.data_models import ILP32, LP64, Model
@@ -88,7 +89,7 @@ class ModuleTypes:
             if content is None:
                 return None
             try:
-                self._known[file] = self._make(Image(file, isa=self._isa, content=content))
+                self._known[file] = self._make(image_of_content(file, content, self._isa))
             except ElfError:
                 return None
         return self._known[file]

@@ -13,7 +13,6 @@ from typing import Final
 
 from emu.bad_address import BadAddressError
 from emu.displaced import DisplacedTable
-from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
@@ -30,6 +29,7 @@ from emu.guest.modules import Module
 from emu.guest.timers import Timers
 from emu.isa.base import Isa
 from emu.patcher import CodeMemory, Patcher
+from emu.shared_images import image_of_file
 from emu.source.inlining import SourceFrame
 from emu.trap import TrapHandler
 
@@ -66,7 +66,7 @@ class KernelGuest(Served):
         engine = Engine(isa, ram, accelerated=accelerated)
         super().__init__(
             isa,
-            Image(image or images.built(isa) / "kernel", isa=isa),
+            image_of_file(image or images.built(isa) / "kernel", isa),
             engine,
             VirtualClock(engine, rate),
             traps or TrapHandler(),

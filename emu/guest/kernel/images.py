@@ -16,7 +16,7 @@ FUNCTIONS = "functions"
 LINUX = "linux"
 KERNELS = "kernels"
 OBJECTS = "objects"
-_NOT_IN_GUEST = tuple(f"{folder}/" for folder in (FUNCTIONS, LINUX, KERNELS, OBJECTS))
+_NOT_IN_GUEST = frozenset({"kernel", FUNCTIONS, LINUX, KERNELS, OBJECTS})
 
 
 def built(isa: Isa) -> Path:
@@ -32,11 +32,7 @@ def built(isa: Isa) -> Path:
 @cache
 def programs(isa: Isa) -> dict[str, bytes]:
     """Return the files of the initial file system: path without leading slash -> content."""
-    return {
-        path: data
-        for path, data in initrd.tree(built(isa)).items()
-        if path != "kernel" and not path.startswith(_NOT_IN_GUEST)
-    }
+    return initrd.tree(built(isa), _NOT_IN_GUEST)
 
 
 def kernel(isa: Isa, variant: str) -> Path:

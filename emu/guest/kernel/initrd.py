@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 
-def tree(root: Path) -> dict[str, bytes]:
-    """Return the files below a directory: path relative to it -> content."""
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+def tree(root: Path, omitted: Collection[str]) -> dict[str, bytes]:
+    """Return the files below a directory: path relative to it -> content.
+
+    `omitted` names entries of the directory that are not part of it.
+    """
+    entries = sorted(path for path in root.iterdir() if path.name not in omitted)
+    below = (inside for path in entries for inside in ([path] if path.is_file() else sorted(path.rglob("*"))))
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in below if path.is_file()}
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:

@@ -7,6 +7,8 @@ assembly), so this needs no debugging information.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from emu.elf import Image
@@ -33,7 +35,8 @@ def text_at(engine: Engine, address: int, limit: int) -> str:
     return data.split(b"\0", 1)[0].decode(errors="replace")
 
 
-def offsets(image: Image) -> dict[str, int]:
+@lru_cache(maxsize=8)
+def offsets(image: Image) -> Mapping[str, int]:
     """Return the offsets and sizes of the kernel's structures, in bytes, and a few counts."""
     address = image.symbol("kernel_assym").value
     known: dict[str, int] = {}

@@ -16,6 +16,7 @@ from emu.guest.kernel.user_processes import Process, UserProcesses, own
 from emu.guest.objects import LoadedObject
 from emu.guest.stack_walker import Memory, StackWalker
 from emu.guest.user_stack import user_stack
+from emu.shared_images import image_of_content
 from emu.source.inlining import SourceFrame
 
 
@@ -44,7 +45,8 @@ class Objects:
         file = self._table.memory.file(area.vnode)
         if file not in self._images:
             try:
-                self._images[file] = Image(self._table.path(area.vnode), content=self._table.memory.content(area.vnode))
+                content = self._table.memory.content(area.vnode)
+                self._images[file] = image_of_content(self._table.path(area.vnode), content)
             except ElfError:
                 self._images[file] = None
         image = self._images[file]

@@ -24,6 +24,7 @@ from emu.guest.kernel_memory import KernelMemory
 from emu.isa.base import Isa
 from emu.native.guest import GuestCode
 from emu.patcher import Patcher
+from emu.shared_images import image_of_content
 from emu.source.inlining import SourceFrame
 from emu.trap import TrapHandler
 from emu.trap_frames import LiveFrame, SavedFrame
@@ -226,6 +227,6 @@ class KernelView(KernelMemory):
 def _describes_frames(data: bytes) -> bool:
     """Return whether a file is a program whose stacks frame pointers may not tell."""
     try:
-        return Image("a file of the guest", content=data).describes_frames
+        return image_of_content("a file of the guest", data).describes_frames
     except ElfError:
         return False
