@@ -8,6 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Flag, auto
+from typing import NamedTuple
+
+
+class Effect(Flag):
+    """The effects that an instruction may have on code which its CPU has written."""
+
+    NONE = 0
+    ORDER = auto()
+    """Other CPUs see the stores before it before those after it."""
+    COMPLETE = auto()
+    """The CPU waits for its earlier stores, and for its earlier operations on caches."""
+    CLEAN = auto()
+    """The line with an address leaves the cache of data, where fetches do not look."""
+    INVALIDATE = auto()
+    """All CPUs' caches of instructions drop the line with an address."""
+    SYNCHRONIZE = auto()
+    """The CPU discards what it has fetched, and fetches anew."""
+
+
+class Barrier(NamedTuple):
+    """The effects of one instruction."""
+
+    effect: Effect
+    address: str = ""
+    """The register with the address whose line is meant; "": all lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +52,8 @@ class Fetching:
     """Whether what makes a CPU's stores visible to its own fetches reaches the caches of all CPUs."""
     interrupted: bool
     """Whether a CPU that takes an interrupt and returns from it discards what it had fetched."""
+    barrier: Callable[[bytes], Barrier]
+    """The effects of the instruction that begins some bytes; no effect, for most instructions."""
     sources: tuple[str, ...]
     """The sections of the manuals."""
     concurrent: Callable[[bytes], bool] | None = None

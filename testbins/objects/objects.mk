@@ -1,10 +1,12 @@
 # Objects for `trapline check --object`: not linked, with debugging information, each also with mistakes (-DBUGGY).
+# Those for `trapline race --object` (poke) are there once for each mistake.
 
 # Linux has such code for these ISAs; that of x86 is another (insn.c).
 DECODERS.aarch64 := decoder decoder-buggy
 DECODERS.riscv64 := $(DECODERS.aarch64)
 
-OBJECTS := $(foreach kind,scanner scanner-buggy links links-pic links_other $(DECODERS.$(ISA)),$(OUT)/objects/$(kind).o)
+MISTAKES := nosync early wide body
+OBJECTS := $(foreach kind,scanner scanner-buggy links links-pic links_other poke $(MISTAKES:%=poke-%) $(DECODERS.$(ISA)),$(OUT)/objects/$(kind).o)
 
 .PHONY: objects
 objects: $(OBJECTS)
@@ -22,3 +24,11 @@ $(OUT)/objects/%-buggy.o: objects/%.c
 $(OUT)/objects/links-pic.o: objects/links.c
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -fno-pic -fno-pie -mcmodel%,$(OBJECT_FLAGS)) -fPIC -c -o $@ $<
+
+DEFINED.nosync := -DNOSYNC
+DEFINED.early := -DEARLY
+DEFINED.wide := -DWIDE
+DEFINED.body := -DBODY
+$(OUT)/objects/poke-%.o: objects/poke.c
+	@mkdir -p $(@D)
+	$(CC) $(OBJECT_FLAGS) $(DEFINED.$*) -c -o $@ $<

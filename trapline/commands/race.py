@@ -5,24 +5,77 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import click
 
 from emu.elf_file import ElfError
-from emu.isa import ISAS
+from emu.isa import ISAS, Isa
 from trapline.lab.race.exploring import MODELLED, NOT_MODELLED, Explored, explore, replay
-from trapline.lab.race.methods import METHODS, OURS, SCENARIOS, USUAL
+from trapline.lab.race.methods import METHODS, OURS, SCENARIOS, USUAL, Own
 from trapline.lab.race.model import Model, Race
 from trapline.lab.race.naming import find
-from trapline.lab.race.patch import NoPortError, RaceError
+from trapline.lab.race.objects.method import GLUES, glue_of, own_method
+from trapline.lab.race.patch import NoPortError, Patch, RaceError
 from trapline.lab.race.report import as_data, lanes, lines, told, verdict
 from trapline.lab.race.search import BOUND
 from trapline.lab.race.state import Move
 from trapline.player.lanes import lanes_page
 
 _ALL: Final = "all"
+_GLUE: Final = "text-poke"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The options that select patches and methods."""
+
+    patch: str | None
+    isa: str
+    methods: tuple[str, ...]
+    objects: str | None
+    glue: str | None
+    entry: str | None
+
+    def methods_of_patches(self) -> Iterator[tuple[Patch, str, Own | None]]:
+        """Yield each patch with each method.
+
+        Raises `click.UsageError`, `RaceError` and `ElfError`.
+        """
+        self._check()
+        for name in ISAS if self.isa == _ALL else [self.isa]:
+            try:
+                patch, own = self._patch(ISAS[name])
+            except NoPortError as error:
+                if self.isa != _ALL:
+                    raise
+                click.echo(f"trapline: {error}: left out", err=True)
+                continue
+            for method in [own.name] if own else self._methods(patch.provider):
+                yield patch, method, own
+
+    def _check(self) -> None:
+        if self.objects is not None and self.methods:
+            raise click.UsageError("--object is a method of its own: leave out --method")
+        if self.objects is None and (self.glue or self.entry):
+            raise click.UsageError("--glue and --entry are for --object")
+        if self.objects is None and self.patch is None:
+            raise click.UsageError("name a patch with --patch, such as fbt::malloc:entry")
+
+    def _patch(self, isa: Isa) -> tuple[Patch, Own | None]:
+        if self.objects is None:
+            assert self.patch is not None
+            return find(isa, self.patch), None
+        glue = self.glue or _GLUE
+        patch = find(isa, self.patch or glue_of(glue).usual_patch(isa))
+        return patch, own_method(patch, self.objects, glue, self.entry or "")
+
+    def _methods(self, provider: str) -> list[str]:
+        if _ALL in self.methods:
+            return list(METHODS)
+        return list(dict.fromkeys(self.methods or (USUAL.get(provider, OURS), OURS)))
 
 
 @click.command("race")
@@ -47,6 +100,18 @@ _ALL: Final = "all"
     multiple=True,
     help="How the patch is written (may be repeated); default: as the provider's system does, and as we do.",
 )
+@click.option(
+    "--object",
+    "objects",
+    metavar="FILE[,FILE]",
+    help="Explore your own compiled patcher: object files, which the glue connects to their kernel.",
+)
+@click.option(
+    "--glue",
+    metavar="NAME",
+    help=f"What --object is: {', '.join(GLUES)}, or FILE.py:CLASS of your own; default: text-poke.",
+)
+@click.option("--entry", metavar="FUNCTION", help="With --object: the function that patches, if there are several.")
 @click.option(
     "--scenario",
     type=click.Choice(list(SCENARIOS)),
@@ -78,6 +143,9 @@ def race_command(
     patch_name: str | None,
     isa_name: str,
     methods: tuple[str, ...],
+    objects: str | None,
+    glue: str | None,
+    entry: str | None,
     scenario: str,
     cpus: int,
     passes: int,
@@ -94,6 +162,8 @@ def race_command(
     memory between the CPUs is a model that permits whatever the architecture's manual does.  A
     failure is the shortest possible, and ends with a line that repeats it.
 
+    With --object, your own compiled code is the method: docs/race.md.
+
     Exit status: 0 if every method holds; 1 if one fails or is not decided; 2 for wrong usage.
     """
     if listing:
@@ -107,26 +177,16 @@ def race_command(
                 click.echo(text)
             _write(html, model, trace)
             sys.exit(any(move.failure for move in trace))
-        if patch_name is None:
-            raise click.UsageError("name a patch with --patch, such as fbt::malloc:entry")
-        isas = list(ISAS) if isa_name == _ALL else [isa_name]
+        wanted = _Wanted(patch_name, isa_name, methods, objects, glue, entry)
         done = []
-        for name in isas:
-            try:
-                patch = find(ISAS[name], patch_name)
-            except NoPortError as error:
-                if isa_name != _ALL:
-                    raise
-                click.echo(f"trapline: {error}: left out", err=True)
-                continue
-            for method in _methods(methods, patch.provider):
-                done.append(explore(Race(patch, method, scenario, cpus, passes), bound=bound))
-                if form == "text":
-                    _print(done[-1])
+        for patch, method, own in wanted.methods_of_patches():
+            done.append(explore(Race(patch, method, scenario, cpus, passes, own), bound=bound))
+            if form == "text":
+                _print(done[-1])
     except (RaceError, ElfError) as error:
         raise click.ClickException(str(error)) from None
     if not done:
-        raise click.ClickException(f"no ISA has {patch_name}")
+        raise click.ClickException(f"no ISA has {patch_name or objects}")
     failed = [one for one in done if one.found.failure is not None]
     if html is not None and failed:
         _write(html, failed[0].model, failed[0].found.trace)
@@ -137,12 +197,6 @@ def race_command(
     else:
         click.echo(f"\n{MODELLED}\n{NOT_MODELLED}")
     sys.exit(not all(one.found.complete for one in done))
-
-
-def _methods(wanted: tuple[str, ...], provider: str) -> list[str]:
-    if _ALL in wanted:
-        return list(METHODS)
-    return list(dict.fromkeys(wanted or (USUAL.get(provider, OURS), OURS)))
 
 
 def _print(explored: Explored) -> None:

@@ -9,7 +9,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.isa.fetching import Fetching
+from emu.isa.fetching import Barrier, Effect, Fetching
+
+# Bits of a fence: it waits for stores, and stores (or output, such as a call of other harts) wait for it.
+_WRITES_BEFORE: Final = 1 << 24
+_AFTER: Final = 0b0101 << 20
+
+
+def barrier(code: bytes) -> Barrier:
+    """Return the effects of the instruction that begins these bytes."""
+    word = int.from_bytes(code[:4], "little")
+    match word & 0x7F, word >> 12 & 7:
+        case (0x0F, 0) if word & _WRITES_BEFORE and word & _AFTER:
+            return Barrier(Effect.ORDER | Effect.COMPLETE)
+        case (0x0F, 1):
+            return Barrier(Effect.SYNCHRONIZE)
+        case _:
+            return Barrier(Effect.NONE)
+
 
 FETCHING: Final = Fetching(
     unit=4,
@@ -17,6 +34,7 @@ FETCHING: Final = Fetching(
     ordered=False,
     broadcast=False,
     interrupted=False,
+    barrier=barrier,
     sources=(
         "RISC-V unprivileged specification, Zifencei, and RVWMO (misaligned accesses)",
         "RISC-V profiles, RVA20 (Ziccif); https://github.com/riscv/riscv-profiles/issues/190",

@@ -20,14 +20,14 @@ class GlueError(Exception):
     """A glue that cannot be used; the message says why, on one line."""
 
 
-def find(name: str) -> type[Glue]:
+def find(name: str, known: Mapping[str, type[Glue]] = GLUES) -> type[Glue]:
     """Return the glue of a name, or of FILE.py:CLASS.  Raises `GlueError`."""
-    if name in GLUES:
-        return GLUES[name]
+    if name in known:
+        return known[name]
     file, colon, wanted = name.rpartition(":")
     if not colon or not file.endswith(".py"):
-        hint = did_you_mean(name, GLUES)
-        raise GlueError(f"no glue '{name}'{hint}: there are {', '.join(GLUES)}, and FILE.py:CLASS")
+        hint = did_you_mean(name, known)
+        raise GlueError(f"no glue '{name}'{hint}: there are {', '.join(known)}, and FILE.py:CLASS")
     path = Path(file)
     if not path.is_file():
         raise GlueError(f"{file}: no such file")

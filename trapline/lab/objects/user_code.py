@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, Protocol
 from emu.assembly import machine_code
 from emu.bad_address import BadAddressError
 from emu.engine.access import Access
+from emu.engine.engine import Engine
 from emu.engine.errors import EngineError
 from emu.engine.pages import PAGE
 from emu.guest.function import FunctionFaultError, FunctionGuest
@@ -61,9 +62,9 @@ class UserCode:
 
     def __init__(
         self, paths: Sequence[str | Path], glue: type[Offered], isa: Isa | None = None, *, room: int = 0,
-        checked: bool = True,
+        checked: bool = True, cpus: int = 1,
     ) -> None:  # fmt: skip
-        """Link and load; `room`: bytes that `place` will need.
+        """Link and load; `room`: bytes that `place` will need; `cpus`: CPUs that a glue may use.
 
         Raises `ObjectError`, and `emu.elf_file.ElfError` for a file that cannot be linked.
         """
@@ -86,13 +87,19 @@ class UserCode:
             self.guest = FunctionGuest(isa, self.image, ram=_RAM + -(-room // PAGE) * PAGE + 16 * PAGE)
         except EngineError as error:
             raise ObjectError(f"{self.name}: {error}") from None
+        self.cpus = [self.guest]
+        """CPUs over one memory; `call` is for the first one."""
+        for _ in range(1, cpus):
+            self.cpus.append(FunctionGuest(isa, self.image, beside=self.cpus[-1], patcher=self.guest.patcher))
+        self.running = self.guest
+        """The CPU whose call of an extern the glue serves."""
         self.shadow = Shadow(self.guest, self.image) if checked else None
         self._heap = 0
         self._left = 0
         self.glue: Any = glue(self)
         for name, address in self._linked.externs.items():
-            if name in externs:
-                self._bind(address, *externs[name])
+            for cpu in self.cpus if name in externs else ():
+                self._bind(cpu, address, *externs[name])
         self.glue.set_up()
 
     # -- memory
@@ -207,14 +214,15 @@ class UserCode:
         named = f"{found[0].name}+{found[1]:#x}" if found else f"{address:#x}"
         return f"{line} ({named})" if line else named
 
-    def _bind(self, address: int, method: str, declared: Prototype) -> None:
-        """Call a method of the glue when the code calls an extern."""
+    def _bind(self, cpu: FunctionGuest, address: int, method: str, declared: Prototype) -> None:
+        """Call a method of the glue when a CPU calls an extern."""
         function = getattr(self.glue, method)
-        isa, engine = self.isa, self.guest.engine
+        isa, engine = self.isa, cpu.engine
         calling, word = isa.calling, isa.word
 
         def call() -> None:
-            values = self._arguments(declared)
+            before, self.running = self.running, cpu
+            values = self._arguments(engine, declared)
             shadow = self.shadow
             if shadow is not None:
                 shadow.inside += 1
@@ -224,6 +232,7 @@ class UserCode:
                 what = f"{declared.name} was given the bad address {error.address:#x}"
                 raise FunctionFaultError(what, address) from None
             finally:
+                self.running = before
                 if shadow is not None:
                     shadow.inside -= 1
             if declared.result is not None:
@@ -234,9 +243,9 @@ class UserCode:
 
         engine.on_code(address, call)
 
-    def _arguments(self, declared: Prototype) -> Iterator[int | str]:
-        """Yield the arguments of the function that is being entered."""
-        engine, isa = self.guest.engine, self.isa
+    def _arguments(self, engine: Engine, declared: Prototype) -> Iterator[int | str]:
+        """Yield the arguments of the function that a CPU is entering."""
+        isa = self.isa
         registers, word = isa.calling.arguments, isa.word
         slot = 0
         for kind in declared.parameters:

@@ -11,6 +11,7 @@ from emu.spelling import did_you_mean
 from trapline.lab.race.methods import METHODS, SCENARIOS
 from trapline.lab.race.model import Model, Race
 from trapline.lab.race.naming import find
+from trapline.lab.race.objects.method import replayed
 from trapline.lab.race.patch import RaceError
 from trapline.lab.race.search import BOUND, Found, ReplayError, follow, search
 from trapline.lab.race.state import Move
@@ -42,8 +43,9 @@ class Explored:
         """The text that replays the failure."""
         race = self.race
         steps = ",".join(move.token for move in self.found.trace)
+        method = race.own.words if race.own else f"method={race.method}"
         return (
-            f"isa={race.patch.isa.name} patch={race.patch.name} method={race.method} scenario={race.scenario} "
+            f"isa={race.patch.isa.name} patch={race.patch.name} {method} scenario={race.scenario} "
             f"cpus={race.cpus} passes={race.passes} steps={steps}"
         )
 
@@ -60,17 +62,21 @@ def replay(line: str) -> tuple[Model, tuple[Move, ...]]:
     Raises `RaceError` and `emu.elf_file.ElfError`.
     """
     words = dict(word.split("=", 1) for word in line.split() if "=" in word)
-    missing = [name for name in ("isa", "patch", "method", "steps") if name not in words]
+    wanted = ("isa", "patch", "object" if "object" in words else "method", "steps")
+    missing = [name for name in wanted if name not in words]
     if missing:
         raise RaceError(f"a replay needs {missing[0]}=...: take the line that a failure ends with")
     isa = ISAS[chosen(words["isa"], ISAS, "ISA")]
     try:
+        patch = find(isa, words["patch"])
+        own = replayed(patch, words)
         race = Race(
-            find(isa, words["patch"]),
-            chosen(words["method"], METHODS, "method"),
+            patch,
+            own.name if own else chosen(words["method"], METHODS, "method"),
             chosen(words.get("scenario", Race.scenario), SCENARIOS, "scenario"),
             int(words.get("cpus", Race.cpus)),
             int(words.get("passes", Race.passes)),
+            own,
         )
         model = Model(race)
         return model, follow(model, [step for step in words["steps"].split(",") if step])

@@ -44,6 +44,16 @@ class Method:
     """Whether DTrace's (or the kernel's) own cross calls surround it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A method that is not one of `METHODS`."""
+
+    name: str
+    method: Method
+    words: str
+    """The words of a replay's line that name it."""
+
+
 def _breakpoint(patch: Patch) -> bytes:
     """Return the shortest breakpoint of the ISA."""
     return patch.isa.traps.breakpoints[-1]
@@ -174,7 +184,7 @@ class Scripted:
     """Whether the first probe is enabled before the race begins."""
 
 
-def plan(patch: Patch, method: str, scenario: str) -> Scripted:
+def plan(patch: Patch, method: Method, scenario: str) -> Scripted:
     """Return the script of a scenario."""
     memory = _Recorder(patch)
     patcher = Patcher(memory)
@@ -186,8 +196,8 @@ def plan(patch: Patch, method: str, scenario: str) -> Scripted:
         (patcher.install if enabled else patcher.remove)(points[owner])
         if before and not number:
             continue
-        writes = [one for address, data in memory.written for one in METHODS[method].write(patch, address, data)]
-        script += _request(owner, writes, enabled=enabled, surrounded=METHODS[method].framework)
+        writes = [one for address, data in memory.written for one in method.write(patch, address, data)]
+        script += _request(owner, writes, enabled=enabled, surrounded=method.framework)
     if scenario == "unload":
         script.append(Forget())
     return Scripted(tuple(script), before)
@@ -198,5 +208,4 @@ def _request(owner: int, writes: list[Operation], *, enabled: bool, surrounded: 
     call: list[Operation] = [Interrupt(synchronize=False)] if surrounded else []
     if enabled:
         return [Link(owner, on=True), *writes, *call, Returned(owner, enabled=True)]
-    unlink: list[Operation] = [Link(owner, on=False), *call] if surrounded else []
-    return [*unlink, *writes, *call, Returned(owner, enabled=False)]
+    return [Link(owner, on=False), *call, *writes, *call, Returned(owner, enabled=False)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from trapline.lab.race.memory import CodeView, Content, Fetch, canonical
-from trapline.lab.race.methods import LOOKS_AGAIN, plan
+from trapline.lab.race.methods import LOOKS_AGAIN, METHODS, Method, Own, plan
 from trapline.lab.race.patch import Kind, Patch
 from trapline.lab.race.patcher_steps import PatcherSteps
 from trapline.lab.race.processor import Executed, Processor
@@ -28,6 +28,13 @@ class Race:
     """The number of CPUs: the patching one and those that execute."""
     passes: int = 2
     """The number of times that each executing CPU enters the code."""
+    own: Own | None = None
+    """What `method` names, if it is not one of `METHODS`."""
+
+    @property
+    def writing(self) -> Method:
+        """The method itself."""
+        return self.own.method if self.own else METHODS[self.method]
 
 
 class Model:
@@ -36,7 +43,7 @@ class Model:
     def __init__(self, race: Race, processor: Processor | None = None) -> None:
         self.race = race
         self.patch = race.patch
-        plan_ = plan(race.patch, race.method, race.scenario)
+        plan_ = plan(race.patch, race.writing, race.scenario)
         self.script = plan_.script
         self.processor = processor or Processor(race.patch)
         self.view = CodeView(race.patch)

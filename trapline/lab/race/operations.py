@@ -40,6 +40,52 @@ class Flush:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """The patching CPU waits until other CPUs see its stores."""
+
+    def __str__(self) -> str:
+        return "wait for the stores"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchAnew:
+    """The patching CPU discards what it has fetched itself; no other CPU does."""
+
+    def __str__(self) -> str:
+        return "fetch anew, on this CPU alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """All other CPUs are interrupted, and the patching CPU does not wait for them.
+
+    Each will synchronize some time, so nothing is certain about any of them.
+    """
+
+    def __str__(self) -> str:
+        return "interrupt all CPUs, and do not wait"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFence:
+    """The firmware makes all other CPUs fetch anew, also those that take no interrupt (SBI).
+
+    It does not wait for the stores of the patching CPU.
+    """
+
+    def __str__(self) -> str:
+        return "the firmware makes all CPUs fetch anew"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchStopped:
+    """The CPUs that are stopped fetch anew, in the function that they execute meanwhile."""
+
+    def __str__(self) -> str:
+        return "the stopped CPUs fetch anew"
+
+
+@dataclass(frozen=True, slots=True)
 class Interrupt:
     """All other CPUs are interrupted; each may acknowledge between two instructions.
 
@@ -121,5 +167,22 @@ class Returned:
         return f"{'enable' if self.enabled else 'disable'} of probe {self.owner + 1} returns"
 
 
-Operation = Store | Swap | Flush | Interrupt | Stop | Release | Quiesce | Divert | Link | Forget | Returned
+Operation = (
+    Store
+    | Swap
+    | Flush
+    | Wait
+    | FetchAnew
+    | Signal
+    | RemoteFence
+    | FetchStopped
+    | Interrupt
+    | Stop
+    | Release
+    | Quiesce
+    | Divert
+    | Link
+    | Forget
+    | Returned
+)
 Script = tuple[Operation, ...]

@@ -8,6 +8,8 @@ from itertools import pairwise
 from trapline.lab.race.memory import Content
 from trapline.lab.race.operations import (
     Divert,
+    FetchAnew,
+    FetchStopped,
     Flush,
     Forget,
     Interrupt,
@@ -15,16 +17,21 @@ from trapline.lab.race.operations import (
     Operation,
     Quiesce,
     Release,
+    RemoteFence,
     Returned,
+    Signal,
     Stop,
     Store,
     Swap,
+    Wait,
 )
 from trapline.lab.race.patch import Patch
 from trapline.lab.race.state import Cpu, Mode, Move, World
 
 # The name of the patching CPU in tokens.
 PATCHER = "P"
+# Operations that do not wait until the CPU's earlier stores are visible.
+_AT_ONCE = Link | Divert | Returned | Forget | FetchAnew | Signal | RemoteFence
 
 
 class PatcherSteps:
@@ -90,7 +97,7 @@ class PatcherSteps:
         match operation:
             case Store():
                 return world._replace(pending=world.pending + self._parts(operation))
-            case _ if world.pending and not isinstance(operation, Link | Divert | Returned | Forget):
+            case _ if world.pending and not isinstance(operation, _AT_ONCE):
                 return None
             case Swap(address, data):
                 last = world.history[-1]
@@ -99,6 +106,12 @@ class PatcherSteps:
                 return self._added(world, page)
             case Flush():
                 return world._replace(clean=len(world.history) - 1) if self._rules.broadcast else world
+            case Wait() | FetchAnew() | Signal():
+                return world
+            case RemoteFence():
+                return self._fetching_anew(world, {Mode.RUNS, Mode.TRAPPED, Mode.STOPPED})
+            case FetchStopped():
+                return self._fetching_anew(world, {Mode.STOPPED})
             case Interrupt() | Quiesce() | Stop():
                 return world if heard else None
             case Release(synchronize):
@@ -121,6 +134,14 @@ class PatcherSteps:
         if cpu.mode is not Mode.STOPPED:
             return cpu
         return self.refetching(world, cpu._replace(mode=Mode.RUNS), synchronize=synchronize)
+
+    def _fetching_anew(self, world: World, modes: set[Mode]) -> World:
+        """Return the state in which the CPUs in some modes have fetched anew."""
+        return world._replace(
+            cpus=tuple(
+                self.refetching(world, cpu, synchronize=True) if cpu.mode in modes else cpu for cpu in world.cpus
+            )
+        )
 
     def refetching(self, world: World, cpu: Cpu, *, synchronize: bool) -> Cpu:
         """Return a CPU after an interrupt, whose handler may `synchronize`."""

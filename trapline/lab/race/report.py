@@ -7,7 +7,6 @@ from typing import Any
 
 from emu.spelling import counted
 from trapline.lab.race.exploring import Explored
-from trapline.lab.race.methods import METHODS
 from trapline.lab.race.model import Model
 from trapline.lab.race.patcher_steps import PATCHER
 from trapline.lab.race.state import Mode, Move, World
@@ -90,7 +89,7 @@ def lanes(model: Model, trace: Sequence[Move]) -> dict[str, Any]:
         rows.append(_row(model, move, world))
     return {
         "title": f"{race.patch.name} on {race.patch.isa.title}, {race.method}: {race.scenario}",
-        "method": f"{race.method}: {METHODS[race.method].what} ({METHODS[race.method].source})",
+        "method": f"{race.method}: {race.writing.what} ({race.writing.source})",
         "lanes": ["patcher", *(f"CPU {number}" for number in range(1, race.cpus))],
         "site": race.patch.where(race.patch.site),
         "old": race.patch.old.hex(" "),

@@ -1,0 +1,156 @@
+"""The actions of a patcher's CPUs on the patched code: stores, barriers, calls of other CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from typing import Final, Self
+
+from emu.elf import Image
+from emu.engine.observing import Observer
+from emu.isa.base import Isa
+from emu.isa.fetching import Barrier, Effect
+from emu.isa.walking import instructions
+from trapline.lab.objects.user_code import UserCode
+from trapline.lab.race.operations import FetchAnew, Flush, Operation, Store, Wait
+from trapline.lab.race.patch import Patch, RaceError
+
+Event = Operation | Effect
+# Bytes that an operation on caches reaches: the lines of the emulated CPUs have so many.
+_LINE: Final = 64
+# The steps that make stores fetchable where caches of instructions are not coherent, in their order.
+_MAINTENANCE: Final = (Effect.CLEAN, Effect.COMPLETE, Effect.INVALIDATE, Effect.COMPLETE)
+
+
+class Recorder:
+    """Records what each CPU does to the code of a patch; entered (`with`) while the patcher runs."""
+
+    def __init__(self, code: UserCode, patch: Patch) -> None:
+        self._code = code
+        self._patch = patch
+        code.place(patch.address, patch.code)
+        place = code.guest.physical(patch.address)
+        assert place is not None
+        self._place = place
+        self.events: list[tuple[int, Event]] = []
+        """(number of the CPU, what it did)"""
+        self._open: tuple[int, int, int] | None = None
+        """A store that has begun: CPU, offset in the code, bytes."""
+        self._exits = ExitStack()
+        barriers = dict(_barriers(code.isa, code.image))
+        for cpu in code.cpus:
+            for address, barrier in barriers.items():
+                cpu.engine.on_code(address, partial(self._barrier, cpu.cpu, barrier))
+
+    def set(self, data: bytes) -> None:
+        """Put bytes at the place of the patch, without an event."""
+        self._code.guest.engine.memory.write(self._patch.site, data)
+
+    def __enter__(self) -> Self:
+        self.events.clear()
+        for cpu in self._code.cpus:
+            self._exits.enter_context(Observer(cpu.engine, accessed=self._accessed_by(cpu.cpu)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exits.close()
+        self.settle()
+
+    def add(self, event: Event) -> None:
+        """Record an event of the CPU whose call the glue serves."""
+        self.settle()
+        self.events.append((self._code.running.cpu, event))
+
+    def covers(self, address: int, size: int, *, lines: bool = False) -> bool:
+        """Return whether a range has patched bytes, or `lines`, whether its cache lines have."""
+        if lines:
+            address, size = address // _LINE * _LINE, size + address % _LINE + _LINE - 1
+        return address < self._patch.end and self._patch.site < address + size
+
+    def taken(self, action: Callable[[], None]) -> list[tuple[int, Event]]:
+        """Return the events of an action, instead of recording them."""
+        self.settle()
+        before, self.events = self.events, []
+        try:
+            action()
+            self.settle()
+            return self.events
+        finally:
+            self.events = before
+
+    def settle(self) -> None:
+        """Record the store that had begun: now its bytes are in memory."""
+        if self._open is not None:
+            cpu, offset, size = self._open
+            self._open = None
+            start = self._place + offset
+            data = bytes(self._code.guest.engine.memory.ram[start : start + size])
+            self.events.append((cpu, Store(self._patch.address + offset, data)))
+
+    def _accessed_by(self, cpu: int) -> Callable[[bool, int, int], None]:
+        def accessed(writes: bool, place: int, size: int) -> None:
+            offset = place - self._place
+            self.settle()
+            if writes and -size < offset < len(self._patch.code):
+                self._open = cpu, offset, size
+
+        return accessed
+
+    def _barrier(self, cpu: int, barrier: Barrier) -> None:
+        self.settle()
+        if barrier.address:
+            line = self._code.cpus[cpu].engine.read_register(barrier.address) // _LINE * _LINE
+            if not (line < self._patch.end and self._patch.site < line + _LINE):
+                return
+        self.events.append((cpu, barrier.effect))
+
+
+def _barriers(isa: Isa, image: Image) -> Iterator[tuple[int, Barrier]]:
+    """Yield the barriers of the functions of a file, with their addresses."""
+    for symbol in image.functions:
+        code = image.read(symbol.value, symbol.size)
+        for offset, size in instructions(isa.instruction_length, code):
+            barrier = isa.fetching.barrier(code[offset : offset + size])
+            if barrier.effect:
+                yield symbol.value + offset, barrier
+
+
+def operations(patch: Patch, events: Iterable[Event]) -> Iterator[Operation]:
+    """Yield the operations of the patching CPU whose events these are.
+
+    Raises `RaceError` if it changes bytes that are not part of the patch.
+    """
+    stored, waited, done = False, True, len(_MAINTENANCE)
+    for event in events:
+        if isinstance(event, Store):
+            store = _within(patch, event)
+            if store is not None:
+                yield store
+                stored, waited, done = True, False, 0
+            continue
+        if not isinstance(event, Effect):
+            yield event
+            continue
+        if done < len(_MAINTENANCE) and _MAINTENANCE[done] in event:
+            done += 1
+            if done == len(_MAINTENANCE):
+                waited = True
+                yield Flush()
+        if event & (Effect.ORDER | Effect.COMPLETE) and not waited:
+            waited = True
+            yield Wait()
+        if Effect.SYNCHRONIZE in event and stored:
+            yield FetchAnew()
+
+
+def _within(patch: Patch, store: Store) -> Store | None:
+    """Return the part of a store in the patched bytes; those around them must not change."""
+    first, last = max(store.address, patch.site), min(store.address + len(store.data), patch.end)
+    for number, byte in enumerate(store.data):
+        at = store.address + number
+        if not patch.site <= at < patch.end and patch.code[at - patch.address] != byte:
+            raise RaceError(f"the object writes {patch.where(at)}, which is not part of the patch")
+    if first >= last:
+        return None
+    return Store(first, store.data[first - store.address : last - store.address], store.whole)
