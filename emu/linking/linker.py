@@ -52,8 +52,13 @@ class Linked(NamedTuple):
     image: Image
     externs: Mapping[str, int]
     """The addresses of the functions and variables of `Externs` that are used."""
-    end: int
-    """The address after the last byte."""
+    layout: LinkLayout
+    """The places of all parts."""
+
+    @property
+    def end(self) -> int:
+        """The address after the last byte."""
+        return self.layout.end
 
 
 def link(objects: Sequence[ObjectFile], externs: Externs | None = None, base: int = BASE) -> Linked:
@@ -92,7 +97,7 @@ class _Link:
         content = elf_file(self._isa, EXECUTABLE, [*self._layout.outputs()], self._symbols())
         image = Image(self._path, content=content)
         used = {name: part.address for name, part in self._layout.added.items() if name in self._externs}
-        return Linked(image, used, self._layout.end)
+        return Linked(image, used, self._layout)
 
     @property
     def _path(self) -> Path:

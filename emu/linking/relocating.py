@@ -11,6 +11,7 @@ from emu.isa.base import Isa
 from emu.isa.relocations import Reference, Relocation, relocations_of
 from emu.linking.layout import LinkLayout, Part
 from emu.linking.object_file import UNDEFINED, InputRelocation, ObjectFile
+from emu.words import WORD_MASK, signed
 
 
 class Resolved(NamedTuple):
@@ -73,10 +74,11 @@ class Relocator:
                 paired[part.address + each.offset] = kind.value(self._reference(each, kind, part, values, {}))
         for each, kind in later:
             reference = self._reference(each, kind, part, values, paired)
-            value = kind.value(reference)
+            value = signed(kind.value(reference) & WORD_MASK)
             if not kind.field.holds(value) and _is_weak(one, each):
                 # Such a call is never made: by the ABI of AArch64 it goes to the next instruction.
-                value = kind.value(reference._replace(symbol=reference.place + kind.field.size))
+                moved = reference._replace(symbol=reference.place + kind.field.size)
+                value = signed(kind.value(moved) & WORD_MASK)
             self._put(one, part, each, kind, value)
 
     def _reference(

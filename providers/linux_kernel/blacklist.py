@@ -19,15 +19,13 @@ from emu.bad_address import BadAddressError
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.kallsyms import Symbols
 from emu.guest.linux_kernel.platforms.boards import BOARDS
+from emu.guest.linux_kernel.tables import Table, Tables, places
 
 # list_head, start_addr, end_addr
 _ENTRY: Final = struct.Struct("<4Q")
 _MOST: Final = 1 << 16
-
-
-_ADDRESS: Final = struct.Struct("<Q")
 # The sections that no kernel probes; those of an ISA are in `Board.unprobed`.
-_SECTIONS: Final = ("kprobes", "noinstr")
+SECTIONS: Final = ("kprobes", "noinstr")
 
 
 class Blacklist:
@@ -58,14 +56,18 @@ class Blacklist:
     @classmethod
     def from_image(cls, facts: KernelFacts) -> Self:
         """Make the list of a kernel that does not run."""
-        table = facts.between("__start_kprobe_blacklist", "__stop_kprobe_blacklist")
-        if not table:
+        if not facts.table(Table.BLACKLIST).content:
             return cls()
-        marked = (facts.symbols.holding(address) for (address,) in _ADDRESS.iter_unpack(facts.relocated(table)))
-        areas = [(one.value, one.value + one.size) for one in marked if one is not None]
-        names = (*_SECTIONS, *BOARDS[facts.image.isa].unprobed)
+        names = (*SECTIONS, *BOARDS[facts.image.isa].unprobed)
         sections = (facts.between(f"__{name}_text_start", f"__{name}_text_end") for name in names)
-        return cls([*areas, *((part.start, part.stop) for part in sections if part)], facts.symbols)
+        return cls.from_tables(facts.table, facts.symbols, sections)
+
+    @classmethod
+    def from_tables(cls, tables: Tables, symbols: Symbols, sections: Iterable[range]) -> Self:
+        """Make the list of a kernel or a module: its marked functions, and whole sections."""
+        marked = (symbols.holding(address) for address in places(tables, Table.BLACKLIST))
+        areas = [(one.value, one.value + one.size) for one in marked if one is not None]
+        return cls([*areas, *((part.start, part.stop) for part in sections if part)], symbols)
 
     def __contains__(self, address: int) -> bool:
         if self._holds(address):

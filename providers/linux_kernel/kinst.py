@@ -1,4 +1,4 @@
-"""kinst:kernel:vfs_read:12 and the like: probes at instructions of a Linux kernel's functions.
+"""kinst:kernel:vfs_read:12 and the like: probes at instructions of kernels and their modules.
 
 A probe is made when it is named, by the offset of an instruction or for all of a function.  A place
 has no probe if Linux refuses a kprobe there: on its blacklist, at instructions that may fault and
@@ -12,17 +12,14 @@ Source: FreeBSD sys/cddl/dev/kinst/kinst.c; Linux 6.12 kernel/kprobes.c (check_k
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 from emu.bad_address import BadAddressError
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Treatment
 from emu.engine.hit_steps import Fire
 from emu.frame import Frame
-from emu.guest.linux_kernel.guest import MODULE
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.isa.base import Isa
 from emu.words import decimal
@@ -31,12 +28,11 @@ from providers.kinst.flow import follow
 from providers.kinst.ports import PORTS as KINST_PORTS
 from providers.linux_kernel.fbt import Functions
 from providers.linux_kernel.ports import PORTS
+from providers.linux_kernel.refusals import Refusals
 from providers.linux_kernel.sites import treat
 from providers.linux_kernel.text import Fires, Hook, NoPlanError, Text
 
 _AFRAMES: Final = 3
-# struct exception_table_entry: distances to the instruction and to its fix-up code, then 4 bytes.
-_EXCEPTION: Final = struct.Struct("<ii4x")
 _SOURCE: Final = "Linux 6.12 kernel/kprobes.c"
 
 
@@ -63,14 +59,6 @@ def instructions(isa: Isa, code: bytes, size: int, start: int) -> dict[int, Trea
     return treatments
 
 
-def may_fault(start: int, table: bytes) -> frozenset[int]:
-    """Return the addresses of the instructions that an exception table, at `start`, has."""
-    return frozenset(
-        start + _EXCEPTION.size * number + distance
-        for number, (distance, _) in enumerate(_EXCEPTION.iter_unpack(table))
-    )
-
-
 @dataclass(slots=True, eq=False)
 class _Point:
     address: int
@@ -81,7 +69,11 @@ class _Point:
 
 
 class LinuxKinst(Provider):
-    """See the module; `exceptions` is the place of the exception table."""
+    """See the module.
+
+    `sources` returns the kernel's functions and those of its modules, by module; `refusals` knows
+    the addresses without probes; `matches(pattern, name)` matches a description's globs.
+    """
 
     name = "kinst"
 
@@ -89,18 +81,16 @@ class LinuxKinst(Provider):
         self,
         framework: Framework,
         text: Text,
-        functions: Functions,
+        sources: Callable[[], Iterable[tuple[str, Functions]]],
         *,
-        forbidden: Callable[[int], bool],
-        exceptions: range,
+        refusals: Refusals,
         matches: Callable[[str, str], bool],
         report: Callable[[str], object] = lambda _text: None,
     ) -> None:
         self._framework = framework
         self._text = text
-        self._functions = functions
-        self._forbidden = forbidden
-        self._exceptions = exceptions
+        self._sources = sources
+        self._refusals = refusals
         self._matches = matches
         self._report = report
         self._told = False
@@ -113,18 +103,20 @@ class LinuxKinst(Provider):
             return
         _, module, function, name = description
         offset = decimal(name)
-        if (name and offset is None) or not self._matches(module, MODULE):
+        if name and offset is None:
             return
-        for symbol in self._functions.named(function):
-            self._provide(symbol, offset)
+        for source, functions in self._sources():
+            if self._matches(module, source):
+                for symbol in functions.named(function):
+                    self._provide(source, symbol, offset)
 
-    def _provide(self, symbol: Symbol, wanted: int | None) -> None:
+    def _provide(self, module: str, symbol: Symbol, wanted: int | None) -> None:
         for offset, treatment, framed in self._look(symbol):
             address = symbol.value + offset
             if wanted in {None, offset} and address not in self._known:
                 self._known.add(address)
                 point = _Point(address, treatment, framed)
-                point.probe_id = self._framework.probe_create(self, MODULE, symbol.name, str(offset), _AFRAMES, point)
+                point.probe_id = self._framework.probe_create(self, module, symbol.name, str(offset), _AFRAMES, point)
 
     def _look(self, symbol: Symbol) -> Iterator[tuple[int, Emulated | OutOfLine, bool]]:
         """Yield the offset and treatment of each instruction, and whether the frame exists there."""
@@ -137,15 +129,9 @@ class LinuxKinst(Provider):
         frames = follow(KINST_PORTS[isa.name], isa, code[: symbol.size], start, treatments)
         for offset, treatment in treatments.items():
             address = start + offset
-            refused = address in self._may_fault or self._forbidden(address)
+            refused = self._refusals.may_fault(address) or self._refusals.forbids(address)
             if isinstance(treatment, Emulated | OutOfLine) and not refused:
                 yield offset, treatment, frames[offset].made
-
-    @cached_property
-    def _may_fault(self) -> frozenset[int]:
-        """The instructions with an entry in the exception table."""
-        table = self._exceptions
-        return may_fault(table.start, self._text.code(table.start, len(table)))
 
     def enable(self, probe_id: int, arg: _Point) -> None:
         """Write the breakpoint; report the first one for whose copy there is no room."""

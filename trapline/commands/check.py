@@ -20,6 +20,7 @@ from emu.elf_file import ElfError, ElfKind
 from emu.guest.kernel.trap_path import TrapPath
 from emu.guest.linux.directories import Directory
 from emu.guest.linux_kernel.kernel_file import KernelFile
+from emu.guest.linux_kernel.module_file import ModuleFile
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.spelling import counted
 from providers.fidelity import Fidelity
@@ -153,6 +154,8 @@ class Wanted:
             return "it is a program of the kernel guest (check testbins:kernel instead)"
         if isinstance(image, KernelFile):
             return "a Linux kernel is run by `trapline dtrace --guest linux-kernel`"
+        if isinstance(image, ModuleFile):
+            return ""
         if subject.kind == "fbt":
             return "a kernel or a module is run only by testbins:kernel"
         if image.kind is ElfKind.RELOCATABLE or not image.entry:

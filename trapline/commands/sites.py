@@ -13,7 +13,8 @@ from rich.text import Text
 
 from emu.disassembly import Syntax
 from emu.elf_file import ElfError
-from emu.guest.linux_kernel.kernel_file import KernelFile, open_image
+from emu.guest.linux_kernel.kernel_file import open_image
+from emu.guest.linux_kernel.linux_text import LinuxText
 from emu.isa import ISAS
 from emu.stripped import marked
 from providers.fidelity import Fidelity
@@ -110,7 +111,7 @@ def sites_command(
             text, data = asked.user(image, provider, Syntax(syntax), summary=summary)
     except (ElfError, SitesError, TargetError) as error:
         raise click.ClickException(str(error)) from None
-    unnamed = 0 if isinstance(opened, KernelFile) else len(marked(opened.functions))
+    unnamed = 0 if isinstance(opened, LinuxText) else len(marked(opened.functions))
     if unnamed:
         click.echo(
             f"trapline: {unnamed:,} of {len(opened.functions):,} functions have no symbol: they are named by their "
@@ -125,5 +126,5 @@ def sites_command(
             click.echo(json.dumps(one))
         return
     print_lines(text)
-    if isinstance(opened, KernelFile):
+    if isinstance(opened, LinuxText):
         click.echo(f"{opened.path}: {NOTE}", err=True)

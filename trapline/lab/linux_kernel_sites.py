@@ -1,7 +1,8 @@
-"""The probe sites of a Linux kernel's file, as `--guest linux-kernel` would choose them.
+"""The probe sites of the file of a Linux kernel or a module, as in `--guest linux-kernel`.
 
-The functions are those of kallsyms.  `fbt` has at most one entry site for each, and a return site
-at each return instruction; a function that is left by a jump to another one has no return there.
+The functions of a kernel are those of kallsyms.  `fbt` has at most one entry site for each, and a
+return site at each return instruction; a function that is left by a jump to another one has no
+return there.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from emu.bad_address import BadAddressError
 from emu.displaced import Emulated, Refused, Rule, Treatment
 from emu.elf_symbols import Symbol
 from emu.guest.linux_kernel.kernel_file import KernelFile
+from emu.guest.linux_kernel.linux_text import LinuxText
+from emu.guest.linux_kernel.module_file import ModuleFile
+from emu.guest.linux_kernel.platforms.boards import BOARDS
+from emu.guest.linux_kernel.tables import Table, places
 from providers import kinst
-from providers.linux_kernel.blacklist import Blacklist
-from providers.linux_kernel.kinst import instructions, may_fault
+from providers.linux_kernel.blacklist import SECTIONS, Blacklist
+from providers.linux_kernel.kinst import instructions
 from providers.linux_kernel.reserved import reserved
 from providers.linux_kernel.sites import LONGEST, entry_site, return_sites, tail_calls
 from trapline.lab.sites_data import FunctionSites, Instruction, PassedOver, ProbeSite
@@ -49,16 +54,26 @@ Passed = tuple[PassedOver, ...]
 Read = Callable[[Symbol, int], Instruction]
 
 
-class KernelSites:
-    """The sites of one kernel."""
+def blacklist_of(file: LinuxText) -> Blacklist:
+    """Return the blacklist that a kernel makes when it boots, or of a module when it loads that."""
+    if isinstance(file, KernelFile):
+        return Blacklist.from_image(file.facts)
+    assert isinstance(file, ModuleFile)
+    names = (f".{name}.text" for name in (*SECTIONS, *BOARDS[file.isa.name].unprobed))
+    found = (file.sections[name] for name in names if name in file.sections)
+    areas = (range(one.start, one.start + len(one.content)) for one in found)
+    return Blacklist.from_tables(file.table, file.by_address, areas)
 
-    def __init__(self, file: KernelFile) -> None:
+
+class KernelSites:
+    """The sites of one kernel or module."""
+
+    def __init__(self, file: LinuxText) -> None:
         self._file = file
         self._isa = file.isa
-        self._blacklist = Blacklist.from_image(file.facts)
-        self._reserved = reserved(file.facts)
-        table = file.facts.exception_table
-        mends = may_fault(table.start, file.facts.content(table))
+        self._blacklist = blacklist_of(file)
+        self._reserved = reserved(file.table)
+        mends = frozenset(places(file.table, Table.EXCEPTIONS))
         self._refusing: tuple[tuple[Rule, Blacklist | frozenset[int]], ...] = (
             (BLACKLISTED, self._blacklist),
             (REWRITTEN, self._reserved),

@@ -101,7 +101,7 @@ def _kprobes(traced: TracedLinuxKernel, calls: KernelCalls, step: int) -> Iterat
     size += -size % 64
     place = guest.scratch.start
     head = guest.facts.symbols.get("kprobe_blacklist")
-    rewritten = reserved(guest.facts)
+    rewritten = reserved(guest.facts.table)
     blacklist = Blacklist.from_memory(head.value if head else 0, guest.load, guest.facts.symbols)
     for symbol in [*guest.facts.functions()][::step]:
         try:

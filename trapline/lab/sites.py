@@ -16,7 +16,8 @@ from emu import disassembly
 from emu.disassembly import Syntax
 from emu.elf import Image
 from emu.elf_symbols import Symbol
-from emu.guest.linux_kernel.kernel_file import KernelFile, open_image
+from emu.guest.linux_kernel.kernel_file import open_image
+from emu.guest.linux_kernel.linux_text import LinuxText
 from emu.guest.modules import Module, dependencies
 from emu.isa import ISAS, Isa
 from emu.spelling import did_you_mean
@@ -59,7 +60,7 @@ def sites(
 def _fbt(image: Image, wanted: Callable[[str], bool], syntax: Syntax, fidelity: Fidelity) -> Iterator[FunctionSites]:
     """Yield FBT's results for the file, treated as a kernel module of its name."""
     reader = _Reader(image.isa, syntax)
-    if isinstance(image, KernelFile):
+    if isinstance(image, LinuxText):
         yield from KernelSites(image).functions(
             wanted, lambda symbol, address: reader.at(image.read(address, 16), address, address - symbol.value)
         )

@@ -22,7 +22,8 @@ from emu.disassembly import Syntax
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Stepped, Treatment
 from emu.elf import Image
 from emu.elf_symbols import Symbol
-from emu.guest.linux_kernel.kernel_file import KernelFile, open_image
+from emu.guest.linux_kernel.kernel_file import open_image
+from emu.guest.linux_kernel.linux_text import LinuxText
 from emu.isa import ISAS, Isa
 from emu.spelling import did_you_mean
 from providers import fasttrap, kinst, uprobes
@@ -152,10 +153,11 @@ def user_summary(
 def _opened(path: str | Path, isa: str | None, provider: str) -> tuple[Image, KernelSites | None]:
     """Open a file.  Raises `emu.elf.ElfError`, and `SitesError` for programs' probes in a kernel."""
     image = open_image(path, ISAS[isa] if isa else None)
-    if not isinstance(image, KernelFile):
+    if not isinstance(image, LinuxText):
         return image, None
     if provider != "kinst":
-        raise SitesError(f"{path}: a kernel has probes of fbt and kinst, not of {provider}, which probes programs")
+        what = f"a {image.noun} has probes of fbt and kinst"
+        raise SitesError(f"{path}: {what}, not of {provider}, which probes programs")
     return image, KernelSites(image)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -17,13 +17,12 @@ from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
 from providers.cpc import Cpc
-from providers.linux_kernel.blacklist import Blacklist
 from providers.linux_kernel.events import PROVIDERS
-from providers.linux_kernel.fbt import LinuxFbt
+from providers.linux_kernel.fbt import Functions, LinuxFbt
 from providers.linux_kernel.kinst import LinuxKinst
 from providers.linux_kernel.named import NamedProbes
+from providers.linux_kernel.refusals import Refusals
 from providers.linux_kernel.registrations import Registrations
-from providers.linux_kernel.reserved import reserved
 from providers.linux_kernel.syscall import KernelCalls
 from providers.linux_kernel.text import Text
 from providers.linux_kernel.tracepoints import Tracepoints
@@ -181,31 +180,19 @@ def start(
     framework = watched(Watch(guest, dtrace))
     types = BtfTypes(guest.facts.btf)
     text = Text(guest.isa, guest.patcher, guest.traps, guest.executable, guest.clock)
-    head = guest.facts.symbols.get("kprobe_blacklist")
-    blacklist = Blacklist.from_memory(head.value if head else 0, guest.load, guest.facts.symbols)
-    rewritten = reserved(guest.facts)
+    refusals = Refusals(guest)
     functions = KernelFunctions(guest.facts)
 
-    def forbidden(address: int) -> bool:
-        if address in blacklist or address in rewritten:
-            return True
-        module = None if address in guest.facts.text else guest.modules.at(address)
-        return module is not None and address in module.rewritten
+    def sources() -> Iterator[tuple[str, Functions]]:
+        yield MODULE, functions
+        yield from ((one.name, ModuleFunctions(one)) for one in guest.modules.all())
 
-    LinuxKinst(
-        framework,
-        text,
-        functions,
-        forbidden=forbidden,
-        exceptions=guest.facts.exception_table,
-        matches=_matches,
-        report=options.report,
-    )
+    LinuxKinst(framework, text, sources, refusals=refusals, matches=_matches, report=options.report)
     LinuxFbt(
         framework,
         text,
-        lambda: ((MODULE, functions), *((one.name, ModuleFunctions(one)) for one in guest.modules.all())),
-        forbidden=forbidden,
+        sources,
+        forbidden=refusals.forbids,
         matches=_matches,
         is_glob=is_glob,
         signatures=Signatures(types, guest.modules),

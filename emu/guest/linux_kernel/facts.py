@@ -12,6 +12,7 @@ from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.kallsyms import Symbol, Symbols, symbols_of
 from emu.guest.linux_kernel.platforms.boards import BOARDS
+from emu.guest.linux_kernel.tables import Placed, Table
 
 _CODE: Final = frozenset("tTwW")
 # In the names of symbols of code that are parts of functions, or not functions.
@@ -56,6 +57,12 @@ class KernelFacts:
                 struct.pack_into("<Q", content, address - part.start, value)
         return bytes(content)
 
+    def table(self, table: Table) -> Placed:
+        """Return a table of the image; an empty one if there is none."""
+        form = table.value
+        part = self.between(form.start, form.end)
+        return Placed(part.start, self.relocated(part) if form.absolute else self.content(part))
+
     def parts(self) -> Iterator[range]:
         """Yield the permanent ranges of the kernel's image: its text, and its data."""
         end = self.symbols.get("_end")
@@ -72,11 +79,6 @@ class KernelFacts:
             raise KernelFileError(
                 f"Linux {self.image.release}: {error}; a kernel with CONFIG_DEBUG_INFO_BTF=y is needed"
             ) from None
-
-    @cached_property
-    def exception_table(self) -> range:
-        """The kernel's table with the addresses of instructions that may fault."""
-        return self.between("__start___ex_table", "__stop___ex_table")
 
     def functions(self) -> Iterator[Symbol]:
         """Yield the functions of the kernel's own text, by address; of several names the first."""

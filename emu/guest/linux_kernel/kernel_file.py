@@ -2,25 +2,10 @@
 
 `trapline sites` and `trapline check` read ELF files.  A vmlinuz is not one, so it is unpacked, and
 its text and symbols are presented in the same form; no vmlinux is needed.
-
-The text is that of the file.  When a kernel boots it modifies its text.  Two of these changes are
-made here too, because they decide where the probes of functions are:
-
-| where | file | after boot, without mitigations |
-| --- | --- | --- |
-| `__return_sites` (x86-64) | `jmp __x86_return_thunk` | `ret`, `int3` |
-| `__start_mcount_loc` | `call __fentry__`, or four `c.nop` | ftrace's pad |
-
-Alternatives, jump labels and static calls stay as they are in the file.
-
-Source: Linux 6.12 arch/x86/kernel/alternative.c (apply_returns), arch/*/kernel/ftrace.c
-(ftrace_init_nop).
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -29,25 +14,26 @@ from emu.elf import Image, Segment, SegmentFlag
 from emu.elf_file import ElfError, ElfKind
 from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.guest.linux_kernel import store
-from emu.guest.linux_kernel.compression import is_compressed
+from emu.guest.linux_kernel.compression import is_compressed, unpack
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.image import KernelImage
-from emu.guest.linux_kernel.image_files import for_isa, is_kernel, read_kernel
-from emu.guest.linux_kernel.platforms.boards import BOARDS
+from emu.guest.linux_kernel.image_files import for_isa, is_kernel, kernel_of
+from emu.guest.linux_kernel.linux_text import LinuxText
+from emu.guest.linux_kernel.module_file import ModuleFile, is_module
+from emu.guest.linux_kernel.tables import Placed, Table
 from emu.isa import ISAS
 from emu.isa.base import Isa
 
-# At the places of the return sites: the first bytes in the file, and the bytes that replace them at boot.
-_RETURNS: Final = (bytes.fromhex("e9"), bytes.fromhex("c3cccccccc"))
-_DISTANCE: Final = struct.Struct("<i")
-_ADDRESS: Final = struct.Struct("<Q")
 # More than any magic number needs.
 _HEAD: Final = 0x400
+_ELF: Final = b"\x7fELF"
 
 
-class KernelFile(Image):
+class KernelFile(LinuxText):
     """The text of an unpacked kernel; see the module."""
+
+    noun = "kernel"
 
     def __init__(self, path: Path, kernel: KernelImage) -> None:
         """Take an unpacked kernel.  Raises `KernelFileError` if it has no kallsyms."""
@@ -60,26 +46,13 @@ class KernelFile(Image):
         """The kernel's text, and what the image has between the text and its other code."""
         facts = self.facts
         low, high = facts.text.start, facts.text.stop
-        data = bytearray(facts.image.data[low - facts.start : high - facts.start])
-        for places, (before, after) in ((self._returns(), _RETURNS), (self._pads(), BOARDS[self.isa.name].pad)):
-            for address in places:
-                at = address - low
-                if 0 <= at < len(data) and data.startswith(before, at):
-                    data[at : at + len(after)] = after
+        data = self.as_loaded(low, facts.image.data[low - facts.start : high - facts.start])
         flags = SegmentFlag.READ | SegmentFlag.EXECUTE
-        return (Segment(low, low, bytes(data), len(data), flags),)
+        return (Segment(low, low, data, len(data), flags),)
 
-    def _returns(self) -> Iterator[int]:
-        """Yield the addresses of the jumps that become returns."""
-        table = self.facts.between("__return_sites", "__return_sites_end")
-        for number, (distance,) in enumerate(_DISTANCE.iter_unpack(self.facts.content(table))):
-            yield table.start + _DISTANCE.size * number + distance
-
-    def _pads(self) -> Iterator[int]:
-        """Yield the addresses of the pads of ftrace."""
-        table = self.facts.between("__start_mcount_loc", "__stop_mcount_loc")
-        for (address,) in _ADDRESS.iter_unpack(self.facts.content(table)):
-            yield address
+    def table(self, table: Table) -> Placed:
+        """Return a table of the kernel."""
+        return self.facts.table(table)
 
     @cached_property
     def symbols(self) -> tuple[Symbol, ...]:
@@ -97,7 +70,7 @@ class KernelFile(Image):
 
 
 def open_image(path: str | Path, isa: Isa | None = None) -> Image:
-    """Open an ELF file, or a kernel's file, which may be compressed.
+    """Open an ELF file, or the file of a Linux kernel or of a module, which may be compressed.
 
     Raises `ElfError`; also if `isa` is given and the file is for another one.
     """
@@ -112,8 +85,20 @@ def open_image(path: str | Path, isa: Isa | None = None) -> Image:
     try:
         if store.is_stored(path):
             return KernelFile(path, for_isa(store.at(path.parent).image, path, isa.name if isa else None))
-        if is_kernel(head) or is_compressed(head):
-            return KernelFile(path, read_kernel(path, isa.name if isa else None))
+        if is_compressed(head):
+            return _unpacked(path, unpack(path.read_bytes(), str(path)), isa)
+        if is_kernel(head):
+            return KernelFile(path, for_isa(kernel_of(path.read_bytes(), str(path)), path, isa.name if isa else None))
     except KernelFileError as error:
         raise ElfError(str(error)) from None
-    return Image(path, isa=isa)
+    image = Image(path, isa=isa)
+    return ModuleFile(path, path.read_bytes()) if is_module(image) else image
+
+
+def _unpacked(path: Path, data: bytes, isa: Isa | None) -> Image:
+    """Return a kernel or a module by its unpacked content.  Raises `KernelFileError`, `ElfError`."""
+    if data.startswith(_ELF):
+        image = Image(path, isa=isa, content=data)
+        if is_module(image):
+            return ModuleFile(path, data)
+    return KernelFile(path, for_isa(kernel_of(data, str(path)), path, isa.name if isa else None))

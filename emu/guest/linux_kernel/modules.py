@@ -1,7 +1,7 @@
 """The modules of a running kernel, read from its memory: names, code, symbols and types.
 
 Source: Linux 6.12 include/linux/module.h (struct module, struct mod_kallsyms), kernel/bpf/btf.c
-(struct btf_module, struct btf), include/linux/jump_label.h, include/linux/static_call_types.h.
+(struct btf_module, struct btf).
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from emu.engine.engine import Engine
 from emu.guest.linux_kernel.btf import Btf, BtfError
 from emu.guest.linux_kernel.facts import KernelFacts, is_function
 from emu.guest.linux_kernel.kallsyms import Symbol
-from emu.words import WORD_MASK
+from emu.guest.linux_kernel.tables import Placed, Table, Tables
 
 _WORD: Final = 8
+_NO_TABLE: Final = Placed(0, b"")
 _LIVE: Final = 0
 _NAME_MAX: Final = 56
 _MOST: Final = 1024
@@ -27,8 +28,12 @@ _MOST: Final = 1024
 _SYMBOL: Final = struct.Struct("<IBBHQQ")
 _FUNCTION: Final = 2
 _TYPE_MASK: Final = 0xF
-# struct jump_entry and struct static_call_site begin with the distance of the code; their sizes.
-_REWRITTEN: Final = (("jump_entries", "num_jump_entries", 16), ("static_call_sites", "num_static_call_sites", 8))
+# The members of struct module that have the place of a table, and the number of its entries.
+_TABLES: Final = {
+    Table.JUMP_LABELS: ("jump_entries", "num_jump_entries"),
+    Table.STATIC_CALLS: ("static_call_sites", "num_static_call_sites"),
+    Table.EXCEPTIONS: ("extable", "num_exentries"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +44,8 @@ class Module:
     text: range
     functions: tuple[Symbol, ...]
     """The functions of the module, by address."""
-    rewritten: frozenset[int]
-    """The instructions that the kernel itself rewrites: jump labels and static calls."""
+    tables: Tables
+    """Its tables about its code."""
     types: Btf | None
     """The types of the module; None if the kernel has none for it."""
 
@@ -117,17 +122,24 @@ class Modules:
         part = at + offset("module", "mem")
         start = load(part + offset("module_memory", "base"), _WORD)
         text = range(start, start + load(part + offset("module_memory", "size"), 4))
-        rewritten: set[int] = set()
-        for table, count, size in _REWRITTEN:
-            try:
-                first, entries = load(at + offset("module", table), _WORD), load(at + offset("module", count), 4)
-            except BtfError:
-                continue
-            content = self._engine.read(first, entries * size) if entries else b""
-            for place in range(0, len(content), size):
-                distance = int.from_bytes(content[place : place + 4], "little", signed=True)
-                rewritten.add(first + place + distance & WORD_MASK)
-        return Module(name, text, tuple(self._functions(at, text)), frozenset(rewritten), self._types(at, name))
+        tables = {table: self._table(at, table) for table in _TABLES}
+        return Module(
+            name,
+            text,
+            tuple(self._functions(at, text)),
+            lambda table: tables.get(table, _NO_TABLE),
+            self._types(at, name),
+        )
+
+    def _table(self, at: int, table: Table) -> Placed:
+        """Return a table of the module whose struct module is at an address."""
+        place, number = _TABLES[table]
+        load, offset = self._engine.load, self._facts.btf.offset
+        try:
+            first, entries = load(at + offset("module", place), _WORD), load(at + offset("module", number), 4)
+        except BtfError:
+            return _NO_TABLE  # a kernel without such tables
+        return Placed(first, self._engine.read(first, entries * table.value.entry.size)) if entries else _NO_TABLE
 
     def _functions(self, at: int, text: range) -> Iterator[Symbol]:
         """Yield the functions in a module's code, by address; each has its first name."""

@@ -3,6 +3,7 @@
 import struct
 
 from emu.guest.linux_kernel.kallsyms import Symbols
+from emu.guest.linux_kernel.tables import Placed
 from providers.linux_kernel.blacklist import Blacklist
 from providers.linux_kernel.reserved import reserved
 
@@ -15,12 +16,8 @@ class Tables:
     def __init__(self, **tables):
         self._tables = {name: (BASE + 0x1000 * number, data) for number, (name, data) in enumerate(tables.items())}
 
-    def between(self, first, _last):
-        address, data = self._tables.get(first, (0, b""))
-        return range(address, address + len(data))
-
-    def content(self, part):
-        return next((data for address, data in self._tables.values() if part and address == part.start), b"")
+    def table(self, table):
+        return Placed(*self._tables.get(table.value.start, (0, b"")))
 
 
 def test_jump_labels_and_static_calls_are_reserved():
@@ -28,8 +25,8 @@ def test_jump_labels_and_static_calls_are_reserved():
         __start___jump_table=struct.pack("<iiq", -0x100, 0, 0) + struct.pack("<iiq", 0x20, 0, 0),
         __start_static_call_sites=struct.pack("<ii", -0x800, 0),
     )
-    assert reserved(facts) == {BASE - 0x100, BASE + 0x10 + 0x20, BASE + 0x1000 - 0x800}
-    assert reserved(Tables()) == frozenset()
+    assert reserved(facts.table) == {BASE - 0x100, BASE + 0x10 + 0x20, BASE + 0x1000 - 0x800}
+    assert reserved(Tables().table) == frozenset()
 
 
 def test_a_part_of_a_forbidden_function_is_forbidden():

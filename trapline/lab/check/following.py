@@ -78,7 +78,7 @@ def _follow(run: GuestRun, see: Callable[[tuple[int, bytes]], object]) -> None:
     last = -1
     shown = 0
 
-    def one(_soft: int | None = None, _hard: int | None = None) -> bool:
+    def one(soft: int | None = None, hard: int | None = None) -> bool:  # noqa: ARG001  (the interface of `run`)
         nonlocal last, shown
         pc = engine.pc
         if pc != last and run.in_program(pc):

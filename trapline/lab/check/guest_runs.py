@@ -1,4 +1,4 @@
-"""A program, or a boot of the kernel guest, that runs from beginning to end with sites patched."""
+"""Programs, boots of the kernel guest, and functions of modules, run with sites patched."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from emu.engine.access import Access
 from emu.engine.clock import NANOSECONDS
@@ -19,11 +19,14 @@ from emu.guest.linux.launching import Program
 from emu.guest.linux.process import LinuxObserver, Process
 from emu.guest.linux.regular_files import RegularFile
 from emu.guest.linux.stdio import Standard
+from emu.guest.linux_kernel.module_file import ModuleFile
 from emu.guest.modules import Module
 from emu.isa.base import Isa
 from providers import fasttrap, fbt, uprobes
 from providers.fasttrap.records import Probe, ProbeType
+from trapline.lab.check.ended import Ended
 from trapline.lab.check.listener import Listener
+from trapline.lab.check.module_run import ModuleRun
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.subject import Subject
@@ -46,20 +49,19 @@ class RunSpec:
     accelerated: bool | None = None
 
     @property
+    def recorded(self) -> bool:
+        """Return whether its states are tried, too.
+
+        Those on the guest path are the same as on the host's; functions of a module that are called
+        alone meet no states of a real kernel.
+        """
+        return self.trap_path is TrapPath.HOST and not isinstance(self.subject.image, ModuleFile)
+
+    @property
     def name(self) -> str:
         """Its name in reports."""
         words = " ".join((str(self.subject.path), *self.arguments))
         return f"{words} ({self.subject.kind}{', guest path' if self.trap_path is TrapPath.GUEST else ''})"
-
-
-class Ended(NamedTuple):
-    """The result of a run."""
-
-    output: bytes
-    status: str
-    instructions: int
-    memory: int
-    """A checksum."""
 
 
 class GuestRun(Protocol):
@@ -242,6 +244,10 @@ class KernelRun:
 
 def make_run(spec: RunSpec, rules: Rules) -> GuestRun:
     """Return a guest of its own for each run."""
-    run = KernelRun(spec, rules) if spec.subject.kind == "fbt" else LinuxRun(spec, rules)
+    run: GuestRun
+    if isinstance(spec.subject.image, ModuleFile):
+        run = ModuleRun(spec.subject, rules, accelerated=spec.accelerated)
+    else:
+        run = KernelRun(spec, rules) if spec.subject.kind == "fbt" else LinuxRun(spec, rules)
     run.prepare()
     return run

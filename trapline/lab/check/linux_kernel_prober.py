@@ -18,7 +18,7 @@ from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
 
 
-class _NoRoom:
+class NoRoom:
     """fbt executes no copies.  Implements `providers.linux_kernel.text.Room`."""
 
     def take(self, size: int) -> int:
@@ -42,7 +42,7 @@ class LinuxKernelProber:
         patcher = rules.patcher(KernelCode(engine, cpu.space))
         traps = TrapHandler()
         self._isa = cpu.isa
-        self._text = Text(cpu.isa, patcher, traps, _NoRoom(), VirtualClock(engine))
+        self._text = Text(cpu.isa, patcher, traps, NoRoom(), VirtualClock(engine))
 
         def faulted(_address: int, error: BadAddressError) -> int:
             return kernel.raise_bad_address(error.address)

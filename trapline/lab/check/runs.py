@@ -13,8 +13,9 @@ from typing import Any
 
 from emu.disassembly import Syntax
 from emu.guest.kernel.trap_path import TrapPath
+from trapline.lab.check.ended import Ended
 from trapline.lab.check.following import bisect, explain
-from trapline.lab.check.guest_runs import Ended, RunSpec, make_run
+from trapline.lab.check.guest_runs import RunSpec, make_run
 from trapline.lab.check.results import RunResult
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite

@@ -17,7 +17,8 @@ from emu.elf import FileSection, Image, SegmentFlag
 from emu.elf_file import ElfKind
 from emu.elf_symbols import Symbol
 from emu.engine.pages import PAGE
-from emu.guest.linux_kernel.kernel_file import KernelFile, open_image
+from emu.guest.linux_kernel.kernel_file import open_image
+from emu.guest.linux_kernel.linux_text import LinuxText
 from emu.guest.modules import Module, dependencies
 from emu.isa import ISAS, Isa
 from emu.spelling import did_you_mean
@@ -102,7 +103,7 @@ class Subject:
 
     def prober(self, cpu: TrialCpu, rules: Rules, bias: int = 0) -> Prober:
         """Return the provider on a CPU that runs patched code `bias` bytes from its place."""
-        if isinstance(self.image, KernelFile):
+        if isinstance(self.image, LinuxText):
             return LinuxKernelProber(cpu, rules)
         if self.kind == "fbt":
             return FbtProber(cpu, self._new_module(), rules)
@@ -119,13 +120,13 @@ class Subject:
             raise SubjectError(
                 f"{self.path}: no function symbols, and no .eh_frame that tells where functions are (stripped?){remedy}"
             )
-        if self.function is not None and not self._wanted:
+        if self.function is not None and not self.wanted:
             hint = did_you_mean(self.function, (one.name for one in self.image.functions))
             raise SubjectError(f"{self.path}: no function matches '{self.function}'{hint}")
-        if isinstance(self.image, KernelFile):
+        if isinstance(self.image, LinuxText):
             if self.kind != "fbt":
                 raise SubjectError(
-                    f"{self.path}: a kernel has probes of fbt, not of {self.kind}, which probes programs"
+                    f"{self.path}: a {self.image.noun} has probes of fbt, not of {self.kind}, which probes programs"
                 )
             found = self._linux_kernel(self.image)
         elif self.kind == "fbt":
@@ -133,11 +134,12 @@ class Subject:
         elif self.every_instruction and self.function is None:
             found = (site for section in self.image.code_sections for site in self._section(section))
         else:
-            found = (site for symbol in self._wanted for site in self._of_function(symbol))
+            found = (site for symbol in self.wanted for site in self._of_function(symbol))
         return sorted({site.address: site for site in found}.values())
 
     @cached_property
-    def _wanted(self) -> list[Symbol]:
+    def wanted(self) -> list[Symbol]:
+        """The functions whose names match."""
         glob = self.function
         return [one for one in self.image.functions if one.size and (glob is None or fnmatchcase(one.name, glob))]
 
@@ -161,7 +163,7 @@ class Subject:
                 code = self.image.read(site.address, _LONGEST)
                 yield CheckSite(site.address, code, symbol.name, symbol.value, site.probe)
 
-    def _linux_kernel(self, file: KernelFile) -> Iterator[CheckSite]:
+    def _linux_kernel(self, file: LinuxText) -> Iterator[CheckSite]:
         glob = self.function
         wanted = KernelSites(file).places(lambda name: glob is None or fnmatchcase(name, glob))
         for symbol, probe, address in wanted:

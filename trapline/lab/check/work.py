@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple
 from emu.disassembly import Syntax
 from emu.engine.errors import EngineError
 from emu.guest.base import GuestError
-from emu.guest.kernel.trap_path import TrapPath
 from providers.fidelity import Fidelity
 from trapline.lab.check import encodings
 from trapline.lab.check.compare import GUEST_PATH, PYTHON, Outcome, SiteChecker, SiteResult
@@ -228,7 +227,7 @@ def units(spec: Spec) -> list[Unit]:
         ]
     for number, wanted in enumerate(spec.runs):
         found.append(Unit("run", number))
-        if wanted.trap_path is TrapPath.HOST:  # the states on the other path are the same
+        if wanted.recorded:
             found.append(Unit("recorded", number))
     for number, space in enumerate(spec.encodings):
         found += [Unit("encodings", number, at, at + 1) for at in range(len(_chunks(space, spec.rules)))]

@@ -132,6 +132,7 @@ class ArmBoard(Board):
     magic = b"ARM\x64"
     first_symbol = "_text"
     pad = bytes.fromhex("1f2003d5") * 2, bytes.fromhex("e9031eaa1f2003d5")
+    modules = 0xFFFF_8000_7800_0000
     callback = CallbackCode(bytes.fromhex("5f2403d5"), bytes.fromhex("1f2003d5"), bytes.fromhex("00008052c0035fd6"))
     unprobed = ("entry", "irqentry", "hyp", "idmap", "hyp_idmap")
     debian = "arm64", "linux-image-cloud-arm64"

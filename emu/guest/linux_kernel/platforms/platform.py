@@ -63,6 +63,8 @@ class Board(ABC):
     """The symbol of a flat image's first byte."""
     pad: ClassVar[tuple[bytes, bytes]]
     """The first bytes of ftrace's pad in the file, and the bytes that replace them at boot."""
+    modules: ClassVar[int]
+    """An address where the kernel puts modules."""
     callback: ClassVar[CallbackCode]
     """The code of a function that the kernel calls, and that has no effect."""
     unprobed: ClassVar[tuple[str, ...]]

@@ -102,6 +102,7 @@ class RiscvBoard(Board):
     magic = b"RSC\x05"
     first_symbol = "_start"
     pad = bytes.fromhex("0100") * 4, bytes.fromhex("13000000") * 2
+    modules = 0xFFFF_FFFF_0100_0000
     callback = CallbackCode(b"", bytes.fromhex("13000000"), bytes.fromhex("01458280"))
     unprobed = ("irqentry",)
     debian = "riscv64", "linux-image-riscv64"

@@ -117,6 +117,7 @@ class PcBoard(Board):
     abi = _ABI
     scratch = _SCRATCH
     pad = bytes.fromhex("e8"), bytes.fromhex("0f1f440000")
+    modules = 0xFFFF_FFFF_C000_0000
     callback = CallbackCode(bytes.fromhex("f30f1efa"), bytes.fromhex("90"), bytes.fromhex("31c0c3"))
     unprobed = ("entry",)
     debian = "amd64", "linux-image-cloud-amd64"
