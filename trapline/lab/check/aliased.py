@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 from functools import cache
 from typing import Final
@@ -31,6 +32,8 @@ class AliasedSpace(Space):
         taken = [frames.take() for _ in range(KINDS)]
         self.memory_at = taken[0]
         """Physical address of the eight pages."""
+        self.host_wrote = ctypes.c_uint64()
+        """Is set when the host itself may write to them."""
         assert taken == list(range(taken[0], taken[0] + KINDS * PAGE, PAGE)), "the first frames follow each other"
 
     def area_at(self, address: int) -> Area | None:
@@ -56,4 +59,8 @@ class AliasedSpace(Space):
         """Return the physical address for the host's own access."""
         if self.mapped(address) is not None:
             return super().reach(address, access)
-        return self.memory_at + address % (KINDS * PAGE) if access in RIGHTS[address // PAGE % KINDS] else None
+        if access not in RIGHTS[address // PAGE % KINDS]:
+            return None
+        if Access.WRITE in access:
+            self.host_wrote.value = 1
+        return self.memory_at + address % (KINDS * PAGE)

@@ -119,6 +119,7 @@ class UprobeProber:
 
     def __init__(self, cpu: TrialCpu, near: int, rules: Rules) -> None:
         self._cpu = cpu
+        self._listener = CountingListener()
         self._uprobes = uprobes.Uprobes(cpu.kernel, rules.fidelity, rules.uprobe)
         self._space = space = self._uprobes.watch(cpu.process)
         space.patcher = rules.patcher(space.code)
@@ -134,7 +135,7 @@ class UprobeProber:
         treatment = self._uprobes.port.treat(code, self._uprobes.fidelity)
         if isinstance(treatment, Refused):
             return NoProbe(f"{treatment.rule.why} ({treatment.rule.source})")
-        consumer = uprobes.Consumer(handler=lambda _frame: None)
+        consumer = uprobes.Consumer(handler=lambda _frame: None, runs=self._listener.native_runs(0))
         registered: list[Any] = []
 
         def way(name: str, slots: SlotPages) -> Way:

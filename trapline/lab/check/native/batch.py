@@ -25,8 +25,9 @@ from emu.wheel.modes import Mode
 from trapline.framework.engines import ProgramEngine, chosen
 from trapline.lab.check.native import layout
 from trapline.lab.check.native.code import TrialCode
-from trapline.lab.check.native.trial import ALIKE, AREAS, LEFT_OUT, BatchBlock, TrialBlock
-from trapline.lab.check.states import LAST_PAGE, POOL, parts
+from trapline.lab.check.native.images import Images
+from trapline.lab.check.native.trial import ALIKE, AREAS, LEFT_OUT, NOTED, BatchBlock, TrialBlock
+from trapline.lab.check.states import LAST_PAGE
 
 if TYPE_CHECKING:
     from emu.guest.linux.space import Area
@@ -85,11 +86,12 @@ class _Table:
 class _Trial:
     """The data of one CPU for machine code."""
 
-    def __init__(self, cpu: TrialCpu, states: Sequence[State], linked: Linked) -> None:
+    def __init__(self, cpu: TrialCpu, images: Images, linked: Linked) -> None:
         engine = cpu.engine
         callbacks = engine.callbacks
         self.cpu = cpu
-        self.images = _Images(cpu, states)
+        self._base = images.base_of(cpu)
+        self._noted = (ctypes.c_uint64 * NOTED)()
         self._bounds = _Table()
         self._count = 0
         fill = _address(callbacks.fill)
@@ -97,14 +99,18 @@ class _Trial:
             uc=engine.cpu.handle,
             cpu=engine.cpu.address,
             env=engine.cpu.env,
-            size=self.images.size,
-            images=self.images.address,
-            flags=self.images.flags,
+            size=images.size,
+            base=ctypes.addressof(self._base),
+            images=images.address,
+            varying=images.varying,
+            flags=images.flags,
             words=engine.counter.address,
             trap=_address(callbacks.trap),
             invalid=_address(callbacks.invalid) if callbacks.invalid else 0,
             memory=cpu.memory,
             physical=cpu.space.memory_at,
+            noted=ctypes.addressof(self._noted),
+            host_wrote=ctypes.addressof(cpu.space.host_wrote),
             bounds=self._bounds.address,
             fill=fill,
             engine_hook=_fill_hook(engine.cpu.handle, fill),
@@ -157,7 +163,8 @@ class Batches:
 
     def __init__(self, plain: TrialCpu, patched: TrialCpu, states: Sequence[State]) -> None:
         linked, self._agree = _linked(plain.isa.name)
-        self._plain, self._patched = self._trials = [_Trial(cpu, states, linked) for cpu in (plain, patched)]
+        self._images = Images(plain, states)
+        self._plain, self._patched = self._trials = [_Trial(cpu, self._images, linked) for cpu in (plain, patched)]
         self._scratch = _Table()
         self._areas = -1
         self.left_out = 0
@@ -177,8 +184,9 @@ class Batches:
         """Try a site in states of the pool; yield those that Python must try, in turn."""
         batch, place = self._batch, 0
         words = (ctypes.c_uint64 * len(numbers))(*numbers)
+        ranges = self._images.make_all(numbers)
         for trial in self._trials:
-            trial.images.make_all(numbers)
+            trial.block.ranges = ranges
         while True:
             if not self._show_areas():
                 yield from numbers[place:]
@@ -219,32 +227,3 @@ class Batches:
             self._areas = len(areas)
             self._batch.scratch = self._scratch.show([area for area in areas if area.backing is None])
         return True
-
-
-class _Images:
-    """The image of the CPU state for each state of a pool, made when it is first needed."""
-
-    def __init__(self, cpu: TrialCpu, states: Sequence[State]) -> None:
-        self._cpu = cpu
-        self._states = states
-        self._addresses = (ctypes.c_uint64 * POOL)()
-        self._flags = (ctypes.c_uint64 * POOL)()
-        self.flags = ctypes.addressof(self._flags)
-        self.address = ctypes.addressof(self._addresses)
-        self._kept: dict[int, Any] = {}
-        context = cpu.engine.new_context()
-        self.size = ctypes.c_size_t.from_address(_address(context.context)).value
-
-    def make_all(self, numbers: Sequence[int]) -> None:
-        """Make the images of the parts of states."""
-        if len(self._kept) == POOL:
-            return
-        for number in {part for each in numbers for part in parts(each)} - self._kept.keys():
-            self._make(number)
-
-    def _make(self, number: int) -> None:
-        self._cpu.load_numbered(self._states, number)
-        image = ctypes.create_string_buffer(ctypes.string_at(self._cpu.engine.cpu.env, self.size), self.size)
-        self._kept[number] = image
-        self._addresses[number] = ctypes.addressof(image)
-        self._flags[number] = self._states[number].flags

@@ -12,8 +12,9 @@ from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.values import Value
 from trapline.lab.check.native import layout
+from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.memory_code import MemoryCode
-from trapline.lab.check.native.running import Library, RunningCode
+from trapline.lab.check.native.running import RunningCode
 from trapline.lab.check.native.trial import ALIKE, PLACES, BatchBlock, Outcome, TrialBlock
 
 
@@ -24,7 +25,7 @@ class TrialCode:
         self._flags = flags
         self.module = module = Module()
         self._library = Library(module, isa.unicorn.target)
-        self._memory = MemoryCode(module)
+        self._memory = MemoryCode(module, self._library)
         self._running = RunningCode(isa, module, self._library, self._memory, flags)
         self._same_fault = self._make_same_fault(module)
         self._same = self._make_same(module)
@@ -97,6 +98,7 @@ class TrialCode:
         for trial in (plain, patched):
             uc = f.load(trial, TrialBlock.offset("uc"))
             self._memory.take_pages(f, trial, own=True)
+            self._memory.attend(f, trial)
             f.store(uc, 1, layout.UC_LEVEL, 4)
             f.store(uc, 0, layout.UC_DONE, 2)
             f.store(uc, -1, layout.UC_COUNT)
@@ -104,8 +106,6 @@ class TrialCode:
         for word in (Word.SOFT, Word.HARD, Word.NEXT):
             f.store(words, NEVER, 8 * word)
         numbers, count = f.load(batch, BatchBlock.offset("numbers")), f.load(batch, BatchBlock.offset("count"))
-        pristine, size = f.load(batch, BatchBlock.offset("pristine")), f.load(batch, BatchBlock.offset("memory_size"))
-        memory = [f.load(trial, TrialBlock.offset("memory")) for trial in (plain, patched)]
         with f.loop() as loop:
             at = f.load(batch, BatchBlock.offset("next"))
             loop.leave_if(f.uge(at, count))
@@ -116,16 +116,11 @@ class TrialCode:
             loop.leave_if(f.eq(f.call(self._running.patched, batch, patched), Outcome.STRANGE))
             same = f.call(self._same, batch, plain, patched)
             loop.leave_if(f.eq(same, 0))
-            alike = f.eq(same, ALIKE)
-            with f.when(alike):
-                loop.leave_if(f.fails(f.same(memory[0], memory[1], size)))
-            with f.when(f.either(f.fails(alike), f.fails(f.same(memory[0], pristine, size)))):
-                for one in memory:
-                    f.copy(one, pristine, size)
+            written_alike = f.call(self._memory.settle, batch, plain, patched)
+            loop.leave_if(f.both(f.eq(same, ALIKE), f.eq(written_alike, 0)))
             f.store(batch, f.add(at, 1), BatchBlock.offset("next"))
         with f.when(f.ult(f.load(batch, BatchBlock.offset("next")), count)):
-            for one in memory:
-                f.copy(one, pristine, size)
+            f.call(self._memory.whole, batch, plain, patched)
         for trial in (plain, patched):
             uc = f.load(trial, TrialBlock.offset("uc"))
             self._memory.take_pages(f, trial, own=False)

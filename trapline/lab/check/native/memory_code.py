@@ -1,37 +1,51 @@
 """Machine code for the memory of trials: the hook for pages, and the accesses of plans.
 
 Each of the eight pages with data stands at many addresses (`trapline.lab.check.aliased`).
+
+A page that is read is not writable in Unicorn's TLB, so the first write to it calls the hook, which
+notes the page.  After each state only the pages that were written are compared and restored; they
+leave the TLB, so that the next write is noted again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import unicorn
 
+from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.engine.state import Word
 from emu.native.builder import Function, Module
 from emu.native.values import Value
 from trapline.lab.check.aliased import RIGHTS
 from trapline.lab.check.native import layout
-from trapline.lab.check.native.trial import TrialBlock
+from trapline.lab.check.native.library import Library
+from trapline.lab.check.native.trial import NOTED, BatchBlock, TrialBlock
 from trapline.lab.check.states import KINDS, LAST_PAGE
 
 _PAGE_BITS: Final = 12
 # The rights of the eight pages, a byte each; and what stands for those of an address that is not one of theirs.
 _RIGHTS: Final = sum(int(rights) << 8 * kind for kind, rights in enumerate(RIGHTS))
 _MAPPED: Final = 0x80
+_PAGE_MASK: Final = -PAGE
 
 
 class MemoryCode:
     """The functions `fill` and `reach`, and what other code asks of addresses."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, library: Library) -> None:
+        self._library = library
         self.within = self._make_within(module)
         self._aliased = self._make_aliased(module)
+        self._note = self._make_note(module)
         self._make_reach(module)
         self._make_fill(module)
+        self.whole = self._make_whole(module)
+        self._alike = self._make_alike(module)
+        self.settle = self._make_settle(module)
 
     def _make_within(self, module: Module) -> Function:
         """u64 within(stretches, count, address): whether one of the ranges contains an address."""
@@ -74,6 +88,8 @@ class MemoryCode:
         rights = f.call(self._aliased, trial, address)
         f.ret_if(f.eq(rights, _MAPPED), 0)
         f.ret_if(f.eq(f.and_(rights, access), 0), 0)
+        with f.when(f.eq(access, Access.WRITE)):
+            f.call(self._note, trial, address)
         f.ret(f.add(f.load(trial, TrialBlock.offset("memory")), f.and_(address, KINDS * PAGE - 1)))
         return f
 
@@ -93,8 +109,96 @@ class MemoryCode:
         access = f.shl(1, f.sub(number, unicorn.UC_MEM_READ))
         f.ret_if(f.eq(f.and_(rights, access), 0), 0)
         f.store(entry, f.add(f.load(trial, TrialBlock.offset("physical")), f.and_(address, KINDS * PAGE - 1)))
-        f.store(entry, rights, 8, 4)
+        with f.choice(f.eq(access, Access.WRITE)) as (writes, other):
+            with writes:
+                f.call(self._note, trial, address)
+                f.store(entry, rights, 8, 4)
+            with other:
+                f.store(entry, f.and_(rights, ~Access.WRITE), 8, 4)
         f.ret(1)
+        return f
+
+    def _make_note(self, module: Module) -> Function:
+        """u64 note(trial, address): note that a page is written."""
+        f = module.function("note", 2, local=True)
+        trial, address = f.parameters
+        count = f.load(trial, TrialBlock.offset("written"))
+        f.store(trial, f.add(count, 1), TrialBlock.offset("written"))
+        with f.when(f.ult(count, NOTED)):
+            place = f.add(f.load(trial, TrialBlock.offset("noted")), f.shl(count, 3))
+            f.store(place, f.and_(address, _PAGE_MASK))
+        f.ret()
+        return f
+
+    def _make_alike(self, module: Module) -> Function:
+        """u64 alike(trial, plain, patched): whether the pages that a CPU has written are the same."""
+        f = module.function("alike", 3, local=True)
+        trial, *both = f.parameters
+        one, other = (f.load(each, TrialBlock.offset("memory")) for each in both)
+        with self._each_written(f, trial) as page:
+            at = f.and_(page, KINDS * PAGE - 1)
+            f.ret_if(f.fails(f.same(f.add(one, at), f.add(other, at), PAGE)), 0)
+        f.ret(1)
+        return f
+
+    @contextmanager
+    def _each_written(self, f: Function, trial: Value) -> Iterator[Value]:
+        """Generate a loop over the addresses of written pages, all of which are noted."""
+        place = f.variable(f.load(trial, TrialBlock.offset("noted")))
+        end = f.add(place.get(), f.shl(f.load(trial, TrialBlock.offset("written")), 3))
+        with f.loop() as loop:
+            loop.leave_if(f.uge(place.get(), end))
+            yield f.load(place.get())
+            place.set(f.add(place.get(), 8))
+
+    def _make_whole(self, module: Module) -> Function:
+        """u64 whole(batch, plain, patched): whether all pages are the same; they are restored."""
+        f = module.function("whole", 3, local=True)
+        batch, *both = f.parameters
+        pristine, size = (f.load(batch, BatchBlock.offset(name)) for name in ("pristine", "memory_size"))
+        memory = [f.load(one, TrialBlock.offset("memory")) for one in both]
+        same = f.flag(f.same(memory[0], memory[1], size))
+        for trial, place in zip(both, memory, strict=True):
+            f.copy(place, pristine, size)
+            self.attend(f, trial)
+        f.ret(same)
+        return f
+
+    def attend(self, f: Function, trial: Value) -> None:
+        """Make Unicorn call the hook at the next write to any page: nothing is written."""
+        f.call(self._library.qemu("tlb_flush", 1), f.load(trial, TrialBlock.offset("cpu")))
+        self._forget_written(f, trial)
+
+    @staticmethod
+    def _forget_written(f: Function, trial: Value) -> None:
+        f.store(trial, 0, TrialBlock.offset("written"))
+        f.store(f.load(trial, TrialBlock.offset("host_wrote")), 0)
+
+    def _make_settle(self, module: Module) -> Function:
+        """u64 settle(batch, plain, patched): compare what was written; whether it was the same.
+
+        Then it is restored.
+        """
+        f = module.function("settle", 3)
+        batch, *both = f.parameters
+        written = [f.load(trial, TrialBlock.offset("written")) for trial in both]
+        host = [f.load(f.load(trial, TrialBlock.offset("host_wrote"))) for trial in both]
+        f.ret_if(f.eq(f.or_(f.or_(*written), f.or_(*host)), 0), 1)
+        few = f.both(*(f.ule(count, NOTED) for count in written))
+        with f.when(f.either(f.ne(f.or_(*host), 0), f.fails(few)), likely=False):
+            f.ret(f.call(self.whole, batch, *both))
+        same = f.and_(*(f.call(self._alike, trial, *both) for trial in both))
+        pristine = f.load(batch, BatchBlock.offset("pristine"))
+        memory = [f.load(one, TrialBlock.offset("memory")) for one in both]
+        for trial in both:
+            cpu = f.load(trial, TrialBlock.offset("cpu"))
+            with self._each_written(f, trial) as page:
+                at = f.and_(page, KINDS * PAGE - 1)
+                for one in memory:
+                    f.copy(f.add(one, at), f.add(pristine, at), PAGE)
+                f.call(self._library.qemu("tlb_flush_page", 2), cpu, page)
+            self._forget_written(f, trial)
+        f.ret(same)
         return f
 
     def take_pages(self, f: Function, trial: Value, *, own: bool) -> None:

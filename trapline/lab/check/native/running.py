@@ -11,9 +11,10 @@ from typing import Final
 
 from emu.engine.state import NEVER, Word
 from emu.isa.base import Isa
-from emu.native.builder import Callee, Function, Module, Variable
+from emu.native.builder import Function, Module, Variable
 from emu.native.values import Value
 from trapline.lab.check.native import layout
+from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.memory_code import MemoryCode
 from trapline.lab.check.native.targets import TARGETS, before_hook
 from trapline.lab.check.native.trial import PLACES, BatchBlock, Outcome, TrialBlock
@@ -24,29 +25,6 @@ _BLOCKS: Final = 64
 # In place of a block's result: it was left by an exception; it is not translated yet.
 _LONGJUMP: Final = -1
 _UNKNOWN: Final = -2
-
-
-class Library:
-    """The functions of Unicorn's library that the code calls."""
-
-    def __init__(self, module: Module, target: str) -> None:
-        self._module = module
-        self._target = target
-        self._names: set[str] = set()
-
-    def unicorn(self, name: str, parameters: int) -> Callee:
-        """Return a function of Unicorn's interface."""
-        self._names.add(name)
-        return self._module.external(name, parameters)
-
-    def qemu(self, name: str, parameters: int) -> Callee:
-        """Return one of QEMU's functions for this CPU."""
-        return self.unicorn(f"{name}_{self._target}", parameters)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all of them."""
-        return tuple(sorted(self._names))
 
 
 class RunningCode:
@@ -120,7 +98,8 @@ class RunningCode:
         cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
         images = f.load(trial, TrialBlock.offset("images"))
         own, times = f.urem(number, POOL), f.udiv(number, POOL)
-        f.copy(env, f.load(images, f.shl(own, 3)), f.load(trial, TrialBlock.offset("size")))
+        f.copy(env, f.load(trial, TrialBlock.offset("base")), f.load(trial, TrialBlock.offset("size")))
+        self._vary(f, trial, f.load(images, f.shl(own, 3)))
         with f.when(f.ne(times, 0)):
             self._mix(f, trial, batch, f.urem(f.add(own, times), POOL))
         f.store(env, f.load(batch, BatchBlock.offset("site")), self._pc)
@@ -128,6 +107,19 @@ class RunningCode:
         f.call(f.load(f.load(cpu, layout.CPU_CLASS), layout.CLASS_ENTER), cpu)
         f.ret()
         return f
+
+    @staticmethod
+    def _vary(f: Function, trial: Value, image: Value) -> None:
+        """Load the parts of an image in which states differ."""
+        env = f.load(trial, TrialBlock.offset("env"))
+        place = f.variable(f.load(trial, TrialBlock.offset("varying")))
+        end = f.add(place.get(), f.shl(f.load(trial, TrialBlock.offset("ranges")), 4))
+        with f.loop() as loop:
+            here = place.get()
+            loop.leave_if(f.uge(here, end))
+            start = f.load(here)
+            f.copy(f.add(env, start), f.add(image, start), f.load(here, 8))
+            place.set(f.add(here, 16))
 
     def _mix(self, f: Function, trial: Value, batch: Value, rest: Value) -> None:
         """Load the flags and the vectors of another state of the pool (`states.parts`)."""

@@ -11,6 +11,10 @@ from emu.native.block import Block
 PLACES: Final = 4
 # The largest number of address ranges of a program and providers.
 AREAS: Final = 128
+# The largest number of ranges of the CPU state in which states differ.
+RANGES: Final = 8
+# The number of written pages that are noted one by one.
+NOTED: Final = 8
 # The results of a comparison, beside 0.
 ALIKE: Final = 1
 LEFT_OUT: Final = 2
@@ -39,9 +43,14 @@ class TrialBlock(Block):
     env: int
     size: int
     """Bytes of the CPU state that a state sets."""
+    base: int
+    """The address of these bytes in some state."""
     images: int
     """Address of a table of addresses, by the numbers of the pool's states: images of the CPU
-    state."""
+    state, which differ from `base` only in some ranges."""
+    varying: int
+    """The address of the offsets and sizes of these ranges, and their number."""
+    ranges: int
     flags: int
     """Address of the flags of the pool's states, by their numbers."""
     words: int
@@ -53,6 +62,12 @@ class TrialBlock(Block):
     """The eight pages in this process."""
     physical: int
     """The eight pages in the guest's RAM."""
+    written: int
+    """The number of pages that were written since they were last restored, and the address of their
+    addresses; more than `NOTED`: they are not all known."""
+    noted: int
+    host_wrote: int
+    """The address of a word: whether Python has written to the pages."""
     areas: int
     """The number of address ranges outside these pages, and the address of their starts and ends."""
     bounds: int

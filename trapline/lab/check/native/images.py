@@ -1,0 +1,87 @@
+"""Images of the CPU state, one for each state in which instructions are tried."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from trapline.lab.check.native.trial import RANGES
+from trapline.lab.check.states import POOL, parts
+
+if TYPE_CHECKING:
+    from trapline.lab.check.cpu import TrialCpu
+    from trapline.lab.check.states import State
+
+# Ranges in which states differ begin and end at multiples of this; the gap between two of them is at least the other.
+_GRAIN: Final = 16
+_GAP: Final = 128
+
+
+class Images:
+    """The image of the CPU state for each state of a pool, made when it is first needed.
+
+    It is made on one CPU and serves both: the ranges in which images differ are registers, which
+    have the same content on each; the rest is in a base of each CPU's own.
+    """
+
+    def __init__(self, cpu: TrialCpu, states: Sequence[State]) -> None:
+        self._cpu = cpu
+        self._states = states
+        self._addresses = (ctypes.c_uint64 * POOL)()
+        self._flags = (ctypes.c_uint64 * POOL)()
+        self.flags = ctypes.addressof(self._flags)
+        self.address = ctypes.addressof(self._addresses)
+        self._kept: dict[int, Any] = {}
+        context = cpu.engine.new_context()
+        self.size = ctypes.c_size_t.from_address(ctypes.cast(context.context, ctypes.c_void_p).value or 0).value
+        self._base = bytes(self.base_of(cpu))
+        self._differing: set[int] = set()
+        self._varying = (ctypes.c_uint64 * (2 * RANGES))()
+        self.varying = ctypes.addressof(self._varying)
+        """Address of the offset and the size of each range in which images differ from the base."""
+        self._ranges = 0
+
+    def base_of(self, cpu: TrialCpu) -> Any:
+        """Return an image of a CPU's state, in the first state."""
+        cpu.load_numbered(self._states, 0)
+        return ctypes.create_string_buffer(ctypes.string_at(cpu.engine.cpu.env, self.size), self.size)
+
+    def make_all(self, numbers: Sequence[int]) -> int:
+        """Make the images of the parts of states; return the number of ranges in which they differ."""
+        if len(self._kept) < POOL:
+            for number in {part for each in numbers for part in parts(each)} - self._kept.keys():
+                self._make(number)
+        return self._ranges
+
+    def _make(self, number: int) -> None:
+        self._cpu.load_numbered(self._states, number)
+        content = ctypes.string_at(self._cpu.engine.cpu.env, self.size)
+        image = self._kept[number] = ctypes.create_string_buffer(content, self.size)
+        self._addresses[number] = ctypes.addressof(image)
+        self._flags[number] = self._states[number].flags
+        differing = {
+            at for at in range(0, self.size, _GRAIN) if content[at : at + _GRAIN] != self._base[at : at + _GRAIN]
+        }
+        if not differing <= self._differing:
+            self._differing |= differing
+            self._show_ranges()
+
+    def _show_ranges(self) -> None:
+        found = list(_joined(sorted(self._differing)))
+        if len(found) > RANGES:
+            found = [(found[0][0], found[-1][1])]
+        for number, (start, end) in enumerate(found):
+            self._varying[2 * number], self._varying[2 * number + 1] = start, min(end, self.size) - start
+        self._ranges = len(found)
+
+
+def _joined(places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges, [start, end), that sorted places make, with small gaps filled."""
+    start = end = places[0]
+    for place in places:
+        if place > end + _GAP:
+            yield start, end
+            start = place
+        end = place + _GRAIN
+    yield start, end
