@@ -145,6 +145,13 @@ def _check_speed(rows: Rows) -> Iterator[str]:
         yield f"`check` tries {_range(values, ',.0f')} site-states a second and core as `{provider}` displaces them."
 
 
+def _object_sweep(rows: Rows) -> Iterator[str]:
+    yield (
+        f"`check --object --sweep` asks a decoder about {_range(rows.values('words/s'), ',.0f')} words a second, "
+        f"{_range(rows.values('times'), '.0f')} times as many as one by one ({rows.isas()})."
+    )
+
+
 _TABLES: Final[Mapping[str, Callable[[Rows], Iterator[str]]]] = {
     "firing": _firing,
     "speed": _speed,
@@ -154,6 +161,7 @@ _TABLES: Final[Mapping[str, Callable[[Rows], Iterator[str]]]] = {
     "sdt": _sdt,
     "startup": _startup,
     "check_speed": _check_speed,
+    "object_sweep": _object_sweep,
 }
 
 

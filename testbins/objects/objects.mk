@@ -6,10 +6,13 @@ DECODERS.aarch64 := decoder decoder-buggy
 DECODERS.riscv64 := $(DECODERS.aarch64)
 
 MISTAKES := nosync early wide body
-OBJECTS := $(foreach kind,scanner scanner-buggy links links-pic links_other poke $(MISTAKES:%=poke-%) $(DECODERS.$(ISA)),$(OUT)/objects/$(kind).o)
+OBJECTS := $(foreach kind,scanner scanner-buggy links links-pic links_other sweep poke $(MISTAKES:%=poke-%) $(DECODERS.$(ISA)),$(OUT)/objects/$(kind).o)
 
 .PHONY: objects
 objects: $(OBJECTS)
+
+# The loop of a sweep is no object for tests: it runs billions of times.
+$(OUT)/objects/sweep.o: private OBJECT_FLAGS += -O2 -g0
 
 OBJECT_FLAGS := $(filter-out -fno-common,$(COMMON)) -fcommon -O1 -g -gdwarf-4
 

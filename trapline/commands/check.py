@@ -7,12 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-from rich.text import Text
 
 from emu.assembly import AssemblyError
 from emu.disassembly import Syntax
@@ -22,8 +19,8 @@ from emu.guest.linux.directories import Directory
 from emu.guest.linux_kernel.kernel_file import KernelFile
 from emu.guest.linux_kernel.module_file import ModuleFile
 from emu.isa import DEFAULT_ISA, ISAS
-from emu.spelling import counted
 from providers.fidelity import Fidelity
+from trapline.commands.check_bar import Bar
 from trapline.commands.check_options import refuse_idle
 from trapline.commands.shared import CheckFailure, print_lines, syntax_option
 from trapline.commands.terminal import tui_option
@@ -169,43 +166,6 @@ class Wanted:
         return ""
 
 
-class _Rate(ProgressColumn):
-    """Site-states per second."""
-
-    def render(self, task: Task) -> Text:
-        """Render the rate, once there is one."""
-        return Text(f"{task.speed:,.0f}/s" if task.speed else "", "progress.data.speed")
-
-
-class _Bar:
-    """The progress bar: site-states, their rate, and the time left."""
-
-    def __init__(self, *, shown: bool) -> None:
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
-        self._progress = Progress(*columns, console=console, disable=not shown)
-        self._task = self._progress.add_task("checking", total=None)
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def begin(self, total: int, done: int) -> None:
-        """Set the amount of work."""
-        self._progress.update(self._task, total=total, completed=done)
-
-    def advance(self, states: int) -> None:
-        """Add to the finished work."""
-        self._progress.advance(self._task, states)
-
-    def runs(self, left: int) -> None:
-        """Show that whole runs are in progress, whose length is unknown."""
-        self._progress.update(self._task, description=f"{counted(left, 'whole run')} left")
-
-
 @click.command("check")
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1)
@@ -270,6 +230,7 @@ class _Bar:
     help="Check your own compiled code: object files, which the glue connects to PROGRAM.",
 )
 @click.option("--glue", metavar="NAME", help="What --object is: fbt, linux-uprobes, or FILE.py:CLASS of your own.")
+@click.option("--sweep", is_flag=True, help="With --object: decide about all 2^32 encodings; --sample N: the next N.")
 @click.option("--first", type=click.IntRange(0), default=0, metavar="N", help="With --object: begin at this encoding.")
 @click.option(
     "--fuzz", type=click.IntRange(0), default=0, metavar="N", help="With --object: also examine N made function bodies."
@@ -320,7 +281,7 @@ def check_command(
             # Only the user of objects waits for these modules.
             from trapline.commands.object import examine  # noqa: PLC0415
 
-            examine(objects, reports, options)
+            examine(objects, reports, kept, options)
         for file in reports:
             report.FORMS.writer(file)
         with (
@@ -354,7 +315,7 @@ def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor) -> T
     path = kept or default_results(description)
     results = Results(path, description)
     try:
-        with _Bar(shown=sys.stderr.isatty()) as bar:
+        with Bar(shown=sys.stderr.isatty()) as bar:
             tally = check(spec, results=results, executor=executor, jobs=jobs, progress=bar)
     except KeyboardInterrupt:
         click.echo(f"trapline: interrupted; the same command continues where this one stopped ({path})", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -15,18 +16,22 @@ from emu.guest.linux_kernel.kernel_file import open_image
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.linking.object_file import ObjectFile
 from providers.fidelity import Fidelity
+from trapline.commands.check_bar import Bar
 from trapline.commands.shared import CheckFailure, print_lines
+from trapline.lab.check.checking import cache
 from trapline.lab.objects import report as reports
 from trapline.lab.objects.building import BuildError, build
 from trapline.lab.objects.checking import check_objects
 from trapline.lab.objects.glues import GLUES, GlueError, find
 from trapline.lab.objects.request import Request, RequestError
 from trapline.lab.objects.structures import LayoutError
+from trapline.lab.objects.sweep import WORDS
 from trapline.lab.objects.user_code import ObjectError
 from trapline.lab.report_files import ReportFileError
 from trapline.own_files import TargetError
 from trapline.targets import find_file
 
+_INTERRUPTED: Final = 130
 ERRORS: Final = (
     BuildError, ElfError, GlueError, LayoutError, ObjectError, RequestError, TargetError, ReportFileError
 )  # fmt: skip
@@ -66,10 +71,10 @@ def build_command(glue: str, sources: Path, isa: str, out: Path, cc: str) -> Non
     click.echo(f"trapline check TARGET --object {','.join(str(one.object) for one in built)} --glue {glue} --isa {isa}")
 
 
-def examine(objects: str, files: tuple[str, ...], options: Mapping[str, Any]) -> NoReturn:
+def examine(objects: str, files: tuple[str, ...], kept: str | None, options: Mapping[str, Any]) -> NoReturn:
     """Examine objects, print the report, and exit: 0 the same, 1 not the same, 2 not possible.
 
-    `options` are those of `trapline check`, by their names.
+    `kept`: the file of a sweep.  `options` are those of `trapline check`, by their names.
     """
     name, program = options["glue"], options["program"]
     isa = ISAS[options["isa"]] if options["isa"] else None
@@ -81,20 +86,45 @@ def examine(objects: str, files: tuple[str, ...], options: Mapping[str, Any]) ->
         glue = find(name)
         paths = [find_file(word, isa) for word in objects.split(",")]
         isa = isa or ObjectFile(paths[0]).isa
+        sweep = _sweep(kept, options)
         request = Request(
             None if program is None else open_image(find_file(program, isa, options["root"]), isa),
             options["function"],
             Fidelity(options["fidelity"]),
             Syntax(options["syntax"]),
-            options["sample"] or Request.sample,
+            options["sample"] or (Request.sample if sweep is None else WORDS),
             options["first"],
             options["fuzz"],
             options["states"],
+            sweep,
         )
-        found = check_objects(paths, glue, request, isa, checked=options["memory"])
+        with Bar(shown=sweep is not None and sys.stderr.isatty()) as bar:
+            found = check_objects(paths, glue, replace(request, bar=bar), isa, checked=options["memory"])
         for file in files:
             reports.FORMS.write(found, file)
     except ERRORS as error:
         raise CheckFailure(str(error)) from None
+    except KeyboardInterrupt:
+        again = "" if sweep is None else "; the same command continues where this one stopped"
+        click.echo(f"trapline: interrupted{again}", err=True)
+        sys.exit(_INTERRUPTED)
     print_lines(reports.lines(found))
     sys.exit(0 if found.same else 1)
+
+
+def _sweep(kept: str | None, options: Mapping[str, Any]) -> Path | None:
+    """Return the file of a sweep, or the folder for one; None: no sweep.  Raises `RequestError`."""
+    if not options["sweep"]:
+        if kept is not None:
+            raise RequestError("--results keeps a --sweep: without it nothing is kept")
+        return None
+    for name in ("program", "first", "fuzz"):
+        if options[name]:
+            word = "PROGRAM" if name == "program" else f"--{name}"
+            raise RequestError(f"{word} has no effect with --sweep, which decides about all encodings")
+    if kept is not None:
+        return Path(kept)
+    place = cache()
+    if place is None:
+        raise RequestError("no folder for the results of the sweep: name a file, --results FILE")
+    return place

@@ -74,12 +74,19 @@ def describe(spec: Spec) -> dict[str, Any]:
 def default_results(description: dict[str, Any]) -> Path:
     """Return the file that keeps the results of a check while it runs, by default."""
     name = hashlib.sha256(repr(sorted(description.items())).encode()).hexdigest()[:16]
+    place = cache()
+    # Without a place for them, an interrupted check starts again.
+    return Path(":memory:") if place is None else place / f"check-{name}.sqlite"
+
+
+def cache() -> Path | None:
+    """Return the folder of unfinished work, which is made; None if that is not possible."""
     place = _CACHE.expanduser()
     try:
         place.mkdir(parents=True, exist_ok=True)
-    except OSError:  # there is no place for them: an interrupted check starts again
-        return Path(":memory:")
-    return place / f"check-{name}.sqlite"
+    except OSError:
+        return None
+    return place
 
 
 def check(

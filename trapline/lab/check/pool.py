@@ -12,6 +12,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from multiprocessing import forkserver
 from typing import Any, Final
 
 from trapline.lab.check.work import Done, Spec, Unit, crashed, work
@@ -25,10 +26,17 @@ def local(jobs: int) -> MakeExecutor:
     """Return a function that makes an executor of `jobs` processes of this machine."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([work.__module__])  # a worker that replaces another one starts at once
-    # A terminal sends ^C to the workers, too: only the process that has started them handles it.
-    return lambda: ProcessPoolExecutor(
-        jobs, mp_context=context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
-    )
+
+    def make() -> Executor:
+        # A terminal sends ^C to all processes: only the one that has started the others handles it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return ProcessPoolExecutor(jobs, mp_context=context)
+
+    return make
 
 
 def abandon(executor: Executor, futures: Iterable[Future[Any]]) -> None:

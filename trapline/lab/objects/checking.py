@@ -7,10 +7,12 @@ from pathlib import Path
 
 from emu.elf import SegmentFlag
 from emu.isa import Isa
+from emu.linking.object_file import ObjectFile
 from trapline.lab.objects.covering import accesses, coverage
 from trapline.lab.objects.findings import ObjectReport
 from trapline.lab.objects.glue import Glue
-from trapline.lab.objects.request import Request
+from trapline.lab.objects.request import Request, RequestError
+from trapline.lab.objects.sweep import loop_object
 from trapline.lab.objects.user_code import UserCode
 
 
@@ -25,11 +27,17 @@ def check_objects(
     image = request.image
     segments = image.segments if image is not None else ()
     room = sum(one.memsz + 0x1000 for one in segments if one.flags & SegmentFlag.EXECUTE)
-    code = UserCode(paths, glue, isa or (image.isa if image is not None else None), room=room, checked=checked)
+    if request.sweep is not None and not glue.sweeps:
+        raise RequestError(f"--sweep asks a decoder of single instructions; {glue.__name__} calls none")
+    isa = isa or (image.isa if image is not None else None)
+    checked = checked and request.sweep is None
+    beside = () if request.sweep is None else (loop_object(isa or ObjectFile(paths[0]).isa),)
+    code = UserCode(paths, glue, isa, room=room, checked=checked, beside=beside)
     report = ObjectReport(code.name, code.isa.name, glue.__name__, str(image.path) if image is not None else "")
     code.glue.examine(request, report)
     report.accesses.extend(accesses(code))
     report.coverage.extend(coverage(code))
     if not checked:
-        report.omitted.append("accesses to memory and the lines that ran were not recorded (--no-memory)")
+        why = "--no-memory" if request.sweep is None else "a sweep"
+        report.omitted.append(f"accesses to memory and the lines that ran were not recorded ({why})")
     return report

@@ -57,6 +57,8 @@ class Glue:
     """The functions that the objects must define."""
     data: ClassVar[Mapping[str, int]] = {}
     """The sizes in bytes of the variables that the glue defines, by name."""
+    sweeps: ClassVar[bool] = False
+    """Whether `examine` can ask a decoder about all encodings (`Request.sweep`)."""
     recipe: ClassVar[Recipe | None] = None
     """The recipe by which `trapline object build` compiles the sources."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from emu import disassembly
@@ -17,18 +18,18 @@ from providers import fasttrap, uprobes
 from providers.fidelity import Fidelity
 from providers.uprobes.port import ENOTSUPP
 from trapline.d.type_rules import size_of
+from trapline.lab.check.encodings.tables import tables
 from trapline.lab.objects.building import Recipe
 from trapline.lab.objects.displaced import DisplacedCheck
 from trapline.lab.objects.findings import Difference, Failure, ObjectReport
 from trapline.lab.objects.glue import Glue, GluePanicError, extern
-from trapline.lab.objects.request import Request
+from trapline.lab.objects.request import Request, RequestError
 from trapline.lab.objects.structures import View
+from trapline.lab.objects.sweep import DECISIONS, STRIDE, WORDS, Decoder, Sweep
 
 _ANALYZE: Final = "arch_uprobe_analyze_insn"
 _SKIP: Final = "arch_uprobe_skip_sstep"
 _INT: Final = 1 << 32
-# The encodings are visited in the order of the multiples of this odd number: 2^32 steps visit each of them once.
-_STRIDE: Final = 0x9E37_79B1
 _LONGEST: Final = 16
 # A register -> its member in pt_regs, where it is neither its own name nor regs[NUMBER].
 _MEMBERS: Final[Mapping[str, tuple[Any, ...]]] = {
@@ -51,6 +52,7 @@ class LinuxUprobesGlue(Glue):
     )
     data: ClassVar[Mapping[str, int]] = {"trapline_task": 512}
     frame = "pt_regs"
+    sweeps = True
 
     def set_up(self) -> None:
         """Make the structures that the functions get as arguments."""
@@ -120,6 +122,21 @@ class LinuxUprobesGlue(Glue):
         status = code.call(_ANALYZE, probe.address, self._mm.address, address) % _INT
         return status - _INT if status >> 31 else status
 
+    def decoder(self) -> Decoder:
+        """Return how a sweep asks the decoder.  Raises `RequestError` if our rules are code."""
+        code, probe = self.code, self._probe
+        try:
+            rows = tables(code.isa.name)["uprobe"]
+        except KeyError:
+            raise RequestError(
+                f"--sweep compares with rules that are a table; those of {code.isa.name} are code"
+            ) from None
+        arguments = probe.address, self._mm.address, CODE + 0x10_0000
+        return Decoder(
+            _ANALYZE, arguments, probe.address, self._size, probe.place("insn"), probe.place("simulate"),
+            rows,
+        )  # fmt: skip
+
     @property
     def simulates(self) -> bool:
         """Whether the last analyzed instruction is simulated; False: its copy is executed."""
@@ -159,6 +176,9 @@ class _UprobesCheck:
 
     def run(self) -> None:
         """Compare each instruction."""
+        if self._request.sweep is not None:
+            self._sweep(self._request.sweep)
+            return
         for name, offset, instruction in self._instructions():
             self._one(name, offset, instruction)
         if self._displaced is None:
@@ -169,12 +189,29 @@ class _UprobesCheck:
                 f"encodings {first:,} to {first + count - 1:,} of 4,294,967,296; --first {first + count} continues"
             )
 
+    def _sweep(self, kept: Path) -> None:
+        """Compare the decisions about the next of all encodings, and one simulation of each rule."""
+        sweep = Sweep(self._code, self._glue.decoder(), kept)
+        sweep.run(self._request.sample, self._request.bar)
+        done, groups = sweep.progress.done, list(sweep.groups())
+        for group in groups:
+            word = group.example
+            self._one(f"{word:08x}", 0, word.to_bytes(4, "little"), f"{group.words:,} encodings ")
+        self._report.counts["encodings"] = done
+        for decision in DECISIONS:
+            self._report.counts[decision] = sum(group.words for group in groups if group.decision == decision)
+        for word, what, where in sweep.progress.failures:
+            code = word.to_bytes(4, "little")
+            self._report.failures.append(Failure(code.hex(), what, where, code))
+        if done < WORDS:
+            self._report.omitted.append(f"{WORDS - done:,} of {WORDS:,} encodings; the same command continues")
+
     def _instructions(self) -> Iterator[tuple[str, int, bytes]]:
         """Yield (function, offset, bytes) of the instructions; equal ones once."""
         image, request = self._request.image, self._request
         if image is None:
             for number in range(request.first, request.first + request.sample):
-                word = number * _STRIDE % _INT
+                word = number * STRIDE % _INT
                 yield f"{word:08x}", 0, word.to_bytes(4, "little")
             return
         known: set[bytes] = set()
@@ -193,7 +230,7 @@ class _UprobesCheck:
                     known.add(instruction)
                     yield symbol.name, offset, instruction
 
-    def _one(self, name: str, offset: int, instruction: bytes) -> None:
+    def _one(self, name: str, offset: int, instruction: bytes, times: str = "") -> None:
         glue, counts = self._glue, self._report.counts
         counts["encodings"] += 1
         shadow = self._code.shadow
@@ -205,7 +242,7 @@ class _UprobesCheck:
             counts[found] += 1
             ours, why = self._ours(instruction)
             if ours and found != ours:
-                self._differ(name, offset, instruction, f"{found} by theirs, {ours} by ours ({why})", "decoded")
+                self._differ(name, offset, instruction, f"{times}{found} by theirs, {ours} by ours ({why})", "decoded")
             elif found == "simulated" and self._displaced is not None:
                 for what in self._displaced.differences(self._address, instruction):
                     self._differ(name, offset, instruction, what, "simulated")

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 from emu.disassembly import Syntax
 from emu.elf import Image
 from providers.fidelity import Fidelity
+
+
+class Bar(Protocol):
+    """Shows the progress of a sweep, in encodings."""
+
+    def begin(self, total: int, done: int) -> object:
+        """Note the amount of work, and the part that was done earlier."""
+        ...
+
+    def advance(self, count: int, /) -> object:
+        """Note that more is done."""
+        ...
 
 
 class RequestError(Exception):
@@ -31,3 +45,10 @@ class Request:
     """The number of generated function bodies for each kind of finding."""
     states: int = 20
     """The number of CPU states in which each displaced instruction is tried."""
+    sweep: Path | None = None
+    """The file that keeps a sweep of all encodings, or the folder for a file of its own.
+
+    None: `sample` are tried.
+    """
+    bar: Bar | None = None
+    """Shows the progress of a sweep."""

@@ -62,9 +62,11 @@ class UserCode:
 
     def __init__(
         self, paths: Sequence[str | Path], glue: type[Offered], isa: Isa | None = None, *, room: int = 0,
-        checked: bool = True, cpus: int = 1,
+        checked: bool = True, cpus: int = 1, beside: Sequence[Path] = (),
     ) -> None:  # fmt: skip
         """Link and load; `room`: bytes that `place` will need; `cpus`: CPUs that a glue may use.
+
+        `beside`: more objects, which are not the user's.
 
         Raises `ObjectError`, and `emu.elf_file.ElfError` for a file that cannot be linked.
         """
@@ -76,7 +78,7 @@ class UserCode:
         externs = glue.externs()
         try:
             offered = Externs(tuple(externs), glue.data, machine_code(isa, "ret", 0))
-            self._linked = link(self.objects, offered)
+            self._linked = link([*self.objects, *(ObjectFile(path, isa) for path in beside)], offered)
         except UndefinedError as error:
             raise ObjectError(_missing_text(self.name, glue, error)) from None
         self.image = self._linked.image

@@ -1,19 +1,30 @@
 """The user's compiled decoder of uprobes against the package's rules (testbins/objects/decoder.c)."""
 
+from collections import Counter
+
 import pytest
 
+from emu.assembly import machine_code
 from emu.elf import Image
 from emu.guest.kernel.images import built
 from emu.isa import ISAS
 from trapline.lab.objects.checking import check_objects
-from trapline.lab.objects.linux_uprobes import _STRIDE, LinuxUprobesGlue
+from trapline.lab.objects.linux_uprobes import LinuxUprobesGlue
 from trapline.lab.objects.report import as_text
-from trapline.lab.objects.request import Request
+from trapline.lab.objects.request import Request, RequestError
+from trapline.lab.objects.sweep import DECISIONS, STRIDE, Sweep, loop_object
+from trapline.lab.objects.user_code import UserCode
 
 # Those for which Linux has a decoder of this form; x86's is another.
 _ISAS = [one for one in ISAS.values() if one.registers.link]
 _EVERY_ISA = pytest.mark.parametrize("isa", _ISAS, ids=lambda isa: isa.name)
 _SAMPLE = 600
+# A decoder that reads a bad address for some words, and does not return for others.
+FAILING = """
+    ldr w1, [x0, #4]; and w1, w1, #7; cmp w1, #6; b.eq bad; b.gt again; mov w0, #0; ret
+    bad: mov x0, #0; ldr x0, [x0]
+    again: b again
+"""
 
 
 def _check(isa, name, **options):
@@ -43,7 +54,7 @@ def test_a_wrong_simulation_is_found_in_a_state(isa):
 @_EVERY_ISA
 def test_a_read_behind_the_instruction_is_found(isa):
     # The encoding of all ones is this one in the order of the sweep.
-    first = pow(_STRIDE, -1, 1 << 32) * 0xFFFF_FFFF % (1 << 32)
+    first = pow(STRIDE, -1, 1 << 32) * 0xFFFF_FFFF % (1 << 32)
     request = Request(sample=1, first=first)
     report = check_objects([built(isa) / "objects" / "decoder-buggy.o"], LinuxUprobesGlue, request, isa)
     assert [one.what for one in report.accesses] == ["read out of bounds"]
@@ -60,3 +71,56 @@ def test_the_instructions_of_a_program_are_asked(isa):
     request = Request(Image(built(isa) / "linux" / "tiny"), states=2)
     report = check_objects([built(isa) / "objects" / "decoder.o"], LinuxUprobesGlue, request, isa)
     assert report.counts["encodings"] > 10
+
+
+def _sweep(isa, path, words, name="decoder.o"):
+    return check_objects([built(isa) / "objects" / name], LinuxUprobesGlue, Request(sample=words, sweep=path), isa)
+
+
+@_EVERY_ISA
+def test_a_sweep_in_the_emulator_decides_as_single_calls_do(isa, tmp_path):
+    report = _sweep(isa, tmp_path / "kept.json", 4_000)
+    request = Request(sample=4_000, states=1)
+    single = check_objects([built(isa) / "objects" / "decoder.o"], LinuxUprobesGlue, request, isa, checked=False)
+    names = ("encodings", *DECISIONS)
+    assert [report.counts[name] for name in names] == [single.counts[name] for name in names]
+    # Each group of the sweep is a rule, and has the number of its encodings.
+    counted = Counter(one.what for one in single.differences if one.kind == "decoded")
+    found = {
+        " ".join(words): int(number.replace(",", ""))
+        for number, _encodings, *words in (one.what.split() for one in report.differences)
+    }
+    assert found == counted
+    assert not report.failures
+
+
+def test_a_sweep_goes_on_where_it_stopped(tmp_path):
+    isa, path = ISAS["riscv64"], tmp_path / "kept.json"
+    for done in (1_000, 3_000):
+        assert _sweep(isa, path, done if done == 1_000 else 2_000).counts["encodings"] == done
+    at_once = _sweep(isa, tmp_path, 3_000)
+    assert at_once.counts == _sweep(isa, path, 0).counts
+    assert len(list(tmp_path.glob("sweep-*.json"))) == 1
+    with pytest.raises(RequestError, match="results of other objects or rules"):
+        _sweep(isa, path, 10, "decoder-buggy.o")
+    path.write_text("{")
+    with pytest.raises(RequestError, match="not the results of a sweep"):
+        _sweep(isa, path, 10)
+
+
+def test_encodings_at_which_the_decoder_fails_are_failures_and_the_others_are_decided(tmp_path):
+    isa = ISAS["aarch64"]
+    paths = [built(isa) / "objects" / "decoder.o"]
+    code = UserCode(paths, LinuxUprobesGlue, isa, checked=False, beside=[loop_object(isa)])
+    decoder = code.glue.decoder()
+    place = code.address(decoder.function)
+    code.guest.engine.memory.write(place, machine_code(isa, FAILING, place))
+    sweep = Sweep(code, decoder, tmp_path / "kept.json")
+    sweep.run(40)
+    words = [number * STRIDE % (1 << 32) for number in range(40)]
+    assert [word for word, _what, _where in sweep.progress.failures] == [word for word in words if word & 7 in {6, 7}]
+    assert {what.partition(":")[0] for _word, what, _where in sweep.progress.failures} == {
+        "the function faulted",
+        "it had not returned after 5,000,000 instructions",
+    }
+    assert sum(group.words for group in sweep.groups()) == sum(word & 7 < 6 for word in words)
