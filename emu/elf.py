@@ -13,11 +13,12 @@ from enum import IntFlag
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from emu.bad_address import BadAddressError
 from emu.compressed import decompressed
 from emu.elf_file import ElfError, ElfFile, ElfKind
+from emu.elf_headers import SectionKind, SegmentKind
 from emu.elf_symbols import Symbol, SymbolTable
 from emu.isa import Isa
 from emu.source.inlining import Source
@@ -27,6 +28,9 @@ from emu.spelling import did_you_mean
 from emu.stripped import debug_companion, file_symbols
 from emu.unwinding.entries import FrameEntries, FrameSection
 from emu.unwinding.rows import FrameTable
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
 
 # The largest permitted size of a segment in memory: more than any guest has, but less than a size with a flipped high
 # bit.
@@ -59,6 +63,7 @@ class FileSection(NamedTuple):
 
     address: int
     data: bytes
+    compressed: bool = False
 
     @property
     def end(self) -> int:
@@ -83,11 +88,25 @@ class Image:
         self._base = base
         self._file = file = ElfFile(path, content)
         self.path, self.isa, self.kind = file.path, file.isa, file.kind
-        self.elf = file.elf
-        """pyelftools' view, for notes, DWARF and whatever else only one user needs."""
-        self.entry = int(self.elf.header["e_entry"])
+        self.entry = file.header.entry
         if isa is not None and isa is not self.isa:
             raise self._file.error(f"made for {self.isa.name}, not {isa.name}")
+
+    @property
+    def elf(self) -> ELFFile:
+        """The view of pyelftools, for DWARF.  Raises `ElfError`."""
+        return self._file.elf
+
+    @property
+    def has_dwarf(self) -> bool:
+        """Whether the file has DWARF."""
+        return self._file.has_dwarf
+
+    def tables(self, kind: SectionKind) -> Iterator[bytes]:
+        """Yield the content of the sections of a kind.  Raises `ElfError`."""
+        for section in self._file.sections:
+            if section.kind == kind:
+                yield bytes(self._file.section_data(f"section {section.name}", section))
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
@@ -163,9 +182,9 @@ class Image:
         found = next((section for section in self._file.sections if section.name == name), None)
         if found is None:
             return None
-        in_file = found["sh_type"] != "SHT_NOBITS"
+        in_file = found.kind != SectionKind.NO_BITS
         data = bytes(self._file.section_data(f"section {name}", found)) if in_file else b""
-        return FileSection(found["sh_addr"], data)
+        return FileSection(found.address, data, bool(found.flags & _COMPRESSED))
 
     @cached_property
     def code_sections(self) -> tuple[FileSection, ...]:
@@ -175,13 +194,11 @@ class Image:
         """
         found = tuple(
             FileSection(
-                self._places[number] if self.kind is ElfKind.RELOCATABLE else section["sh_addr"],
+                self._places[number] if self.kind is ElfKind.RELOCATABLE else section.address,
                 bytes(self._file.section_data(f"section {section.name}", section)),
             )
             for number, section in enumerate(self._file.sections)
-            if section["sh_flags"] & _EXECUTABLE
-            and section["sh_flags"] & _ALLOCATED
-            and section["sh_type"] != "SHT_NOBITS"
+            if section.flags & _EXECUTABLE and section.flags & _ALLOCATED and section.kind != SectionKind.NO_BITS
         )
         loaded = (segment for segment in self.segments if segment.flags & SegmentFlag.EXECUTE)
         return found or tuple(FileSection(segment.vaddr, bytes(segment.data)) for segment in loaded)
@@ -205,8 +222,8 @@ class Image:
     @cached_property
     def source(self) -> Source:
         """The source of the code, by the file's DWARF or that of its debug file."""
-        companion = None if self._file.section_of_type("SHT_SYMTAB") else debug_companion(self._file)
-        return Source(Units((companion or self._file).elf))
+        companion = None if self._file.section_of_kind(SectionKind.SYMBOLS) else debug_companion(self._file)
+        return Source(Units(companion or self._file))
 
     @property
     def source_lines(self) -> SourceLines:
@@ -227,9 +244,9 @@ class Image:
         Raises `ElfError`: its name is empty, or outside the file.
         """
         for header in self._file.program_headers:
-            if header["p_type"] == "PT_INTERP":
-                self._file.check_extent("the interpreter's name", header["p_offset"], header["p_filesz"])
-                text = self._file.data[header["p_offset"] : header["p_offset"] + header["p_filesz"]]
+            if header.kind == SegmentKind.INTERPRETER:
+                self._file.check_extent("the interpreter's name", header.offset, header.file_size)
+                text = self._file.data[header.offset : header.offset + header.file_size]
                 name = text.split(b"\0", 1)[0].decode(errors="backslashreplace")
                 if not name:
                     raise self._file.error("the interpreter's name is empty")
@@ -273,19 +290,19 @@ class Image:
         """The loaded parts of the file: start, end, and what is added for their addresses."""
         return tuple(
             (
-                header["p_offset"] & ~0xFFF,
-                header["p_offset"] + max(header["p_filesz"], 1),
-                header["p_vaddr"] - header["p_offset"],
+                header.offset & ~0xFFF,
+                header.offset + max(header.file_size, 1),
+                header.address - header.offset,
             )
             for header in self._file.program_headers
-            if header["p_type"] == "PT_LOAD"
+            if header.kind == SegmentKind.LOAD
         )
 
     def offset_of(self, address: int) -> int | None:
         """Return the offset in the file of a virtual address, None if no loaded segment has it."""
         for header in self._file.program_headers:
-            if header["p_type"] == "PT_LOAD" and 0 <= address - header["p_vaddr"] < header["p_filesz"]:
-                return int(address - header["p_vaddr"] + header["p_offset"])
+            if header.kind == SegmentKind.LOAD and 0 <= address - header.address < header.file_size:
+                return int(address - header.address + header.offset)
         return None
 
     def code(self, symbol: Symbol, beyond: int = 0) -> bytes:
@@ -308,21 +325,21 @@ class Image:
 
     def _load_segments(self) -> Iterator[Segment]:
         for number, header in enumerate(self._file.program_headers):
-            if header["p_type"] == "PT_LOAD" and header["p_memsz"]:
-                flags = SegmentFlag(header["p_flags"] & 7)
-                segment = Segment(header["p_vaddr"], header["p_paddr"], b"", header["p_memsz"], flags)
-                yield self._filled(f"segment {number}", segment, header["p_offset"], header["p_filesz"])
+            if header.kind == SegmentKind.LOAD and header.memory_size:
+                flags = SegmentFlag(header.flags & 7)
+                segment = Segment(header.address, header.physical, b"", header.memory_size, flags)
+                yield self._filled(f"segment {number}", segment, header.offset, header.file_size)
 
     def _frame_sections(self) -> Iterator[FrameSection]:
         if self.kind is ElfKind.RELOCATABLE:
             return
         for name, debug in ((".eh_frame", False), (".debug_frame", True)):
             found = next((section for section in self._file.sections if section.name == name), None)
-            if found is not None and found["sh_type"] != "SHT_NOBITS":
+            if found is not None and found.kind != SectionKind.NO_BITS:
                 data = bytes(self._file.section_data(f"section {name}", found))
-                if found["sh_flags"] & _COMPRESSED:
+                if found.flags & _COMPRESSED:
                     data = decompressed(data, self.isa.word)
-                yield FrameSection(found["sh_addr"], data, debug)
+                yield FrameSection(found.address, data, debug)
 
     @cached_property
     def _places(self) -> Mapping[int, int]:
@@ -330,22 +347,22 @@ class Image:
         places: dict[int, int] = {}
         end = self._base
         for number, section in enumerate(self._file.sections):
-            if section["sh_flags"] & _ALLOCATED:
-                alignment = section["sh_addralign"] or 1
+            if section.flags & _ALLOCATED:
+                alignment = section.alignment or 1
                 places[number] = -(-end // alignment) * alignment
-                end = places[number] + section["sh_size"]
+                end = places[number] + section.size
         return places
 
     def _section_segments(self) -> Iterator[Segment]:
         for number, address in self._places.items():
             section = self._file.sections[number]
-            if section["sh_size"]:
+            if section.size:
                 flags = SegmentFlag.READ
-                flags |= SegmentFlag.WRITE if section["sh_flags"] & _WRITABLE else 0
-                flags |= SegmentFlag.EXECUTE if section["sh_flags"] & _EXECUTABLE else 0
-                segment = Segment(address, address, b"", section["sh_size"], flags)
-                in_file = 0 if section["sh_type"] == "SHT_NOBITS" else section["sh_size"]
-                yield self._filled(f"section {section.name}", segment, section["sh_offset"], in_file)
+                flags |= SegmentFlag.WRITE if section.flags & _WRITABLE else 0
+                flags |= SegmentFlag.EXECUTE if section.flags & _EXECUTABLE else 0
+                segment = Segment(address, address, b"", section.size, flags)
+                in_file = 0 if section.kind == SectionKind.NO_BITS else section.size
+                yield self._filled(f"section {section.name}", segment, section.offset, in_file)
 
     @cached_property
     def _starts(self) -> list[int]:

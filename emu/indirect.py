@@ -14,10 +14,10 @@ import struct
 from collections.abc import Mapping
 from typing import Final
 
-from elftools.common.exceptions import ELFError
-
 from emu.bad_address import BadAddressError
 from emu.elf import Image
+from emu.elf_file import ElfError
+from emu.elf_headers import SectionKind
 
 _RELA: Final = struct.Struct("<QQq")
 # On i386 the addend is in the word that will hold the choice.
@@ -35,13 +35,11 @@ def resolved_words(image: Image) -> Mapping[int, int]:
     if image.isa.word == 4:
         return _resolved_words_32(image, wanted)
     try:
-        tables = [section for section in image.elf.iter_sections() if section["sh_type"] == "SHT_RELA"]
-        for table in tables:
-            data = table.data()
+        for data in image.tables(SectionKind.RELOCATIONS_WITH_ADDENDS):
             for place, info, addend in _RELA.iter_unpack(data[: len(data) // _RELA.size * _RELA.size]):
                 if info & 0xFFFF_FFFF == wanted:
                     words.setdefault(addend, place)
-    except (ELFError, OSError, ValueError, OverflowError):  # a damaged table
+    except ElfError:  # a damaged table
         return {}
     return words
 
@@ -49,12 +47,11 @@ def resolved_words(image: Image) -> Mapping[int, int]:
 def _resolved_words_32(image: Image, wanted: int) -> Mapping[int, int]:
     words: dict[int, int] = {}
     try:
-        for table in [section for section in image.elf.iter_sections() if section["sh_type"] == "SHT_REL"]:
-            data = table.data()
+        for data in image.tables(SectionKind.RELOCATIONS):
             for place, info in _REL.iter_unpack(data[: len(data) // _REL.size * _REL.size]):
                 if info & 0xFF == wanted:
                     words.setdefault(int.from_bytes(image.read(place, 4), "little"), place)
-    except (ELFError, OSError, ValueError, OverflowError, BadAddressError):  # a damaged table
+    except (ElfError, BadAddressError):  # a damaged table
         return {}
     return words
 

@@ -19,6 +19,7 @@ from typing import Final
 
 from emu.debug_files import build_id, debug_file, linked_file
 from emu.elf_file import ElfError, ElfFile, ElfKind
+from emu.elf_headers import SectionKind
 from emu.elf_symbols import Binding, Symbol, SymbolType, symbol_entries, symbol_kind, symbol_size
 from emu.unwinding.entries import FrameEntries
 
@@ -38,9 +39,9 @@ def file_symbols(file: ElfFile, places: Mapping[int, int], entries: FrameEntries
 
     `places` are the addresses of a relocatable file's sections by number.  Raises `ElfError`.
     """
-    table = file.section_of_type("SHT_SYMTAB")
+    table = file.section_of_kind(SectionKind.SYMBOLS)
     if table is not None or file.kind is ElfKind.RELOCATABLE:
-        yield from table_symbols(file, "SHT_SYMTAB", places)
+        yield from table_symbols(file, SectionKind.SYMBOLS, places)
         return
     known: set[tuple[str, int]] = set()
     functions: list[Symbol] = []
@@ -53,16 +54,16 @@ def file_symbols(file: ElfFile, places: Mapping[int, int], entries: FrameEntries
     yield from _unnamed(file, functions, entries)
 
 
-def table_symbols(file: ElfFile, kind: str, places: Mapping[int, int]) -> Iterator[Symbol]:
-    """Yield the symbols of a file's table of a type (SHT_*).  Raises `ElfError`."""
-    table = file.section_of_type(kind)
+def table_symbols(file: ElfFile, kind: SectionKind, places: Mapping[int, int]) -> Iterator[Symbol]:
+    """Yield the symbols of a file's table of a kind.  Raises `ElfError`."""
+    table = file.section_of_kind(kind)
     if table is None:
         return
     entries = file.section_data("the symbol table", table)
-    link = table["sh_link"]
+    link = table.link
     word = file.isa.word
     size = symbol_size(word)
-    if table["sh_entsize"] != size or len(entries) % size or link >= len(file.sections):
+    if table.entry_size != size or len(entries) % size or link >= len(file.sections):
         raise file.error("corrupt symbol table")
     strings = file.section_data("the string table", file.sections[link])
     relocatable = file.kind is ElfKind.RELOCATABLE
@@ -85,14 +86,14 @@ def _named(file: ElfFile) -> Iterator[Symbol]:
     for other in (debug_companion(file), _debug_data(file)):
         if other is not None and other.isa is file.isa:
             try:
-                yield from list(table_symbols(other, "SHT_SYMTAB", {}))
+                yield from list(table_symbols(other, SectionKind.SYMBOLS, {}))
             except ElfError:
                 continue  # it is not this file that is corrupt
-    yield from table_symbols(file, "SHT_DYNSYM", {})
+    yield from table_symbols(file, SectionKind.DYNAMIC_SYMBOLS, {})
 
 
 def _section(file: ElfFile, name: str) -> bytes:
-    found = next((one for one in file.sections if one.name == name and one["sh_type"] != "SHT_NOBITS"), None)
+    found = next((one for one in file.sections if one.name == name and one.kind != SectionKind.NO_BITS), None)
     return bytes(file.section_data(f"section {name}", found)) if found is not None else b""
 
 
@@ -122,9 +123,7 @@ def _unnamed(file: ElfFile, functions: Iterable[Symbol], entries: FrameEntries) 
     """Yield the code that only .eh_frame tells of."""
     named = sorted({(symbol.value, symbol.size) for symbol in functions})
     starts = [start for start, _ in named]
-    linkage = [
-        range(one["sh_addr"], one["sh_addr"] + one["sh_size"]) for one in file.sections if one.name.startswith(_LINKAGE)
-    ]
+    linkage = [range(one.address, one.address + one.size) for one in file.sections if one.name.startswith(_LINKAGE)]
     for entry in entries.all:
         place = bisect_right(starts, entry.start) - 1
         inside = place >= 0 and entry.start < named[place][0] + named[place][1]

@@ -56,8 +56,6 @@ class Toolchain(NamedTuple):
 class ElfFormat:
     """One ISA's ELF files."""
 
-    machine: str
-    """pyelftools' name of e_machine."""
     number: int
     """e_machine."""
     irelative: int

@@ -10,12 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from emu.elf_headers import SectionKind
 from emu.elf_symbols import SymbolType
 from emu.elf_writer import ALLOC, EXECINSTR, WRITE, OutputSection
 from emu.linking.object_file import InputSection, ObjectFile
 
 _PAGE: Final = 0x1000
 _FUNCTION_ALIGNMENT: Final = 16
+# The sections that tell a linker what to do.
+_FOR_LINKERS: Final = frozenset({SectionKind.RELOCATIONS, SectionKind.RELOCATIONS_WITH_ADDENDS, SectionKind.GROUP})
 # The sections of debugging information that other sections refer to by offsets.
 _DEBUG: Final = ".debug"
 
@@ -53,7 +56,7 @@ class LinkLayout:
                 seen.add(name)
             for index, section in enumerate(one.sections):
                 wanted = section.flags & ALLOC or section.name.startswith(_DEBUG)
-                if wanted and index not in dropped and section.kind not in {"SHT_REL", "SHT_RELA", "SHT_GROUP"}:
+                if wanted and index not in dropped and section.kind not in _FOR_LINKERS:
                     self._parts[number, index] = _part(section)
             count = sum(1 for _, relocations in one.relocations for _ in relocations)
             self.entries.size += 0 if not count else one.isa.word * len(one.used)

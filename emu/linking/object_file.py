@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from emu.elf_file import ElfError, ElfFile, ElfKind
+from emu.elf_headers import SectionKind
 from emu.elf_symbols import Binding, SymbolType, symbol_entries, symbol_kind, symbol_size
 from emu.isa import Isa
 
@@ -44,7 +45,7 @@ class InputSection(NamedTuple):
     """A section of an object file."""
 
     name: str
-    kind: str
+    kind: int
     flags: int
     data: bytes
     size: int
@@ -88,13 +89,13 @@ class ObjectFile:
         return tuple(
             InputSection(
                 section.name,
-                section["sh_type"],
-                section["sh_flags"],
+                section.kind,
+                section.flags,
                 b""
-                if section["sh_type"] in {"SHT_NOBITS", "SHT_NULL"}
+                if section.kind in {SectionKind.NO_BITS, SectionKind.NULL}
                 else bytes(self.file.section_data(f"section {section.name}", section)),
-                section["sh_size"],
-                max(1, section["sh_addralign"]),
+                section.size,
+                max(1, section.alignment),
             )
             for section in self.file.sections
         )
@@ -102,10 +103,10 @@ class ObjectFile:
     @cached_property
     def symbols(self) -> tuple[InputSymbol, ...]:
         """The symbols of the file, by number.  Raises `ElfError` if a section does not exist."""
-        table = self.file.section_of_type("SHT_SYMTAB")
+        table = self.file.section_of_kind(SectionKind.SYMBOLS)
         if table is None:
             raise self.file.error("no symbol table")
-        names = self.sections[table["sh_link"]].data if table["sh_link"] < len(self.sections) else b""
+        names = self.sections[table.link].data if table.link < len(self.sections) else b""
         data = bytes(self.file.section_data("the symbol table", table))
         size = symbol_size(self.isa.word)
         found = []
@@ -122,11 +123,11 @@ class ObjectFile:
         """The numbers of the sections of each COMDAT group, by its signature."""
         found = {}
         for header, section in zip(self.file.sections, self.sections, strict=True):
-            if section.kind != "SHT_GROUP" or len(section.data) % _GROUP_WORD.size:
+            if section.kind != SectionKind.GROUP or len(section.data) % _GROUP_WORD.size:
                 continue
             flags, *members = (word for (word,) in _GROUP_WORD.iter_unpack(section.data))
-            if flags & _COMDAT and header["sh_info"] < len(self.symbols):
-                found[self.symbols[header["sh_info"]].name] = frozenset(members)
+            if flags & _COMDAT and header.info < len(self.symbols):
+                found[self.symbols[header.info].name] = frozenset(members)
         return found
 
     @cached_property
@@ -144,15 +145,15 @@ class ObjectFile:
 
     def _relocations(self) -> Iterator[tuple[int, tuple[InputRelocation, ...]]]:
         for header, section in zip(self.file.sections, self.sections, strict=True):
-            if section.kind not in {"SHT_RELA", "SHT_REL"}:
+            if section.kind not in {SectionKind.RELOCATIONS_WITH_ADDENDS, SectionKind.RELOCATIONS}:
                 continue
-            target = header["sh_info"]
+            target = header.info
             if target >= len(self.sections):
                 raise self.file.error(f"corrupt: {section.name} relocates section {target} of {len(self.sections)}")
             yield target, tuple(self._entries(section))
 
     def _entries(self, section: InputSection) -> Iterator[InputRelocation]:
-        explicit = section.kind == "SHT_RELA"
+        explicit = section.kind == SectionKind.RELOCATIONS_WITH_ADDENDS
         wide = self.isa.word == 8
         form = (_RELA_64 if wide else _RELA_32) if explicit else (_REL_64 if wide else _REL_32)
         shift, mask = (32, 0xFFFF_FFFF) if wide else (8, 0xFF)

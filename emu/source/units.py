@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from elftools.dwarf.ranges import BaseAddressEntry
-from elftools.elf.elffile import ELFFile
+from emu.elf_file import ElfFile
 
 # A compilation unit of pyelftools, which has no types for what attributes hold.
 Unit = Any
@@ -21,14 +20,14 @@ Entry = Any
 class Units:
     """The compilation units of one file.  Damaged ones are passed over."""
 
-    def __init__(self, elf: ELFFile) -> None:
-        self._elf = elf
+    def __init__(self, file: ElfFile) -> None:
+        self._file = file
 
     @cached_property
     def dwarf(self) -> Any:
         """The file's DWARF, as pyelftools reads it; None: there is none that can be read."""
         try:
-            return self._elf.get_dwarf_info() if self._elf.has_dwarf_info(strict=True) else None
+            return self._file.elf.get_dwarf_info() if self._file.has_dwarf else None
         except Exception:  # noqa: BLE001  (pyelftools meets bad input with whatever its parser ran into)
             return None
 
@@ -93,7 +92,7 @@ def _listed(unit: Unit, offset: int) -> list[range]:
     base = start.value if start is not None else 0
     found = []
     for part in lists.get_range_list_at_offset(offset, unit):
-        if isinstance(part, BaseAddressEntry):
+        if hasattr(part, "base_address"):  # a BaseAddressEntry; importing its class takes long
             base = part.base_address
             continue
         first = 0 if part.is_absolute else base

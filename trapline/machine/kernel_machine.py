@@ -162,7 +162,7 @@ def _types(image: Image) -> _KernelTypes:
 
     Kernels of other generations are built without types, and use those of the usual one.
     """
-    path = image.path if image.elf.has_dwarf_info(strict=True) else images.built(image.isa) / "kernel"
+    path = image.path if image.has_dwarf else images.built(image.isa) / "kernel"
     return _types_of_file(path, image.isa, path.stat().st_mtime_ns)
 
 

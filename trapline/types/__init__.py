@@ -25,6 +25,6 @@ def types_of(image: Image, parent: Types | None = None) -> Types:
 
     `parent` has the types of the kernel, to which the CTF of its modules may refer.
     """
-    if image.elf.has_dwarf_info(strict=True):
+    if image.has_dwarf:
         return DwarfTypes(image)
     return CtfTypes(image, parent if isinstance(parent, CtfTypes) else None)

@@ -92,20 +92,18 @@ class DwarfTypes:
 
     @cached_property
     def _dwarf(self) -> Any:
-        elf = self._image.elf
-        relocatable = self._image.kind is ElfKind.RELOCATABLE
-        return elf.get_dwarf_info(relocate_dwarf_sections=relocatable) if elf.has_dwarf_info(strict=True) else None
+        if not self._image.has_dwarf:
+            return None
+        return self._image.elf.get_dwarf_info(relocate_dwarf_sections=self._image.kind is ElfKind.RELOCATABLE)
 
     @cached_property
     def _texts(self) -> tuple[bytes, ...]:
-        """The sections that names are in."""
+        """The sections that names are in; pyelftools reads them if they are compressed."""
+        info, texts = self._image.section(".debug_info"), self._image.section(".debug_str")
+        if info is not None and not info.compressed and not (texts is not None and texts.compressed):
+            return (info.data,) if texts is None else (texts.data, info.data)
         sections = (self._dwarf.debug_str_sec, self._dwarf.debug_info_sec) if self._dwarf is not None else ()
-        texts = []
-        for section in sections:
-            if section is not None:
-                section.stream.seek(0)
-                texts.append(section.stream.read())
-        return tuple(texts)
+        return tuple(section.stream.getvalue() for section in sections if section is not None)
 
     def _find(self, kind: str, name: str) -> Any:
         key = (kind, name)

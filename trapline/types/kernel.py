@@ -110,7 +110,7 @@ class KernelNames:
     @property
     def model(self) -> Model:
         """Its data model: that of the file."""
-        return ILP32 if self.image.elf.elfclass == 32 else LP64
+        return ILP32 if self.image.isa.word == 4 else LP64
 
     def _sources(self, module: str) -> Iterator[Types]:
         if module in {"", MODULE}:

@@ -24,7 +24,7 @@ def kernel_source(facts: KernelFacts) -> Source | None:
         try:
             file = ElfFile(path)
             if build_id(file.notes()) == identifier:
-                return Source(Units(file.elf))
+                return Source(Units(file))
         except ElfError:
             continue
     return None

@@ -16,7 +16,6 @@ _NAMES: Final = {
 }
 
 ELF = ElfFormat(
-    machine="EM_AARCH64",
     number=183,
     irelative=1032,
     operands=OperandForms(

@@ -8,7 +8,6 @@ from emu.isa.elf_format import ElfFormat, OperandForms, Toolchain
 from emu.isa.x86 import elf as x86
 
 ELF = ElfFormat(
-    machine="EM_386",
     number=3,
     irelative=42,
     # A symbol alone is an address, because no address of i386 is relative to the pc.

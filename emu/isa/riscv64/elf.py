@@ -13,7 +13,6 @@ _DOUBLE_RVC: Final = 5
 _NAMES: Final = {name: InRegister(name) for name in (*GENERAL[1:], "pc")} | {"fp": InRegister("s0")}
 
 ELF = ElfFormat(
-    machine="EM_RISCV",
     number=243,
     irelative=58,
     operands=OperandForms(

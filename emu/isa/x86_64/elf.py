@@ -8,7 +8,6 @@ from emu.isa.elf_format import ElfFormat, OperandForms, Toolchain
 from emu.isa.x86 import elf as x86
 
 ELF = ElfFormat(
-    machine="EM_X86_64",
     number=62,
     irelative=37,
     operands=OperandForms(x86.CONSTANT, x86.REGISTER, re.compile(x86.PLACE + x86.PARTS), x86.long_mode_names()),

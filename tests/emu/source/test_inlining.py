@@ -10,6 +10,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from emu.elf import Image
+from emu.elf_file import ElfFile
 from emu.isa import ISAS
 from emu.source.inlining import Source
 from emu.source.units import Units
@@ -120,4 +121,4 @@ def test_damaged_entries_end_and_raise_nothing(built, section):
         for byte in (0, 0xFF):
             damaged = bytearray(content)
             damaged[start["sh_offset"] + place] = byte
-            Source(Units(ELFFile(io.BytesIO(bytes(damaged))))).frames(address)
+            Source(Units(ElfFile("damaged", bytes(damaged)))).frames(address)

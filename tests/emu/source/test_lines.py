@@ -9,6 +9,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from emu.elf import Image
+from emu.elf_file import ElfFile
 from emu.guest.kernel import images
 from emu.isa import ISAS
 from emu.source.lines import SourceLines
@@ -44,7 +45,7 @@ def test_damaged_tables_tell_nothing_or_something(place):
     section = ELFFile(io.BytesIO(bytes(content))).get_section_by_name(".debug_line")
     at = section["sh_offset"] + place
     content[at : at + 9] = b"\xff" * 9
-    SourceLines(Units(ELFFile(io.BytesIO(bytes(content))))).at(0xFFFF_FFFF_8000_0000)
+    SourceLines(Units(ElfFile("damaged", bytes(content)))).at(0xFFFF_FFFF_8000_0000)
 
 
 def _addr2line(path, addresses):
