@@ -4,7 +4,7 @@ For each ISA, provider and method, three patches of each kind are explored in al
 different mnemonics if there are any.  Patches are of one kind if they and the displaced
 instructions have the same lengths and are at the same place in eight aligned bytes: what may tear
 depends on nothing else.  (What the displaced instruction computes is checked for every site and
-encoding by `trapline check`.)
+encoding by `trapline check`.)  Stopped, the work goes on where it was.
 """
 
 from __future__ import annotations
@@ -14,9 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
+import emu
+import providers
+import trapline.lab.race
 from benchmarks.figures import Cell, Figures, Scale
+from benchmarks.ongoing import Kept, kept
 from emu.isa import ISAS, Isa
-from trapline.lab.race.methods import OURS, SCENARIOS, USUAL
+from trapline.lab.race.methods import OURS, USUAL, scenarios
 from trapline.lab.race.model import Model, Race
 from trapline.lab.race.naming import functions, patches
 from trapline.lab.race.patch import NoPortError, Patch
@@ -61,7 +65,7 @@ def _kinds(isa: Isa, provider: str, most: int | None) -> tuple[int, int, list[Pa
 
 
 def _races(patch: Patch, method: str, cpus: Sequence[int]) -> Iterator[Race]:
-    for scenario in SCENARIOS:
+    for scenario in scenarios(patch.provider):
         for number in cpus:
             # With three CPUs, only the scenario that contains the others.
             if number == _CPUS[0] or scenario == Race.scenario:
@@ -105,9 +109,25 @@ def explored(isa: str, provider: str) -> tuple[list[list[Cell]], str]:
     return _explored(ISAS[isa], provider, Scale())
 
 
+def units(isas: Iterable[Isa]) -> dict[str, tuple[str, str]]:
+    """Return the units of the work: key -> the arguments of `explored`."""
+    return {f"{isa.name} {provider}": (isa.name, provider) for isa in isas for provider in USUAL}
+
+
+def finished() -> Kept:
+    """Return the results of finished units that are valid for the present source."""
+    return kept("race", emu, providers, trapline.lab.race)
+
+
 def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
-    """Explore."""
-    return figures([_explored(isa, provider, scale) for isa in isas for provider in USUAL])
+    """Explore; stopped, it goes on where it was."""
+    if scale.smallest:
+        return figures([_explored(isa, provider, scale) for isa in isas for provider in USUAL])
+    done, wanted = finished(), units(isas)
+    for key, unit in wanted.items():
+        if key not in done.results:
+            done.add(key, explored(*unit))
+    return figures([done.results[key] for key in wanted])
 
 
 def figures(found: Iterable[tuple[list[list[Cell]], str]]) -> Figures:

@@ -16,13 +16,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import emu
-import providers
-import trapline.lab.race
 from benchmarks import check, encodings, evidence, prose, race, sweep
-from benchmarks.ongoing import RESULTS, STOPPED, TimeIsUpError, add_options, bounded, command, complete, kept, workers
+from benchmarks.ongoing import RESULTS, STOPPED, TimeIsUpError, add_options, bounded, command, complete, workers
 from emu.isa import ISAS
-from trapline.lab.race.methods import USUAL
 
 
 def _race(words: Sequence[str]) -> int:
@@ -30,10 +26,8 @@ def _race(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser()
     add_options(parser)
     arguments = parser.parse_args(words)
-    units = {f"{isa} {provider}": (isa, provider) for isa in ISAS for provider in USUAL}
-    done = kept("race", emu, providers, trapline.lab.race)
     with workers(arguments) as make:
-        found = complete("race", units, race.explored, done, make, arguments.jobs)
+        found = complete("race", race.units(ISAS.values()), race.explored, race.finished(), make, arguments.jobs)
     figures = race.figures(found)
     figures.save(RESULTS / "race.json")
     rows = [dict(zip(figures.columns, row, strict=True)) for row in figures.rows]

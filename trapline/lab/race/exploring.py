@@ -22,7 +22,7 @@ MODELLED: Final = (
 )
 NOT_MODELLED: Final = (
     "not modelled: data races of the program itself, speculation that leaves no trace, errata of one CPU model, "
-    "translations (a shootdown synchronizes), loops beyond 12 instructions, fork"
+    "translations (a shootdown synchronizes), loops beyond 12 instructions"
 )
 
 

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.patcher import Patcher
+from trapline.lab.race.forking import INHERITED
 from trapline.lab.race.operations import (
     Divert,
+    Exclude,
     Flush,
     Forget,
+    FreeTrampoline,
     Interrupt,
     Link,
+    ListProcesses,
     Operation,
     Quiesce,
     Release,
@@ -24,8 +28,9 @@ from trapline.lab.race.operations import (
     Stop,
     Store,
     Swap,
+    WriteChild,
 )
-from trapline.lab.race.patch import Patch
+from trapline.lab.race.patch import Patch, RaceError
 
 Write = Callable[[Patch, int, bytes], list[Operation]]
 
@@ -42,6 +47,10 @@ class Method:
     """The systems that write code by this method."""
     framework: bool = True
     """Whether DTrace's (or the kernel's) own cross calls surround it."""
+    excludes_forks: bool = False
+    """Whether no process can fork between the listing of the processes and the last write."""
+    keeps: bool = True
+    """Whether what a function needs that is being left stays when its return probe goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +126,13 @@ METHODS: Final = {
     "int3-quiesce": Method(_quiescent, "a breakpoint, no thread left in the bytes, then as int3-first",
                            "Linux x86 optimised kprobes (synchronize_rcu_tasks in kprobe_optimizer)"),
     "stop-machine": Method(_stopped, "all CPUs stopped, and each fetches anew before it continues",
-                           "Linux arm64 and RISC-V kprobes (stop_machine); this simulator"),
+                           "Linux arm64 and RISC-V kprobes (stop_machine); this simulator", excludes_forks=True),
     "rendezvous": Method(_rendezvous, "all CPUs stopped, and only the patching CPU sees to its caches",
                          "FreeBSD's SDT (smp_rendezvous in kern_sdt.c)"),
     "new-page": Method(_page, "a copy of the page, and a shootdown of the old translation",
-                       "Linux uprobes (uprobe_write_opcode)"),
-    "no-barrier": Method(_bytes, "byte by byte, and nothing else", "no system; wrong on purpose", framework=False),
+                       "Linux uprobes (uprobe_write_opcode)", excludes_forks=True),
+    "no-barrier": Method(_bytes, "byte by byte, and nothing else", "no system; wrong on purpose", framework=False,
+                         keeps=False),
 }  # fmt: skip
 # Provider -> the method of the system that it follows.
 USUAL: Final = {
@@ -157,6 +167,15 @@ class _Recorder:
         self.written.append((address, data))
 
 
+# Scenarios of processes: a fork meanwhile, and a function that is being left.
+FORK: Final = "fork"
+RETURN: Final = "return"
+# Provider -> the scenarios that it has besides those of every patch.
+_OF_PROCESSES: Final[dict[str, tuple[str, ...]]] = {"pid": (FORK,), "uprobe": (FORK, RETURN)}
+_WHY_NOT: Final = {
+    FORK: "only the code of processes is copied by a fork (pid, uprobe)",
+    RETURN: "only uprobes lead a return to a trampoline; other return probes are patches at the return itself",
+}
 # (owner, whether it is enabled) in the order of the requests; the first may be done before the race begins.
 _REQUESTS: Final[dict[str, tuple[tuple[int, bool], ...]]] = {
     "enable": ((0, True),),
@@ -164,6 +183,8 @@ _REQUESTS: Final[dict[str, tuple[tuple[int, bool], ...]]] = {
     "toggle": ((0, True), (0, False)),
     "two": ((0, True), (1, True), (0, False)),
     "unload": ((0, True), (0, False)),
+    FORK: ((0, True), (0, False)),
+    RETURN: ((0, True), (0, False)),
 }
 SCENARIOS: Final = {
     "enable": "a probe is enabled",
@@ -171,7 +192,10 @@ SCENARIOS: Final = {
     "toggle": "a probe is enabled and disabled",
     "two": "with a probe enabled, another one on the same instruction is enabled, and the first is disabled",
     "unload": "a probe is disabled and its record freed, as when a module is unloaded",
+    FORK: "a process forks while its probe is enabled and disabled, and the record is freed (pid, uprobe)",
+    RETURN: "a return probe is enabled and disabled, and its record freed, while its function is being left (uprobe)",
 }
+_FREES: Final = frozenset({"unload", FORK, RETURN})
 _ENABLED_BEFORE: Final = frozenset({"disable", "two", "unload"})
 
 
@@ -184,8 +208,15 @@ class Scripted:
     """Whether the first probe is enabled before the race begins."""
 
 
+def scenarios(provider: str) -> tuple[str, ...]:
+    """Return the scenarios that a provider's patches can have."""
+    return tuple(one for one in SCENARIOS if one not in _WHY_NOT or one in _OF_PROCESSES.get(provider, ()))
+
+
 def plan(patch: Patch, method: Method, scenario: str) -> Scripted:
-    """Return the script of a scenario."""
+    """Return the script of a scenario.  Raises `RaceError` if the patch cannot have it."""
+    if scenario not in scenarios(patch.provider):
+        raise RaceError(f"{patch.name}: no scenario '{scenario}': {_WHY_NOT[scenario]}")
     memory = _Recorder(patch)
     patcher = Patcher(memory)
     points = [patcher.create(patch.site, patch.new, patch.provider) for _ in range(2)]
@@ -197,10 +228,20 @@ def plan(patch: Patch, method: Method, scenario: str) -> Scripted:
         if before and not number:
             continue
         writes = [one for address, data in memory.written for one in method.write(patch, address, data)]
+        if scenario == FORK:
+            writes = _while_forking(patch, method, writes, patch.new if enabled else patch.old)
         script += _request(owner, writes, enabled=enabled, surrounded=method.framework)
-    if scenario == "unload":
+    if scenario in _FREES:
         script.append(Forget())
+    if scenario == RETURN and not method.keeps:
+        script.append(FreeTrampoline())
     return Scripted(tuple(script), before)
+
+
+def _while_forking(patch: Patch, method: Method, writes: list[Operation], data: bytes) -> list[Operation]:
+    """Write the child's page, too, if the child inherits the probe; exclude forks."""
+    done = [ListProcesses(), *writes, WriteChild(data)] if INHERITED[patch.provider] else writes
+    return [Exclude(on=True), *done, Exclude(on=False)] if method.excludes_forks else done
 
 
 def _request(owner: int, writes: list[Operation], *, enabled: bool, surrounded: bool) -> list[Operation]:

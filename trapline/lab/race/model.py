@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from trapline.lab.race import forking
+from trapline.lab.race.forking import ForkSteps
 from trapline.lab.race.memory import CodeView, Content, Fetch, canonical
-from trapline.lab.race.methods import LOOKS_AGAIN, METHODS, Method, Own, plan
+from trapline.lab.race.methods import FORK, LOOKS_AGAIN, METHODS, RETURN, Method, Own, plan
 from trapline.lab.race.patch import Kind, Patch
 from trapline.lab.race.patcher_steps import PatcherSteps
 from trapline.lab.race.processor import Executed, Processor
@@ -48,6 +50,7 @@ class Model:
         self.processor = processor or Processor(race.patch)
         self.view = CodeView(race.patch)
         self._patcher = PatcherSteps(race.patch, plan_.script)
+        self._forks = ForkSteps(race.patch)
         self._trap = race.patch.isa.traps.breakpoints[-1]
         self.start = next(start for start in self.patch.starts if self._comes_to_site(start))
         """The address at which the CPUs enter the code."""
@@ -103,13 +106,18 @@ class Model:
     def canonical(self, world: World) -> World:
         """Return the state that represents all equivalent states."""
         last = len(world.history) - 1
-        floors = [last if cpu.mode is Mode.DONE else cpu.floor for cpu in world.cpus]
+        world = forking.canonical(world)
+        elsewhere = [cpu.mode is Mode.DONE or cpu.forked for cpu in world.cpus]
+        floors = [last if other else cpu.floor for cpu, other in zip(world.cpus, elsewhere, strict=True)]
         oldest = min(floors)
         marks = frozenset({*floors, max(world.clean, oldest)})
         if not oldest and len(world.history) == 1:
             return world
         history, places = canonical(world.history, marks, self._cuts)
-        cpus = tuple(cpu if cpu.mode is Mode.DONE else cpu._replace(floor=places[cpu.floor]) for cpu in world.cpus)
+        cpus = tuple(
+            cpu if other else cpu._replace(floor=places[cpu.floor])
+            for cpu, other in zip(world.cpus, elsewhere, strict=True)
+        )
         return world._replace(history=history, clean=places[max(world.clean, oldest)], cpus=cpus)
 
     def finished(self, world: World) -> bool:
@@ -119,7 +127,8 @@ class Model:
 
     def _is_local(self, cpu: Cpu) -> bool:
         """Return whether a CPU's next step touches no patched byte, and does not come between them."""
-        if cpu.mode is not Mode.RUNS or self._touches(cpu.pc, 1):
+        # What leads to the trampoline's handler, which takes no interrupt, does not commute with interrupts.
+        if cpu.mode is not Mode.RUNS or cpu.hijacked or self._touches(cpu.pc, 1):
             return False
         fetch = self.view.fetches((Content(0, self.patch.old),), cpu.pc)[0]
         if self._touches(cpu.pc, len(fetch.code)):
@@ -136,13 +145,17 @@ class Model:
             yield from self._fetched(world, number)
         elif mode is Mode.TRAPPED:
             yield self._handled(world, number)
+        elif mode is Mode.LEAVES:
+            yield self._left_behind(world, number)
+        if self.race.scenario == FORK:
+            yield from self._forks.moves(world, number)
 
     def _fetched(self, world: World, number: int) -> Iterator[Move]:
         cpu = world.cpus[number]
         if not self._touches(cpu.pc, 1) and cpu.pc > self.patch.site:
             visible = world.history[:1]
         else:
-            visible = world.history[cpu.floor :]
+            visible = forking.visible(world, cpu)
         choices = self.view.fetches(visible, cpu.pc)
         for fetch in choices:
             token = f"{number + 1}" if len(choices) == 1 else f"{number + 1}:{fetch.code.hex()}"
@@ -168,7 +181,7 @@ class Model:
         paths = self._paths(cpu.pc, code)
         if not paths:
             return self._wrong(token, text, "torn", self._torn(cpu, code))
-        if paths == OLD and cpu.pc == patch.site and world.on:
+        if paths == OLD and cpu.pc == patch.site and world.on and self._probed(cpu):
             return self._wrong(token, text, "missed", "the probe is enabled, and the CPU executes the old instruction")
         if paths == NEW and cpu.pc == patch.site and not world.may:
             return self._wrong(token, text, "late", "the probe is disabled, and the CPU still executes the patch")
@@ -217,13 +230,30 @@ class Model:
                 else f"its registers or memory are not those of the plain code (state {done.state}, not {state})"
             )
             return self._wrong(token, text, "wrong result", why)
-        return Move(token, text, self._with(world, number, self._again(cpu)))
+        after = cpu._replace(mode=Mode.LEAVES) if cpu.hijacked else self._again(cpu)
+        return Move(token, text, self._with(world, number, after))
 
     def _again(self, cpu: Cpu) -> Cpu:
         """Return a CPU that has left the code: it enters the code again, or is done."""
         if cpu.passes == 1:
-            return Cpu(Mode.DONE, 0, 0, 0, 0, 0, 0)
-        return Cpu(Mode.RUNS, self.start, self.processor.initial, cpu.passes - 1, OLD | NEW, cpu.floor, 0)
+            return Cpu(Mode.DONE, 0, 0, 0, 0, 0, 0, cpu.forked)
+        return Cpu(Mode.RUNS, self.start, self.processor.initial, cpu.passes - 1, OLD | NEW, cpu.floor, 0, cpu.forked)
+
+    def _probed(self, cpu: Cpu) -> bool:
+        """Return whether the probes are those of the process that a CPU executes."""
+        return not cpu.forked or self._forks.inherits
+
+    def _left_behind(self, world: World, number: int) -> Move:
+        """Return the step of the trampoline's handler, after a function with a return probe."""
+        token = f"{number + 1}"
+        if world.freed:
+            why = "what leads the function back to its caller is gone: the process is killed"
+            return self._wrong(token, "takes the breakpoint of the trampoline", "unclaimed", why)
+        fires = "fires the return probe" if world.linked else "fires nothing"
+        text = f"the trampoline's handler {fires}, and continues at the caller"
+        if world.linked & ~world.may:
+            return self._wrong(token, text, "late", "a return probe fires after its disabling has returned")
+        return Move(token, text, self._with(world, number, self._again(world.cpus[number])))
 
     def _handled(self, world: World, number: int) -> Move:
         """Return the step of a handler: it fires the probe and executes the instruction."""
@@ -234,9 +264,9 @@ class Model:
             done = self._diverted(cpu)
             text = "the temporary breakpoint's handler does what the new bytes do"
             return self._went_on(world, number, done, cpu.paths & NEW, token, text)
-        if patch.kind is Kind.JUMP or not world.known:
+        if patch.kind is Kind.JUMP or not world.known or not self._probed(cpu):
             looks = patch.kind is Kind.JUMP or patch.provider in LOOKS_AGAIN
-            if looks and not self._is_trap(self.view.fetches(world.history[-1:], cpu.pc)[0].code):
+            if looks and not self._is_trap(self.view.fetches(forking.present(world, cpu), cpu.pc)[0].code):
                 text = "the handler finds no breakpoint in memory any more, and returns to the same address"
                 return Move(token, text, self._with(world, number, synchronized._replace(mode=Mode.RUNS)))
             return self._wrong(
@@ -249,6 +279,9 @@ class Model:
         text = f"the handler fires {' and '.join(fired) or 'nothing'}, and executes the displaced instruction"
         if world.linked & ~world.may:
             return self._wrong(token, text, "late", "a probe fires after its disabling has returned")
+        if self.race.scenario == RETURN and world.linked:
+            world = self._with(world, number, synchronized._replace(hijacked=True))
+            text += "; the function will return to the trampoline"
         return self._went_on(world, number, self.processor.displaced(cpu.state), cpu.paths, token, text)
 
     def _diverted(self, cpu: Cpu) -> Executed:

@@ -167,6 +167,42 @@ class Returned:
         return f"{'enable' if self.enabled else 'disable'} of probe {self.owner + 1} returns"
 
 
+@dataclass(frozen=True, slots=True)
+class Exclude:
+    """No process may fork from now on, or each may again.  A fork that has begun ends before."""
+
+    on: bool
+
+    def __str__(self) -> str:
+        return "forks are excluded" if self.on else "forks are possible again"
+
+
+@dataclass(frozen=True, slots=True)
+class ListProcesses:
+    """The patching CPU lists the processes that map the code."""
+
+    def __str__(self) -> str:
+        return "list the processes that map the code"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteChild:
+    """The same bytes are written to a page of the child, if it is listed."""
+
+    data: bytes
+
+    def __str__(self) -> str:
+        return f"the same for the child, if it is listed: {self.data.hex(' ')}"
+
+
+@dataclass(frozen=True, slots=True)
+class FreeTrampoline:
+    """What a function needs that returns to a trampoline is freed."""
+
+    def __str__(self) -> str:
+        return "free the trampoline of return probes"
+
+
 Operation = (
     Store
     | Swap
@@ -183,6 +219,10 @@ Operation = (
     | Divert
     | Link
     | Forget
+    | Exclude
+    | ListProcesses
+    | WriteChild
+    | FreeTrampoline
     | Returned
 )
 Script = tuple[Operation, ...]

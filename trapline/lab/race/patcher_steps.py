@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from trapline.lab.race.forking import ForkSteps
 from trapline.lab.race.memory import Content
 from trapline.lab.race.operations import (
     Divert,
+    Exclude,
     FetchAnew,
     FetchStopped,
     Flush,
     Forget,
+    FreeTrampoline,
     Interrupt,
     Link,
+    ListProcesses,
     Operation,
     Quiesce,
     Release,
@@ -24,6 +28,7 @@ from trapline.lab.race.operations import (
     Store,
     Swap,
     Wait,
+    WriteChild,
 )
 from trapline.lab.race.patch import Patch
 from trapline.lab.race.state import Cpu, Mode, Move, World
@@ -31,7 +36,9 @@ from trapline.lab.race.state import Cpu, Mode, Move, World
 # The name of the patching CPU in tokens.
 PATCHER = "P"
 # Operations that do not wait until the CPU's earlier stores are visible.
-_AT_ONCE = Link | Divert | Returned | Forget | FetchAnew | Signal | RemoteFence
+_AT_ONCE = (
+    Link | Divert | Returned | Forget | FetchAnew | Signal | RemoteFence | Exclude | ListProcesses | FreeTrampoline
+)
 
 
 class PatcherSteps:
@@ -125,10 +132,28 @@ class PatcherSteps:
                 if enabled:
                     return world._replace(on=world.on | bit)
                 return world._replace(on=world.on & ~bit, may=world.may & ~bit)
+            case _:
+                return self._recorded(world, operation)
+
+    @staticmethod
+    def _recorded(world: World, operation: Operation) -> World | None:
+        """Return the state after an operation on the tracer's own records, None if it has to wait."""
+        match operation:
             case Divert(on):
                 return world._replace(diverts=on)
             case Forget():
                 return world._replace(known=False)
+            case FreeTrampoline():
+                return world._replace(freed=True)
+            case Exclude(on):
+                forking = any(cpu.mode is Mode.FORKS for cpu in world.cpus)
+                return None if on and forking else world._replace(excluded=on)
+            case ListProcesses():
+                return world._replace(listed=bool(world.child))
+            case WriteChild(data):
+                return ForkSteps.reached(world, data)
+            case _:
+                raise AssertionError(operation)
 
     def _released(self, world: World, cpu: Cpu, synchronize: bool) -> Cpu:
         if cpu.mode is not Mode.STOPPED:
@@ -147,16 +172,21 @@ class PatcherSteps:
         """Return a CPU after an interrupt, whose handler may `synchronize`."""
         if not synchronize and not self._rules.interrupted:
             return cpu
+        if cpu.forked:
+            return cpu._replace(floor=len(world.child) - 1)
         floor = world.clean if self._rules.broadcast and not self._patch.isa.traps.coherent else len(world.history) - 1
         return cpu._replace(floor=max(cpu.floor, floor))
 
     def answers(self, world: World, number: int) -> Iterator[Move]:
         """Yield the answers of a CPU to the operation for which the patching CPU waits."""
         cpu, bit = world.cpus[number], 1 << number
-        if world.at >= len(self._script) or world.heard & bit or world.pending or cpu.mode is not Mode.RUNS:
+        if world.at >= len(self._script) or world.heard & bit or world.pending:
             return
-        name = f"{number + 1}!"
-        match self._script[world.at]:
+        name, operation = f"{number + 1}!", self._script[world.at]
+        # A fork is a long system call, and takes interrupts; a handler does not.
+        if cpu.mode is not Mode.RUNS and not (cpu.mode is Mode.FORKS and isinstance(operation, Interrupt)):
+            return
+        match operation:
             case Interrupt(synchronize):
                 after = self.refetching(world, cpu, synchronize=synchronize)
                 text = "is interrupted" + (" and fetches anew" if after.floor != cpu.floor else "")

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from emu.spelling import counted
 from trapline.lab.race.exploring import Explored
+from trapline.lab.race.forking import visible
 from trapline.lab.race.model import Model
 from trapline.lab.race.patcher_steps import PATCHER
 from trapline.lab.race.state import Mode, Move, World
 
+# The place of a CPU that is not at an instruction of the code.
+_ELSEWHERE: Final = {
+    Mode.DONE: "done",
+    Mode.STOPPED: "stopped",
+    Mode.TRAPPED: "in the handler",
+    Mode.FORKS: "in a fork",
+    Mode.LEAVES: "in the trampoline",
+}
+
 
 def lane(move: Move) -> int:
     """Return the lane of a step: 0 is the CPU that patches."""
-    return 0 if move.token.startswith(PATCHER) else int(move.token.rstrip("!").partition(":")[0])
+    return 0 if move.token.startswith(PATCHER) else int(move.token.rstrip("!ft").partition(":")[0])
 
 
 def verdict(explored: Explored) -> str:
@@ -107,13 +117,12 @@ def _row(model: Model, move: Move | None, world: World) -> dict[str, Any]:
         "memory": world.history[-1].data.hex(" "),
         "cpus": [
             {
-                "where": {Mode.DONE: "done", Mode.STOPPED: "stopped", Mode.TRAPPED: "in the handler"}.get(cpu.mode)
-                or model.patch.where(cpu.pc),
+                "where": _ELSEWHERE.get(cpu.mode) or model.patch.where(cpu.pc),
                 "sees": []
                 if cpu.mode is Mode.DONE
                 else [
                     f"{fetch.code.hex(' ')}  {model.patch.text(fetch.code, site)}"
-                    for fetch in model.view.fetches(world.history[cpu.floor :], site)
+                    for fetch in model.view.fetches(visible(world, cpu), site)
                 ],
             }
             for cpu in world.cpus

@@ -16,6 +16,10 @@ class Mode(IntEnum):
     """The CPU has taken the breakpoint; its handler has not begun, and interrupts are disabled."""
     STOPPED = 2
     DONE = 3
+    FORKS = 4
+    """Its thread's memory is copied, and the tracer does not know of it yet."""
+    LEAVES = 5
+    """The function has returned to the trampoline, whose breakpoint was taken."""
 
 
 class Cpu(NamedTuple):
@@ -33,6 +37,10 @@ class Cpu(NamedTuple):
     """The oldest content of the history that it may still fetch."""
     steps: int
     """The number of instructions in this pass."""
+    forked: bool = False
+    """Whether it executes the child of a fork."""
+    hijacked: bool = False
+    """Whether the function will return to the trampoline of a return probe."""
 
 
 OLD, NEW = 1, 2
@@ -61,6 +69,14 @@ class World(NamedTuple):
     diverts: bool
     """Whether a temporary breakpoint has a handler."""
     cpus: tuple[Cpu, ...]
+    child: History = ()
+    """The contents of the page of a fork's child."""
+    listed: bool = False
+    """Whether the patcher has found the child when it listed the processes."""
+    excluded: bool = False
+    """Whether no process may fork now."""
+    freed: bool = False
+    """Whether the trampoline of return probes is gone."""
 
 
 class Failure(NamedTuple):

@@ -4,7 +4,7 @@ import pytest
 
 from emu.isa import ISAS
 from trapline.lab.race.exploring import explore, replay
-from trapline.lab.race.methods import METHODS, SCENARIOS
+from trapline.lab.race.methods import METHODS, scenarios
 from trapline.lab.race.model import Model, Race
 from trapline.lab.race.naming import find, functions, patches
 from trapline.lab.race.patch import RaceError
@@ -30,7 +30,7 @@ def malloc(request):
     return patch, Processor(patch)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", scenarios("fbt"))
 def test_our_own_method_holds_on_every_isa(malloc, scenario):
     patch, processor = malloc
     model = Model(Race(patch, "stop-machine", scenario), processor)
