@@ -12,6 +12,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.bad_address import BadAddressError
@@ -22,6 +23,7 @@ from emu.instruction_starts import no_instruction
 from providers.base import Framework
 from providers.fasttrap.fasttrap import EVERYWHERE, Fasttrap
 from providers.fasttrap.pid_provider import PidProvider
+from providers.fasttrap.port import Port
 from providers.fasttrap.records import Probe, ProbeType
 from providers.fidelity import Fidelity
 
@@ -37,6 +39,8 @@ ABSOLUTE: Final = "-"
 _GLOB: Final = frozenset("*?[\\")
 # Functions that globs do not match.
 _SKIPPED: Final = frozenset({"_init", "_fini"})
+# Functions whose returns are not searched again: the same program starts many times in one process.
+_REMEMBERED: Final = 1 << 13
 _AFRAMES: Final = {ProbeType.ENTRY: 3, ProbeType.RETURN: 4, ProbeType.OFFSETS: 3}
 
 
@@ -58,6 +62,12 @@ class Wanted(NamedTuple):
 
 def _is_glob(text: str) -> bool:
     return not _GLOB.isdisjoint(text)
+
+
+@lru_cache(_REMEMBERED)
+def _returns(port: Port, code: bytes, address: int, fidelity: Fidelity) -> tuple[int, ...]:
+    """Return the offsets of a function's return sites, in order."""
+    return tuple(sorted(port.returns(code, address, fidelity)))
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
@@ -169,10 +179,8 @@ class PidProbes(ProcessObserver):
         if test(RETURN):
             named = True
             code = self._code(target.patcher.original, address, symbol.size)
-            sites = tuple(
-                address + offset
-                for offset in sorted(self._fasttrap.port.returns(code, address, self._fasttrap.fidelity))
-            )
+            offsets = _returns(self._fasttrap.port, code, address, self._fasttrap.fidelity)
+            sites = tuple(address + offset for offset in offsets)
             if sites:
                 self._create(provider, process, loaded, symbol, RETURN, ProbeType.RETURN, sites)
         if test(ENTRY):

@@ -102,6 +102,10 @@ class Frames:
         """Return the content of a frame."""
         return bytes(self._ram[frame : frame + PAGE])
 
+    def part(self, frame: int, offset: int, size: int) -> bytes:
+        """Return `size` bytes of a frame from an offset, or those up to its end."""
+        return bytes(self._ram[frame + offset : frame + min(offset + size, PAGE)])
+
     def write(self, frame: int, offset: int, data: bytes, *, forget: bool = True) -> None:
         """Change bytes of a frame, and drop their translated code unless told otherwise."""
         if forget:

@@ -349,13 +349,12 @@ class Space:
 
     def peek(self, address: int, size: int) -> bytes:
         """Read memory.  Raises `BadAddressError`."""
-        data = bytearray()
+        data = b""
         while len(data) < size:
             place = address + len(data)
             frame = self._frame(place, writing=False)
-            step = min(size - len(data), PAGE - place % PAGE)
-            data += self.frames.read(frame)[place % PAGE : place % PAGE + step]
-        return bytes(data)
+            data += self.frames.part(frame, place % PAGE, size - len(data))
+        return data
 
     def poke(self, address: int, data: bytes, *, forget: bool = True) -> None:
         """Write memory, in this process alone.  Raises `BadAddressError`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,18 @@ EXPRESSIONS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Return a directory for those of the transcripts: `tmp_path` takes as long as most of them."""
+    return tmp_path_factory.mktemp("transcripts")
+
+
 @pytest.mark.parametrize("transcript", TRANSCRIPTS)
-def test_a_transcript_is_what_happens(transcript, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_transcript_is_what_happens(transcript, home, monkeypatch):
+    folder = Path(tempfile.mkdtemp(dir=home))
+    monkeypatch.chdir(folder)
     for name, lines in transcript.files.items():
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
     assert run(transcript) == (transcript.output, transcript.errors, transcript.status)
 
 

@@ -7,6 +7,7 @@ takes milliseconds and every number in it is known.
 from __future__ import annotations
 
 import io
+from functools import cache
 from typing import Any, ClassVar
 
 from emu.cpu_core import CpuCore
@@ -105,6 +106,12 @@ class SceneNames:
     def symbol(self, name: str) -> Symbol | None:
         module, _, plain = name.rpartition("`")
         return self._symbols.get(plain) if module in {"", "kernel"} else None
+
+
+@cache
+def scene_names() -> SceneNames:
+    """Return the kernel's names, compiled once: programs cannot change them."""
+    return SceneNames()
 
 
 class SceneGuest(FakeGuest):
@@ -233,7 +240,7 @@ def run_scene(arguments: list[str]) -> tuple[str, str, int]:
 
     def open_machine(_wanted: Any) -> TracedMachine:
         guest, dtrace = scene()
-        return TracedMachine(guest, dtrace, foreign=SceneNames(), libraries=("common", "kernel", X86_64.name))
+        return TracedMachine(guest, dtrace, foreign=scene_names(), libraries=("common", "kernel", X86_64.name))
 
     environment = CommandEnvironment(open_machine, stdout, stderr, lambda command: stdout.write(f"[{command}]\n"))
     status = main(arguments, environment)
