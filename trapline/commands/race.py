@@ -133,6 +133,7 @@ class _Wanted:
     show_default=True,
     help="How often each of those executes the code.",
 )
+@click.option("--coherent", is_flag=True, help="No CPU keeps old bytes: which failures are left?")
 @click.option("--bound", type=click.IntRange(1), default=BOUND, show_default=True, help="Give up after so many states.")
 @click.option("--replay", "line", metavar="LINE", help="Repeat a failure from the line that it ends with.")
 @click.option("--list", "listing", is_flag=True, help="List the methods and the scenarios.")
@@ -154,6 +155,7 @@ def race_command(
     html: str | None,
     form: str,
     *,
+    coherent: bool,
     listing: bool,
 ) -> None:
     """Explore every order in which a CPU can write a patch while others execute the code.
@@ -180,7 +182,7 @@ def race_command(
         wanted = _Wanted(patch_name, isa_name, methods, objects, glue, entry)
         done = []
         for patch, method, own in wanted.methods_of_patches():
-            done.append(explore(Race(patch, method, scenario, cpus, passes, own), bound=bound))
+            done.append(explore(Race(patch, method, scenario, cpus, passes, own, coherent), bound=bound))
             if form == "text":
                 _print(done[-1])
     except (RaceError, ElfError) as error:

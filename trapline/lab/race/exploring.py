@@ -43,7 +43,7 @@ class Explored:
         """The text that replays the failure."""
         race = self.race
         steps = ",".join(move.token for move in self.found.trace)
-        method = race.own.words if race.own else f"method={race.method}"
+        method = (race.own.words if race.own else f"method={race.method}") + " coherent=yes" * race.coherent
         return (
             f"isa={race.patch.isa.name} patch={race.patch.name} {method} scenario={race.scenario} "
             f"cpus={race.cpus} passes={race.passes} steps={steps}"
@@ -77,6 +77,7 @@ def replay(line: str) -> tuple[Model, tuple[Move, ...]]:
             int(words.get("cpus", Race.cpus)),
             int(words.get("passes", Race.passes)),
             own,
+            words.get("coherent") == "yes",
         )
         model = Model(race)
         return model, follow(model, [step for step in words["steps"].split(",") if step])

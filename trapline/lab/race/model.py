@@ -8,7 +8,7 @@ from typing import Final
 
 from trapline.lab.race import forking
 from trapline.lab.race.forking import ForkSteps
-from trapline.lab.race.memory import CodeView, Content, Fetch, canonical
+from trapline.lab.race.memory import CodeView, Content, Fetch, History, canonical
 from trapline.lab.race.methods import FORK, LOOKS_AGAIN, METHODS, RETURN, Method, Own, plan
 from trapline.lab.race.patch import Kind, Patch
 from trapline.lab.race.patcher_steps import PatcherSteps
@@ -32,6 +32,8 @@ class Race:
     """The number of times that each executing CPU enters the code."""
     own: Own | None = None
     """What `method` names, if it is not one of `METHODS`."""
+    coherent: bool = False
+    """Whether every fetch sees the newest bytes: no CPU keeps old ones."""
 
     @property
     def writing(self) -> Method:
@@ -86,6 +88,10 @@ class Model:
         return bool(done.fault) or not start <= done.pc < self.patch.stop
 
     # -- the steps
+
+    def visible(self, world: World, cpu: Cpu) -> History:
+        """Return the contents that a CPU may fetch."""
+        return (forking.present if self.race.coherent else forking.visible)(world, cpu)
 
     def moves(self, world: World, *, reduce: bool = True) -> list[Move]:
         """Return the steps to explore from a state.
@@ -155,7 +161,7 @@ class Model:
         if not self._touches(cpu.pc, 1) and cpu.pc > self.patch.site:
             visible = world.history[:1]
         else:
-            visible = forking.visible(world, cpu)
+            visible = self.visible(world, cpu)
         choices = self.view.fetches(visible, cpu.pc)
         for fetch in choices:
             token = f"{number + 1}" if len(choices) == 1 else f"{number + 1}:{fetch.code.hex()}"

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from emu.spelling import counted
 from trapline.lab.race.exploring import Explored
-from trapline.lab.race.forking import visible
 from trapline.lab.race.model import Model
 from trapline.lab.race.patcher_steps import PATCHER
 from trapline.lab.race.state import Mode, Move, World
@@ -122,7 +121,7 @@ def _row(model: Model, move: Move | None, world: World) -> dict[str, Any]:
                 if cpu.mode is Mode.DONE
                 else [
                     f"{fetch.code.hex(' ')}  {model.patch.text(fetch.code, site)}"
-                    for fetch in model.view.fetches(visible(world, cpu), site)
+                    for fetch in model.view.fetches(model.visible(world, cpu), site)
                 ],
             }
             for cpu in world.cpus

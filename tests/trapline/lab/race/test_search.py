@@ -1,5 +1,7 @@
 """The explorer finds what each method gets wrong, and nothing where a method is right."""
 
+from dataclasses import replace
+
 import pytest
 
 from emu.isa import ISAS
@@ -150,6 +152,16 @@ def test_every_provider_has_places_in_the_kernel(isa):
         for patch in patches(ISAS[isa], provider, function):
             assert patch.old != patch.new
             assert patch.site in patch.boundaries
+
+
+def test_without_old_bytes_only_the_order_of_stores_and_interrupts_is_left():
+    old = Race(find(ISAS["riscv64"], "fbt::malloc:entry"), "write-once")
+    new = replace(old, coherent=True)
+    assert search(Model(old)).failure.kind == "missed"
+    assert search(Model(new)).failure is None
+    torn = explore(Race(find(ISAS["x86_64"], FIVE_NOPS), "stop-machine", coherent=True))
+    assert torn.found.failure.kind == "torn"
+    assert replay(torn.line)[1] == torn.found.trace
 
 
 def test_a_bound_leaves_the_question_open():
