@@ -169,8 +169,6 @@ def _put(stream: TextIO, data: bytes) -> None:
 
 def _open_linux_kernel(wanted: MachineOptions) -> TracedMachine:
     _check_no_quantum(wanted)
-    if wanted.pids:
-        raise MachineError("-p: a process cannot be grabbed in a Linux kernel; run a program with -c")
     # As with the Linux guest, the modules of this kernel are imported only when needed.
     from emu.guest.linux_kernel.errors import KernelFileError  # noqa: PLC0415
     from trapline.machine import linux_kernel_machine as linux_kernel  # noqa: PLC0415
@@ -194,6 +192,8 @@ def _open_linux_kernel(wanted: MachineOptions) -> TracedMachine:
     except KernelFileError as error:
         raise MachineError(str(error)) from None
     console.shown = True
+    if wanted.pids:
+        machine.programs.grab(wanted.pids[0])
     return TracedMachine(
         machine.guest,
         machine.dtrace,

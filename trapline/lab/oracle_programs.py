@@ -141,7 +141,9 @@ def _start(isa: Isa, image: Image, kind: str, functions: list[Symbol], fetched: 
     process = None if programs is None else programs.process(traced.target)
     if programs is None or process is None:
         raise GuestError("the process of the workload is not found")
-    return _Run(traced, process, image, KernelUprobes(traced.guest, programs, traced.dtrace), console)
+    uprobes = KernelUprobes(traced.guest, programs, traced.dtrace)
+    uprobes.calls.here()
+    return _Run(traced, process, image, uprobes, console)
 
 
 def _hit(run: _Run, popped: int) -> oracle_values.Hit:
@@ -175,7 +177,7 @@ def _watch(run: _Run, places: dict[int, Row], values: Callable[[int], str]) -> N
 
     run.uprobes.meet = meet
     for address in places:
-        run.uprobes.watch_place(run.process, address)
+        run.uprobes.watch_place(run.process, address, everywhere=True)
 
 
 def _of_workload(values: str) -> bool:

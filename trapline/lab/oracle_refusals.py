@@ -16,13 +16,12 @@ import struct
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from errno import errorcode
 from typing import Final
 
 from emu.bad_address import BadAddressError
 from emu.displaced import Code, Refused
 from emu.guest.base import GuestError
-from emu.guest.linux_kernel.kernel_calls import KernelCallError, KernelCalls, error_of
+from emu.guest.linux_kernel.kernel_calls import Answer, KernelCallError, KernelCalls, error_name, error_of
 from emu.isa.base import Isa
 from providers import fasttrap, uprobes
 from providers.fidelity import Fidelity
@@ -39,7 +38,6 @@ _POINTER: Final = struct.Struct("<Q")
 _WORD: Final = struct.Struct("<I")
 _DISABLED: Final = 2
 # The error numbers that only the kernel uses.
-_OWN_ERRORS: Final = {524: "ENOTSUPP"}
 _ALLOWED: Final = "allowed"
 # Refused by kernels without KPROBES_ON_FTRACE; our probe is lost while ftrace traces the function.
 ON_PAD: Final = "allowed, on ftrace's pad"
@@ -79,7 +77,8 @@ def refusals(isa: Isa, kprobe_step: int = KPROBE_STEP, uprobe_step: int = UPROBE
     """
     traced = start(LinuxKernelOptions(isa=isa, commands=("ls /",)))
     traced.programs.run_to_program(traced.target)
-    calls = KernelCalls(traced.guest, lambda _consumer, _registers: False)
+    calls = KernelCalls(traced.guest, lambda _consumer, _registers: Answer.ZERO)
+    calls.here()
     try:
         found = [*_kprobes(traced, calls, kprobe_step), *_uprobes(traced, calls, uprobe_step)]
     except KernelCallError as error:
@@ -91,7 +90,7 @@ def refusals(isa: Isa, kprobe_step: int = KPROBE_STEP, uprobe_step: int = UPROBE
 
 def _named(result: int) -> str:
     number = error_of(result)
-    return _OWN_ERRORS.get(number) or errorcode.get(number, str(number)) if number else _ALLOWED
+    return error_name(number) if number else _ALLOWED
 
 
 def _kprobes(traced: TracedLinuxKernel, calls: KernelCalls, step: int) -> Iterator[_Verdict]:

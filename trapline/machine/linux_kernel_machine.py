@@ -83,11 +83,14 @@ class TracedLinuxKernel:
 
     @property
     def target(self) -> int:
-        """The process that the command runs in ($target)."""
-        return self.guest.machine.target or 0
+        """$target: the process of -p, or the one that the command runs in."""
+        return self.programs.target
 
     def ended(self) -> Sequence[str]:
-        """Return, once, that the command has ended with an error."""
+        """Return, once, that the process of -p has ended, or the command with an error."""
+        if self.programs.gone and not self.told:
+            self.told = True
+            return (*self.programs.rest(), f"pid {self.target} has exited")
         status = self.guest.machine.status
         if self.told or not status:
             return ()
@@ -206,5 +209,5 @@ def start(
     Tracepoints(framework, guest, registrations, matches=_matches, types=TracepointTypes(types))
     for name, events in PROVIDERS.items():
         NamedProbes(name, events, framework, guest, text, registrations, matches=_matches)
-    programs = LinuxKernelPrograms(guest, text, dtrace, options.report)
+    programs = LinuxKernelPrograms(guest, text, dtrace, options.report, "; ".join(options.commands))
     return TracedLinuxKernel(guest, dtrace, LinuxKernelNames(guest.facts, types, guest.modules), text, programs)

@@ -9,68 +9,121 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from enum import Enum, auto
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from emu.elf_file import ElfError
 from emu.frame import Frame
+from emu.guest.base import GuestError
 from emu.guest.linux_kernel.executable import NoRoomError
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
+from emu.guest.linux_kernel.initramfs import runs_in_shell
+from emu.guest.processes import ProcessObserver
 from providers.fasttrap import parse_provider
 from providers.fasttrap.fasttrap import TracepointError
-from providers.linux_kernel.sites import LONGEST, entry_site
+from providers.linux_kernel.process_events import EXECUTED, EXITS, FORKS, ProcessEvents, entry_of
 from providers.linux_kernel.text import Hook, Text
 from providers.linux_kernel.uprobes import KernelUprobes
 from trapline.consumer.compiling import ProcessProbeError
 from trapline.framework.dtrace import DTrace
+from trapline.framework.glob import is_glob
 from trapline.framework.program import ProbeDescription
-from trapline.machine.process_probes import ProcessProbes
+from trapline.machine.process_probes import PID, ProcessProbes
 
 if TYPE_CHECKING:
     from emu.guest.objects import LoadedObject
+    from emu.guest.processes import Process
 
 _GRAB: Final = "D_PROC_GRAB"
 
 
 class _Event(Enum):
-    """The events of the target, in the context of its process."""
+    """The events of the target, in the context of its process, by the kernel's functions."""
 
-    EXECUTED = auto()
-    FORKS = auto()
-    EXITS = auto()
+    EXECUTED = EXECUTED
+    FORKS = FORKS
+    EXITS = EXITS
 
 
-# The functions of the kernel where these are seen.
-_FUNCTIONS: Final = (
-    (_Event.EXECUTED, "finalize_exec"),
-    (_Event.FORKS, "kernel_clone"),
-    (_Event.EXITS, "do_exit"),
-)
+class _End(ProcessObserver):
+    """Makes the current run return soon when a process ends."""
+
+    def __init__(self, pid: int, interrupt: Callable[[], object]) -> None:
+        self._pid = pid
+        self._interrupt = interrupt
+
+    def exited(self, process: Process) -> None:
+        """Act on the end of a process."""
+        if process.pid == self._pid:
+            self._interrupt()
 
 
 class LinuxKernelPrograms:
     """The pid and USDT probes over one kernel."""
 
-    def __init__(self, guest: LinuxKernelGuest, text: Text, dtrace: DTrace, report: Callable[[str], object]) -> None:
+    def __init__(
+        self, guest: LinuxKernelGuest, text: Text, dtrace: DTrace, report: Callable[[str], object], command: str = ""
+    ) -> None:
+        """`command` is what the shell is given."""
         self._guest = guest
+        self._command = command
         self._text = text
         self._dtrace = dtrace
         self._report = report
+        self._uprobes: KernelUprobes | None = None
         self._probes: ProcessProbes | None = None
+        self._grabbed: int | None = None
+        """The process of -p."""
+        self._executed = 0
+        """How many programs the process of the command was seen to execute, before tracing."""
+        self._is_at_start = False
+        """Whether the process of the command was run to where its probes are made."""
+
+    @property
+    def target(self) -> int:
+        """$target: the process of -p, or of the command; 0: there is none."""
+        return self._grabbed or self._guest.machine.target or 0
+
+    @property
+    def gone(self) -> bool:
+        """Whether the process of -p has ended."""
+        return self._grabbed is not None and not self._is_alive(self._grabbed)
+
+    def grab(self, pid: int) -> None:
+        """Make a process $target; if there is no such process, run until one executes a program.
+
+        Raises `GuestError` if there never is one.
+        """
+        try:
+            programs = self._stopped().fasttrap.kernel
+            if not self._is_alive(pid):
+                while self.run_to_event(pid, grabbed=True) is not _Event.EXECUTED:
+                    pass
+                self._run_to_main(pid, self._here())
+        except ProcessProbeError as error:
+            raise GuestError(str(error)) from None
+        self._grabbed = pid
+        programs.watch(_End(pid, self._guest.interrupt))
 
     def provide(self, wanted: ProbeDescription) -> ProbeDescription:
-        """Make the probes of $target that a description asks for; return it as they are named.
+        """Make the probes of programs that a description asks for; return it as they are named.
 
         Raises `ProcessProbeError`.
         """
         parsed = parse_provider(wanted.provider)
-        if parsed is None or parsed[1] != self._guest.machine.target:
-            if parsed is not None and parsed[0] == "pid":
-                raise ProcessProbeError(_GRAB, f"failed to grab process {parsed[1]}: only $target can be probed here")
+        if parsed is None:
+            return self._stopped().provide(wanted) if is_glob(wanted.provider) else wanted
+        name, pid = parsed
+        if pid == self._guest.machine.target and self._grabbed is None:
+            self._run_to_start(pid)
+        elif name != PID and not self._is_alive(pid):
             return wanted
-        if self._probes is None:
-            self._probes = self._start(parsed[1])
-        return self._probes.provide(wanted)
+        return self._stopped().provide(wanted)
+
+    def _is_alive(self, pid: int) -> bool:
+        programs = self._guest.programs
+        process = None if programs is None else programs.process(pid)
+        return process is not None and process.alive
 
     def rest(self) -> tuple[str, ...]:
         """Return a message about refusals that were not reported."""
@@ -82,34 +135,67 @@ class LinuxKernelPrograms:
 
     # -- the start
 
-    def _start(self, pid: int) -> ProcessProbes:
-        programs = self._guest.programs
+    def _started(self) -> ProcessProbes:
+        """Return the providers, which are created when they are needed."""
+        if self._probes is not None:
+            return self._probes
+        guest, programs = self._guest, self._guest.programs
         if programs is None:
             raise ProcessProbeError(_GRAB, "this kernel has no maple trees: the mappings of programs cannot be read")
-        self.run_to_program(pid)
         try:
-            uprobes = KernelUprobes(self._guest, programs, self._dtrace)
+            self._uprobes = KernelUprobes(guest, programs, self._dtrace)
         except NoRoomError as error:
             raise ProcessProbeError(_GRAB, str(error)) from None
-        probes = ProcessProbes(programs, programs, self._dtrace, report=self._report, fasttrap=uprobes)
-        uprobes.report = probes.refusals.add
-        self._run_to_main(pid, uprobes)
-        return probes
+        self._probes = ProcessProbes(programs, programs, self._dtrace, report=self._report, fasttrap=self._uprobes)
+        self._uprobes.report = self._probes.refusals.add
+        ProcessEvents(guest, programs, self._text, self._uprobes.calls)
+        return self._probes
+
+    def _stopped(self) -> ProcessProbes:
+        """Return the providers; if they are new, run to where the kernel may be called.
+
+        That is not far: the shell is about to execute the command.
+        """
+        if self._probes is None:
+            self._started()
+            self.run_to_event(None)
+            self._here()
+        return self._started()
+
+    def _run_to_start(self, pid: int) -> None:
+        """Run the command to where its probes are made, if that was not done.
+
+        Raises `ProcessProbeError`.
+        """
+        if self._is_at_start:
+            return
+        self._is_at_start = True
+        self.run_to_program(pid)
+        self._started()
+        self._run_to_main(pid, self._here())
+
+    def _here(self) -> KernelUprobes:
+        """Note that functions of the kernel may be called where it has stopped; return the probes."""
+        assert self._uprobes is not None
+        self._uprobes.calls.here()
+        return self._uprobes
 
     def run_to_program(self, pid: int) -> None:
-        """Run to the program that the shell executes, or to where the shell forks or ends."""
-        executed = 0
-        while executed < 2:
-            event = self._run_to_event(pid)
-            if event is not _Event.EXECUTED:
-                return
-            executed += 1
+        """Run to the program that the shell executes, or to where the shell forks or ends.
 
-    def _run_to_event(self, pid: int) -> _Event:
+        If the shell itself may run the program, to where the shell begins.
+        """
+        in_shell = runs_in_shell(self._guest.machine.parts.initramfs, self._command)
+        while self._executed < (1 if in_shell else 2):
+            if self.run_to_event(pid) is not _Event.EXECUTED:
+                return
+
+    def run_to_event(self, pid: int | None, *, grabbed: bool = False) -> _Event:
+        """Run to the next event of a process, None: of any."""
         found: list[_Event] = []
         hooks: list[tuple[int, Hook]] = []
-        for event, name in _FUNCTIONS:
-            place = self._place(name)
+        for event in _Event:
+            place = self._place(event.value)
             hook = Hook(self._noting(pid, event, found))
             self._text.add(place, hook)
             hooks.append((place, hook))
@@ -119,24 +205,25 @@ class LinuxKernelPrograms:
         for place, hook in hooks:
             self._text.remove(place, hook)
         if not found:
-            raise ProcessProbeError(_GRAB, f"failed to grab process {pid}: the kernel was switched off")
+            why = "no process of that number executes a program" if grabbed else "the kernel was switched off"
+            raise ProcessProbeError(_GRAB, f"failed to grab process {pid}: {why}")
         return found[0]
 
     def _place(self, name: str) -> int:
-        symbol = self._guest.facts.symbols.get(name)
-        code = self._text.code(symbol.value, 3 * LONGEST) if symbol is not None else b""
-        site = None if symbol is None else entry_site(self._text.isa, code, symbol.value)
-        if site is None:
+        place = entry_of(self._text, self._guest, name)
+        if place is None:
             raise ProcessProbeError(_GRAB, f"the start of a program cannot be watched: no probe at {name}()")
-        return site[0]
+        return place
 
-    def _noting(self, pid: int, event: _Event, found: list[_Event]) -> Callable[[Frame], None]:
+    def _noting(self, pid: int | None, event: _Event, found: list[_Event]) -> Callable[[Frame], None]:
         tasks, machine = self._guest.tasks, self._guest.machine
 
         def noted(_frame: Frame) -> None:
-            if not found and tasks.pid(tasks.current()) == pid:
+            current = tasks.pid(tasks.current())
+            if not found and pid in {None, current}:
                 found.append(event)
                 machine.interrupt()
+                self._executed += event is _Event.EXECUTED and current == machine.target
 
         return noted
 
@@ -172,4 +259,5 @@ class LinuxKernelPrograms:
         machine = self._guest.machine
         while not met and not machine.off:
             machine.run(None)
+        uprobes.calls.here()
         programs.of(process)

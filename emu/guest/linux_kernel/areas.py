@@ -72,7 +72,7 @@ class Areas:
         found = []
         for vma in self._entries(root, 0):
             try:
-                found.append(self._area(vma))
+                found.append(self.area(vma))
             except BadAddressError:
                 continue
         return sorted(found)
@@ -112,7 +112,8 @@ class Areas:
             if last:
                 return
 
-    def _area(self, vma: int) -> Area:
+    def area(self, vma: int) -> Area:
+        """Return a mapping by its struct vm_area_struct.  Raises `BadAddressError`."""
         start, end, flags, offset, file = (
             self._word(vma, f"vm_area_struct.{name}")
             for name in ("vm_start", "vm_end", "vm_flags", "vm_pgoff", "vm_file")

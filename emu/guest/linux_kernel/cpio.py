@@ -6,7 +6,7 @@ Source: Linux Documentation/driver-api/early-userspace/buffer-format.rst.
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 _MAGIC: Final = b"070701"
@@ -63,18 +63,22 @@ def _write(written: bytearray, number: int, path: str, entry: Entry) -> None:
     written.extend(bytes(-len(written) % 4))
 
 
-def find(data: bytes, name: str) -> bytes | None:
-    """Return the content of a regular file of an archive that is not compressed; None: it has none."""
+def entries(data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
+    """Yield path, mode and content of each file of an archive that is not compressed."""
     at = 0
     while data[at : at + len(_MAGIC)] == _MAGIC:
         fields = [int(data[place : place + 8], 16) for place in range(at + len(_MAGIC), at + _HEADER, 8)]
         mode, size, length = fields[1], fields[6], fields[11]
         start = at + _HEADER
         content = _aligned(start + length)
-        if data[start : start + length - 1] == name.encode("utf-8", "surrogateescape") and stat.S_ISREG(mode):
-            return data[content : content + size]
+        yield data[start : start + length - 1], mode, data[content : content + size]
         at = _aligned(content + size)
-    return None
+
+
+def find(data: bytes, name: str) -> bytes | None:
+    """Return the content of a regular file of an archive that is not compressed; None: it has none."""
+    wanted = name.encode("utf-8", "surrogateescape")
+    return next((content for path, mode, content in entries(data) if path == wanted and stat.S_ISREG(mode)), None)
 
 
 def _aligned(place: int) -> int:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from emu.native.guest import GuestCode
 
 MODULE: Final = "kernel"
+# Room for a struct work_struct.
+_WORK: Final = 64
 
 
 class UserRegisters:
@@ -71,8 +73,10 @@ class LinuxKernelGuest(KernelMemory):
         self.live = LiveFrame(self.engine)
         scratch, linear = machine.board.scratch, self.isa.kernel_base
         half = (scratch.start + scratch.stop) // 2
-        self.scratch = range(linear + scratch.start, linear + half)
+        self.scratch = range(linear + scratch.start, linear + half - _WORK)
         """Kernel memory that the kernel leaves alone, by virtual addresses."""
+        self.work = range(self.scratch.stop, linear + half)
+        """The same for a struct work_struct."""
         self.executable = ExecutableMemory(self.engine, range(half, scratch.stop), self.facts.text.start)
         """The same for copies of instructions."""
         self._kept: list[object] = []

@@ -52,9 +52,11 @@ _FILES: Final = {
 
 _MODULES: Final = ".modules"
 
+# Where programs are looked for, beside the busybox that is added to a root.
+_PATH: Final = ("usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin")
 _INIT: Final = """\
 #!/{busybox} sh
-PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/.busybox
+PATH={path}:/.busybox
 export PATH HOME=/root TERM=${{TERM:-dumb}}
 /{busybox} --install -s {folder}
 mount -t proc proc /proc
@@ -83,7 +85,7 @@ def _init(busybox: str, modules: Mapping[str, bytes]) -> dict[str, cpio.Entry]:
     folder = f"/{busybox.rpartition('/')[0]}"
     text = _INIT.format(
         busybox=busybox, folder=folder, escape=_ESCAPE, ready=READY, go=GO, done=DONE, lacks=LACKS,
-        modules=" ".join(modules), folder_of_modules=_MODULES,
+        modules=" ".join(modules), path=":".join(f"/{one}" for one in _PATH), folder_of_modules=_MODULES,
     )  # fmt: skip
     files = {"init": cpio.regular(text.encode(), 0o755)}
     if modules:
@@ -142,3 +144,18 @@ def _entry(path: Path) -> cpio.Entry | None:
         return cpio.regular(path.read_bytes(), stat.S_IMODE(status.st_mode)) if stat.S_ISREG(status.st_mode) else None
     except OSError as error:
         raise KernelFileError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None
+
+
+def runs_in_shell(archive: bytes, command: str) -> bool:
+    """Return whether busybox's shell may run the program of a command itself, without executing it.
+
+    It does so with many of busybox's own programs (FEATURE_SH_NOFORK and FEATURE_SH_STANDALONE).
+    """
+    word = (command.split() or [""])[0]
+    places = {f"{folder}/{name}".encode("utf-8", "surrogateescape") for folder in _PATH for name in (word, "sh")}
+    found = {
+        path.rpartition(b"/")[2].decode("utf-8", "surrogateescape")
+        for path, mode, content in cpio.entries(archive)
+        if path in places and not (stat.S_ISLNK(mode) and content.endswith(b"busybox"))
+    }
+    return "/" not in word and not found

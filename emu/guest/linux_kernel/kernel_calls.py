@@ -1,19 +1,31 @@
 """Calls of functions of a stopped kernel, and functions of Trapline that the kernel calls.
 
-`call` needs a CPU that has stopped in the kernel, in the context of a process that may sleep: at
-the entry of a function such as `finalize_exec`.  The registers are set as for a call, with the
-address of a breakpoint as the return address; the kernel runs, also other processes if the function
-sleeps, until it hits the breakpoint; then the registers are restored.
+`call` needs a CPU that has stopped where functions may be called that sleep: at the entry of a
+function such as `finalize_exec`, in the context of a process.  The registers are set as for a call,
+with the address of a breakpoint as the return address; the kernel runs, also other processes if the
+function sleeps, until it hits the breakpoint; then the registers are restored.
 
-`callback` is the address of a function that returns 0.  A breakpoint in it calls Python.
+If the CPU has stopped elsewhere, a worker of the kernel makes the calls: at the end of the next
+interrupt a work item is queued, and the machine runs until a worker executes it.  An interrupt is
+only taken where no lock is held that `queue_work_on()` needs.
+
+`callback` is the address of a function.  A breakpoint in it calls Python, which decides what it
+returns.  `equal` is the address of a function that compares its second argument with the word at
+`KEY` of the structure to which its first argument points.
+
+Source: Linux 6.12 kernel/workqueue.c (queue_work_on: it may be called in any context),
+kernel/softirq.c (irq_exit_rcu), include/linux/workqueue_types.h (struct work_struct).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+import struct
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from errno import errorcode
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from emu.engine.errors import EngineError
+from emu.engine.clock import NANOSECONDS
 from emu.frame import Frame
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.words import WORD_MASK
@@ -21,14 +33,48 @@ from emu.words import WORD_MASK
 if TYPE_CHECKING:
     from emu.guest.linux_kernel.guest import LinuxKernelGuest
 
+KEY: Final = 64
 _OWNER: Final = "kernel calls"
 _STACK_ALIGNMENT: Final = 16
 # Error numbers that a kernel's function returns are below this (MAX_ERRNO).
 _MOST_ERRNO: Final = 4095
+# The names of include/linux/errno.h.
+_OWN_ERRORS: Final = {524: "ENOTSUPP"}
+# A function that sleeps for some milliseconds.
+_SLEEP: Final = "msleep"
+# The function at the end of every interrupt.
+_INTERRUPT_ENDS: Final = "irq_exit_rcu"
+# struct work_struct: data (0: not queued), a list, a function.
+_WORK: Final = struct.Struct("<QQQQ")
+_LIST: Final = 8
+_POINTER: Final = 8
+# Virtual time in which a worker must run.
+_PATIENCE: Final = 10 * NANOSECONDS
 
 
 class KernelCallError(Exception):
     """A function of the kernel cannot be called; the message says why."""
+
+
+class _Context(NamedTuple):
+    """The registers of a task before a call."""
+
+    pc: int
+    flags: int
+    registers: dict[str, int]
+    sp: int
+    """The stack pointer with which the call returns."""
+
+
+class Answer(Enum):
+    """What `callback` does."""
+
+    ZERO = auto()
+    """It returns 0."""
+    ONE = auto()
+    """It returns 1."""
+    AGAIN = auto()
+    """The same call is met again when the machine continues."""
 
 
 def error_of(result: int) -> int:
@@ -40,63 +86,119 @@ def error_of(result: int) -> int:
     return 0
 
 
+def error_name(number: int) -> str:
+    """Return the name of an error number of the kernel, which has some that programs never see."""
+    return _OWN_ERRORS.get(number) or errorcode.get(number, str(number))
+
+
 class KernelCalls:
     """Calls into one kernel, and from it.
 
-    `hit(first, second)` is called with the two arguments of each call of `callback`; it returns
-    whether the call is to be met again when the machine continues.
+    `hit(first, second)` is called with the two arguments of each call of `callback`.
     """
 
-    def __init__(self, guest: LinuxKernelGuest, hit: Callable[[int, int], bool]) -> None:
+    def __init__(self, guest: LinuxKernelGuest, hit: Callable[[int, int], Answer]) -> None:
         """Write the code.  Raises `emu.guest.linux_kernel.executable.NoRoomError`."""
         self._guest = guest
         self._called = hit
-        isa, code = guest.isa, BOARDS[guest.isa.name].callback
-        content = code.landing + code.nop + code.rest
-        self._back = guest.executable.take(len(content))
-        self.callback = guest.executable.take(len(content))
+        code = BOARDS[guest.isa.name].callback
+        self._back = self._written(code.nop)
+        self._working = self._written(code.landing + code.nop + code.zero)
+        self.callback = self._written(code.landing + code.nop + code.zero + code.one)
         """The address of the function that the kernel may call."""
-        guest.executable.fill(self._back, content)
-        guest.executable.fill(self.callback, content)
-        self._met = self.callback + len(code.landing)
-        self._after = self._met + len(code.nop)
-        self._returned = False
-        for address in (self._back, self._met):
-            patch = next(one for one in reversed(isa.traps.breakpoints) if len(one) <= len(code.nop))
+        self.equal = self._written(code.landing + code.equal)
+        """The address of the function that compares."""
+        self.met = self.callback + len(code.landing)
+        """The address of the breakpoint in `callback`."""
+        self.zero = self.met + len(code.nop)
+        """The address of its code that returns 0."""
+        self.one = self.zero + len(code.zero)
+        """The address of its code that returns 1."""
+        self._worked = self._working + len(code.landing)
+        self._nop = len(code.nop)
+        self._returned: set[int] = set()
+        """The stack pointers with which calls have returned."""
+        self._parked: dict[int, tuple[_Context, Callable[[], object]]] = {}
+        """The tasks that sleep, by their stack pointers, with what is called when they continue."""
+        self._wants_worker = False
+        self._watches_interrupts = self._interrupted = False
+        self._place: tuple[int, int] | None = None
+        """Where the CPU has stopped, pc and instruction count, if functions may be called there."""
+        for address in (self._back, self._worked, self.met):
+            patch = next(one for one in reversed(guest.isa.traps.breakpoints) if len(one) <= len(code.nop))
             guest.patcher.install(guest.patcher.create(address, patch, _OWNER))
         guest.traps.add(self._invop)
-        general = set(isa.registers.slots) - {isa.registers.pc}
+        general = set(guest.isa.registers.slots) - {guest.isa.registers.pc}
         self._registers = [name for name in guest.tasks.abi.pt_regs if name in general]
+
+    def _written(self, content: bytes) -> int:
+        address = self._guest.executable.take(len(content))
+        self._guest.executable.fill(address, content)
+        return address
 
     def _invop(self, address: int, frame: Frame, _extra: int) -> int:
         if address == self._back:
-            self._returned = True
-            self._guest.machine.interrupt()
-            frame.go_to(address)
+            sp = frame.register(self._guest.isa.registers.sp)
+            if sp in self._parked:
+                self._guest.machine.pause(lambda _nested: self._resume(sp))
+                frame.go_to(address)
+                return 1
+            self._returned.add(sp)
+        elif address == self._worked:
+            self._wants_worker = False
+        elif address == self.met:
+            answer = self._called(*frame.arguments()[:2])
+            frame.go_to({Answer.ZERO: self.zero, Answer.ONE: self.one}.get(answer, address))
             return 1
-        if address != self._met:
+        else:
             return 0
-        first, second = frame.arguments()[:2]
-        frame.go_to(self._met if self._called(first, second) else self._after)
+        self._guest.machine.interrupt()
+        frame.go_to(address)
         return 1
+
+    def _resume(self, sp: int) -> None:
+        """Continue a task that was parked."""
+        context, resumed = self._parked.pop(sp)
+        self._restore(context)
+        resumed()
+
+    def here(self) -> None:
+        """Note that functions may be called where the CPU has stopped."""
+        self._place = self._guest.engine.pc, self._guest.engine.instructions
 
     def call(self, name: str, *arguments: int) -> int:
         """Call a function of the kernel; return its result.
 
-        Raises `KernelCallError` if the kernel has no such function, and
+        Raises `KernelCallError` if the kernel has no such function, or is switched off, and
         `emu.guest.linux_kernel.errors.LinuxKernelError`.
         """
-        guest = self._guest
-        engine, isa = guest.engine, guest.isa
-        function = guest.facts.symbols.get(name)
-        if function is None:
+        if self._guest.facts.symbols.get(name) is None:
             raise KernelCallError(f"this kernel has no function {name}()")
-        if not isa.is_kernel_address(engine.pc):
-            raise EngineError(f"{name}() was called while a program runs")
+        if self._place != (self._guest.engine.pc, self._guest.engine.instructions):
+            self._go_to_worker()
+        result = self._call(name, *arguments)
+        self.here()
+        return result
+
+    def _call(self, name: str, *arguments: int) -> int:
+        guest = self._guest
+        context = self._begin(name, arguments)
+        while context.sp not in self._returned:
+            if guest.machine.off:
+                raise KernelCallError("the kernel is switched off")
+            guest.machine.run(None)
+        self._returned.discard(context.sp)
+        result = guest.engine.read_register(guest.isa.calling.results[0])
+        self._restore(context)
+        return result
+
+    def _begin(self, name: str, arguments: Sequence[int]) -> _Context:
+        """Set the registers for a call; return what they were."""
+        engine, isa = self._guest.engine, self._guest.isa
         kept = {one: engine.read_register(one) for one in self._registers}
         flags = engine.read_register(isa.traps.flags) if isa.traps.flags else 0
-        pc = engine.pc
         sp = kept[isa.registers.sp] & -_STACK_ALIGNMENT
+        context = _Context(engine.pc, flags, kept, sp)
         for register, value in zip(isa.calling.arguments, arguments, strict=False):
             engine.write_register(register, value & WORD_MASK)
         if isa.registers.link:
@@ -105,14 +207,71 @@ class KernelCalls:
             sp -= isa.word
             engine.store(sp, isa.word, self._back)
         engine.write_register(isa.registers.sp, sp)
-        engine.pc = function.value
-        self._returned = False
-        while not self._returned and not guest.machine.off:
-            guest.machine.run(None)
-        result = engine.read_register(isa.calling.results[0])
-        for register, value in kept.items():
+        engine.pc = self._guest.facts.symbols.address(name)
+        return context
+
+    def _restore(self, context: _Context) -> None:
+        engine, isa = self._guest.engine, self._guest.isa
+        for register, value in context.registers.items():
             engine.write_register(register, value)
         if isa.traps.flags:
-            engine.write_register(isa.traps.flags, flags)
-        engine.pc = pc
-        return result
+            engine.write_register(isa.traps.flags, context.flags)
+        engine.pc = context.pc
+
+    def park(self, resumed: Callable[[], object]) -> None:
+        """Let the current task sleep where the CPU has stopped, and call `resumed` there later.
+
+        Functions may be called there, but another call has not returned.
+        """
+        context = self._begin(_SLEEP, (1,))
+        self._parked[context.sp] = context, resumed
+
+    # -- a worker
+
+    def _go_to_worker(self) -> None:
+        """Run the kernel until one of its workers executes a work item of ours.
+
+        Raises `KernelCallError`.
+        """
+        machine, engine = self._guest.machine, self._guest.engine
+        limit = machine.clock.now() + _PATIENCE
+        self._wants_worker = True
+        if self._run_to_interrupt(limit):
+            self._queue()
+            self._run(limit, until=lambda: not self._wants_worker)
+        if self._wants_worker:
+            self._wants_worker = False
+            raise KernelCallError("the kernel is switched off" if machine.off else "no worker of the kernel runs")
+        engine.pc = self._worked + self._nop
+
+    def _run_to_interrupt(self, limit: int) -> bool:
+        """Run to the end of the next interrupt; return whether there was one."""
+        guest = self._guest
+        symbol = guest.facts.symbols.get(_INTERRUPT_ENDS)
+        if symbol is None:
+            return False
+        if not self._watches_interrupts:
+            self._watches_interrupts = True
+            guest.engine.on_code(symbol.value, self._interrupt_ends)
+            physical = guest.engine.memory.translate(symbol.value)
+            if physical is not None:
+                guest.engine.forget_code(physical, 1)
+        self._interrupted = False
+        self._run(limit, until=lambda: self._interrupted)
+        return self._interrupted
+
+    def _run(self, limit: int, until: Callable[[], bool]) -> None:
+        machine = self._guest.machine
+        while not (until() or machine.off or machine.clock.now() >= limit):
+            machine.run(limit, until)
+
+    def _interrupt_ends(self) -> None:
+        if self._wants_worker and not self._interrupted:
+            self._interrupted = True
+            self._guest.engine.stop()
+
+    def _queue(self) -> None:
+        guest = self._guest
+        work, symbols = guest.work.start, guest.facts.symbols
+        guest.store(work, _WORK.pack(0, work + _LIST, work + _LIST, self._working))
+        self._call("queue_work_on", 0, guest.engine.load(symbols.address("system_wq"), _POINTER), work)

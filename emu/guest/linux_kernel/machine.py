@@ -91,6 +91,10 @@ class LinuxKernelMachine:
         """Virtual time within which /init must be ready; None: `run` has no such limit."""
         self._interrupted = False
         self._fault: BaseException | None = None
+        self._jobs: list[Callable[[bool], object]] = []
+        """What `pause` has put off."""
+        self._depth = 0
+        """How many calls of `run` there are, one in the other."""
 
     # -- booting
 
@@ -167,9 +171,18 @@ class LinuxKernelMachine:
 
         Raises `LinuxKernelError`.
         """
+        self._depth += 1
+        try:
+            return self._run(deadline, until)
+        finally:
+            self._depth -= 1
+
+    def _run(self, deadline: int | None, until: Callable[[], bool]) -> RunState:
         board, clock, engine = self.board, self.clock, self.engine
         self._interrupted = False
         while not self.off:
+            if self._jobs:
+                self._do_jobs()
             if until():
                 return RunState.RUNNING
             now, due = clock.now(), board.due()
@@ -218,6 +231,20 @@ class LinuxKernelMachine:
         """Make the current run return soon."""
         self._interrupted = True
         self.engine.stop()
+
+    def pause(self, job: Callable[[bool], object]) -> None:
+        """Stop the CPU before its next block, and call `job` there, between two runs of the engine.
+
+        `job` may call `run`.  It is called with True if another job has called the run that stops.
+        """
+        self._jobs.append(job)
+        self.engine.stop()
+
+    def _do_jobs(self) -> None:
+        interrupted = self._interrupted
+        while self._jobs:
+            self._jobs.pop(0)(self._depth > 1)
+        self._interrupted = interrupted
 
     def error(self, reason: str) -> LinuxKernelError:
         """Return the error of a kernel that cannot continue."""

@@ -118,14 +118,13 @@ class Programs:
         self.engine = guest.engine
         self.traps = TrapHandler(guest.traps.core)
         self.exceptions: list[Callable[[int, int], bool]] = []
+        self.observers: list[ProcessObserver] = []
         self._areas = Areas(guest.engine, guest.facts.btf)
         btf = guest.facts.btf
         self._tasks_at = btf.offset("task_struct", "tasks")
         self._images: dict[str, Image | None] = {}
-        self._objects: dict[int, tuple[LoadedObject, ...]] = {}
-        """By address space: kept after its end, for a stack may be printed then."""
-        self._spaces: dict[int, int] = {}
-        """The latest address space of each process."""
+        self._objects: dict[Process, tuple[LoadedObject, ...]] = {}
+        """Kept after a process's end, for a stack may be printed then."""
         self._processes: dict[int, Process] = {}
         self._cpu = ProgramCpu(self.isa, {}, guest.user_load)
         self._stacks = StackWalker(self.isa, Memory(guest.user_load, self._here))
@@ -161,17 +160,17 @@ class Programs:
         """The current thread, None for a kernel thread."""
         tasks = self._guest.tasks
         task = tasks.current()
-        process = self._of_task(task) if task else None
+        process = self.of_task(task) if task else None
         return None if process is None else Thread(process)
 
     def process(self, pid: int) -> Process | None:
         """Return a process that runs a program."""
         task = next((task for task in self._all_tasks() if self._guest.tasks.pid(task) == pid), None)
-        return None if task is None else self._of_task(task)
+        return None if task is None else self.of_task(task)
 
     def alive(self) -> list[Process]:
         """Return the processes that run a program."""
-        return [process for process in map(self._of_task, self._all_tasks()) if process is not None]
+        return [process for process in map(self.of_task, self._all_tasks()) if process is not None]
 
     def _all_tasks(self) -> Iterator[int]:
         """Yield the addresses of the tasks of the kernel's list."""
@@ -182,7 +181,8 @@ class Programs:
                 return
             yield at - self._tasks_at
 
-    def _of_task(self, task: int) -> Process | None:
+    def of_task(self, task: int) -> Process | None:
+        """Return the process of a task, None for a kernel thread."""
         tasks = self._guest.tasks
         mm = tasks.word(task, "task_struct.mm")
         if not mm:
@@ -192,13 +192,25 @@ class Programs:
         if known is None or known.space != mm:
             if known is not None:
                 known.alive = False
+                self._objects.pop(known, None)
             path, inode = self._areas.program(mm), self._areas.executable(mm)
             known = self._processes[pid] = Process(pid, mm, path, inode)
-            self._objects.pop(mm, None)
         return known
 
     def watch(self, watcher: ProcessObserver) -> None:
-        """Accept an observer: a real kernel reports no events of its processes here."""
+        """Report events to an observer: a provider that watches the kernel does (`observers`)."""
+        self.observers.append(watcher)
+
+    def known(self, pid: int) -> Process | None:
+        """Return a process as it was last seen, None if it was not."""
+        return self._processes.get(pid)
+
+    def area(self, vma: int) -> Area | None:
+        """Return a mapping by the address of its struct vm_area_struct; None: it cannot be read."""
+        try:
+            return self._areas.area(vma)
+        except BadAddressError:
+            return None
 
     def code(self, process: processes.Process) -> _Code:
         """Return the memory of a process."""
@@ -240,8 +252,7 @@ class Programs:
             if loaded is not None:
                 found.setdefault((loaded.file, loaded.bias), loaded)
         objects = tuple(sorted(found.values(), key=lambda one: (one.file != process.executable, one.bias)))
-        self._objects[process.space] = objects
-        self._spaces[process.pid] = process.space
+        self._objects[process] = objects
         return objects
 
     def loaded(self, area: processes.Area) -> LoadedObject | None:
@@ -257,7 +268,7 @@ class Programs:
     def at(self, process: processes.Process, address: int) -> LoadedObject | None:
         """Return the object that contains an address of a process."""
         assert isinstance(process, Process)
-        known = self._objects.get(process.space) or self.of(process)
+        known = self._objects.get(process) or self.of(process)
         return next((one for one in known if one.holds(address)), None)
 
     def chosen(self, process: processes.Process, loaded: LoadedObject, symbol: Symbol) -> Symbol | None:
@@ -289,7 +300,7 @@ class Programs:
         thread = self.current
         if thread is None:
             return None
-        known = self._objects.get(thread.process.space, ())
+        known = self._objects.get(thread.process, ())
         found = next((one for one in known if one.holds(address)), None)
         return found or next((one for one in self.of(thread.process) if one.holds(address)), None)
 
@@ -305,12 +316,12 @@ class Programs:
 
     def _holder(self, address: int, pid: int | None) -> LoadedObject | None:
         """Return the object that holds an address of a process."""
-        if pid is None:
-            thread = self.current
-            space = thread.process.space if thread is not None else 0
+        if pid is not None:
+            process = self._processes.get(pid)
         else:
-            space = self._spaces.get(pid, 0)
-        return next((one for one in self._objects.get(space, ()) if one.holds(address)), None)
+            process = None if self.current is None else self.current.process
+        known = () if process is None else self._objects.get(process, ())
+        return next((one for one in known if one.holds(address)), None)
 
 
 class _NoSlots:

@@ -4,9 +4,13 @@ import shutil
 
 import pytest
 
+from emu.guest.base import RunState
 from emu.isa import ISAS
+from providers.linux_kernel.uprobes import KernelUprobes
 from tests.support.command import run_trapline
+from tests.support.dynamic_root import fill
 from tests.trapline.linux_kernel.test_traced import every_kernel
+from trapline.machine.linux_kernel_machine import LinuxKernelOptions, start
 from trapline.own_files import own_files
 
 
@@ -19,9 +23,9 @@ def root(tmp_path, isa):
     return tmp_path
 
 
-def traced(isa, root, program, command):
-    words = ["dtrace", "--guest", "linux-kernel", "--isa", isa, "--root", str(root), "-qn", program, "-c", command]
-    return run_trapline(words)
+def traced(isa, root, program, command, *flags):
+    words = ["dtrace", "--guest", "linux-kernel", "--isa", isa, "--root", str(root), *flags, "-qn", program]
+    return run_trapline([*words, "-c", command])
 
 
 PROGRAM = """
@@ -63,13 +67,92 @@ def test_a_command_that_stays_in_the_shell_has_the_shell_as_target(isa, root):
     program = "pid$target:::entry { @[execname] = count(); }"
     shown = traced(isa, root, program, "zoo recursion 3; zoo recursion 3")
     assert shown.returncode == 0, shown.stderr
-    (name, count) = rows(shown.stdout)[-1]
-    assert name == "sh"
-    assert int(count) > 20
+    # It executes the last program itself.
+    counts = {name: int(count) for name, count in rows(shown.stdout)}
+    assert counts["sh"] > 20
+    assert counts["zoo"] > 20
 
 
 @every_kernel
-def test_other_processes_are_refused(isa, root):
-    shown = traced(isa, root, "pid1:::entry { @ = count(); }", "zoo recursion 3")
-    assert shown.returncode == 1
-    assert "failed to grab process 1: only $target can be probed here" in shown.stderr
+def test_probes_of_a_process_follow_its_programs_and_not_its_children(isa, root):
+    # The shell forks for the first, and executes the second itself.
+    program = "pid$target::fib:entry, pid$target::in_child:entry { @[execname, probefunc] = count(); }"
+    shown = traced(isa, root, program, "zoo recursion 3; exec zoo processes", "-Z")
+    assert shown.returncode == 0, shown.stderr
+    assert "fork: exit 22" in shown.stdout
+    beside = run_trapline(["dtrace", "--isa", isa, "-qn", program, "-c", "testbins:zoo processes"])
+    assert rows(shown.stdout) == rows(beside.stdout)
+
+
+@every_kernel
+def test_a_pattern_asks_for_the_markers_of_all_processes(isa, root):
+    program = 'zoo*:::loop-inner { @[probeprov == strjoin("zoo", lltostr(pid))] = count(); @of[probeprov] = count(); }'
+    shown = traced(isa, root, program, "zoo markers & zoo markers; wait", "-Z")
+    assert shown.returncode == 0, shown.stderr
+    assert [row[-1] for row in rows(shown.stdout)] == ["90", "45", "45"]
+    # The program tests its semaphores, which count how many probe it.
+    assert shown.stdout.count("loop__inner: 45 times") == 2
+
+
+@every_kernel
+def test_a_process_is_grabbed_by_its_number(isa, root):
+    program = "pid$target::fib:entry { @[pid == $target] = count(); }"
+    executed = 'proc:::exec-success /execname == "zoo"/ { printf("%d ", pid); exit(0); }'
+    first = traced(isa, root, executed, "zoo recursion; zoo recursion").stdout.split()[-1]
+    shown = traced(isa, root, program, "zoo recursion; zoo recursion", "-p", first)
+    assert shown.returncode == 0, shown.stderr
+    assert rows(shown.stdout) == [["1", "177"]]
+    one = traced(isa, root, "pid1:::entry { @[execname] = count(); }", "zoo recursion 3")
+    assert [row[0] for row in rows(one.stdout)] == ["init"]
+    never = traced(isa, root, program, "zoo recursion 3", "-p", "9999")
+    assert never.returncode == 1
+    assert "failed to grab process 9999: no process of that number executes a program" in never.stderr
+
+
+@every_kernel
+def test_a_library_that_is_loaded_later_is_probed(isa, root):
+    missing = fill(root, isa)
+    if missing:
+        pytest.skip(missing)
+    program = "pid$target:plugin.so:plugin_enter:entry, zoo$target:::plugin-work { @[probename] = count(); }"
+    shown = traced(isa, root, program, "zoo-dyn plugin", "-Z")
+    assert shown.returncode == 0, shown.stderr
+    found = [row for row in rows(shown.stdout) if row[0] in {"entry", "plugin-work"}]
+    assert found == [["entry", "2"], ["plugin-work", "6"]]
+
+
+@every_kernel
+def test_a_page_is_as_before_when_its_last_probe_is_removed(isa, root):
+    traced = start(LinuxKernelOptions(isa=ISAS[isa], commands=('zoo recursion; sh -c "exit 7"',), root=root))
+    guest = traced.guest
+    traced.programs.run_to_event(None)
+    programs = guest.programs
+    process = programs.process(1)
+    uprobes = KernelUprobes(guest, programs, traced.dtrace)
+    program = programs.of(process)[0]
+
+    def page(address):
+        place = guest.engine.memory.translate(address, root_of(process))
+        return place and bytes(guest.engine.memory.ram[place & -4096 : (place & -4096) + 4096])
+
+    def root_of(process):
+        table = guest.engine.memory.translate(guest.tasks.word(process.space, "mm_struct.pgd"))
+        return guest.isa.paging.root(table)
+
+    entry = program.image.entry + program.bias
+    functions = [one.value + program.bias for one in program.image.functions]
+    place = next(one for one in functions if page(one) and one // 4096 != entry // 4096)
+    before, physical = page(place), guest.engine.memory.translate(place, root_of(process))
+    consumer = uprobes.watch_place(process, place)
+    assert page(place) != before
+    assert len(uprobes.consumers) == 1
+    # The machine runs on, and stops anywhere: a worker of the kernel removes the breakpoint.
+    guest.run(guest.clock.now() + 3_000_000)
+    assert not guest.machine.off
+    uprobes.consumers.unregister(consumer)
+    assert len(uprobes.consumers) == 0
+    if page(place):  # the kernel maps the page of the file again, now or when it is needed
+        assert page(place) == before
+        assert guest.engine.memory.translate(place, root_of(process)) == physical
+    assert guest.run(None) is RunState.FINISHED
+    assert guest.machine.status == 7

@@ -133,7 +133,13 @@ class ArmBoard(Board):
     first_symbol = "_text"
     pad = bytes.fromhex("1f2003d5") * 2, bytes.fromhex("e9031eaa1f2003d5")
     modules = 0xFFFF_8000_7800_0000
-    callback = CallbackCode(bytes.fromhex("5f2403d5"), bytes.fromhex("1f2003d5"), bytes.fromhex("00008052c0035fd6"))
+    callback = CallbackCode(
+        landing=bytes.fromhex("5f2403d5"),  # bti c
+        nop=bytes.fromhex("1f2003d5"),
+        zero=bytes.fromhex("00008052 c0035fd6"),  # mov w0, #0; ret
+        one=bytes.fromhex("20008052 c0035fd6"),  # mov w0, #1; ret
+        equal=bytes.fromhex("002040f9 1f0001eb e0179f1a c0035fd6"),  # ldr x0, [x0, #64]; cmp x0, x1; cset w0, eq; ret
+    )
     unprobed = ("entry", "irqentry", "hyp", "idmap", "hyp_idmap")
     debian = "arm64", "linux-image-cloud-arm64"
     console = "ttyAMA0"

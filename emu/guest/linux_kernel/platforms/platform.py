@@ -41,11 +41,18 @@ class Wires:
 
 
 class CallbackCode(NamedTuple):
-    """The code of a callback: a landing pad, a nop where the breakpoint is, and `return 0`."""
+    """The code of functions that the kernel calls."""
 
     landing: bytes
+    """A landing pad for calls through pointers."""
     nop: bytes
-    rest: bytes
+    """An instruction as long as a breakpoint."""
+    zero: bytes
+    """`return 0`"""
+    one: bytes
+    """`return 1`"""
+    equal: bytes
+    """`return ((u64 *)argument1)[8] == argument2`"""
 
 
 class Board(ABC):
@@ -66,7 +73,7 @@ class Board(ABC):
     modules: ClassVar[int]
     """An address where the kernel puts modules."""
     callback: ClassVar[CallbackCode]
-    """The code of a function that the kernel calls, and that has no effect."""
+    """The parts of functions that the kernel calls."""
     unprobed: ClassVar[tuple[str, ...]]
     """Sections of the ISA where the kernel permits no kprobe: `NAME` of `__NAME_text_start`."""
     debian: ClassVar[tuple[str, str]]

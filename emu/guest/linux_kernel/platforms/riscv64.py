@@ -103,7 +103,13 @@ class RiscvBoard(Board):
     first_symbol = "_start"
     pad = bytes.fromhex("0100") * 4, bytes.fromhex("13000000") * 2
     modules = 0xFFFF_FFFF_0100_0000
-    callback = CallbackCode(b"", bytes.fromhex("13000000"), bytes.fromhex("01458280"))
+    callback = CallbackCode(
+        landing=b"",
+        nop=bytes.fromhex("13000000"),
+        zero=bytes.fromhex("0145 8280"),  # li a0, 0; ret
+        one=bytes.fromhex("0545 8280"),  # li a0, 1; ret
+        equal=bytes.fromhex("2861 2d8d 13351500 8280"),  # ld a0, 64(a0); xor a0, a0, a1; seqz a0, a0; ret
+    )
     unprobed = ("irqentry",)
     debian = "riscv64", "linux-image-riscv64"
     console = "ttyS0"

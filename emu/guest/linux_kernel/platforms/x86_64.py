@@ -118,7 +118,13 @@ class PcBoard(Board):
     scratch = _SCRATCH
     pad = bytes.fromhex("e8"), bytes.fromhex("0f1f440000")
     modules = 0xFFFF_FFFF_C000_0000
-    callback = CallbackCode(bytes.fromhex("f30f1efa"), bytes.fromhex("90"), bytes.fromhex("31c0c3"))
+    callback = CallbackCode(
+        landing=bytes.fromhex("f30f1efa"),  # endbr64
+        nop=bytes.fromhex("90"),
+        zero=bytes.fromhex("31c0 c3"),  # xor %eax, %eax; ret
+        one=bytes.fromhex("b801000000 c3"),  # mov $1, %eax; ret
+        equal=bytes.fromhex("31c0 48397740 0f94c0 c3"),  # xor %eax, %eax; cmp %rsi, 64(%rdi); sete %al; ret
+    )
     unprobed = ("entry",)
     debian = "amd64", "linux-image-cloud-amd64"
     console = "ttyS0"

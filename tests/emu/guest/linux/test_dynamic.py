@@ -1,40 +1,16 @@
 """Dynamic programs: the real ld.so, shared objects, and one that is loaded and unloaded while it is probed.
 
-The C library is that of Debian's cross compilers, or this host's; where neither is there the test
-is skipped.
+Where this host has no libraries for an ISA (`tests.support.dynamic_root`) the test is skipped.
 """
-
-import shutil
-from pathlib import Path
 
 import pytest
 
-from emu.guest.kernel import images
 from emu.isa import ISAS
 from tests.emu.guest.linux.support import expected, run
+from tests.support.dynamic_root import fill
 from trapline.ftrace.definition import parse
 from trapline.ftrace.tracing import EventTrace, open_image, symbol_offset
 from trapline.machine.linux_machine import EvalTime, LinuxOptions, start_guest
-
-LIBRARIES = ("libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0")
-LOADERS = {
-    "x86_64": "lib64/ld-linux-x86-64.so.2",
-    "aarch64": "lib/ld-linux-aarch64.so.1",
-    "riscv64": "lib/ld-linux-riscv64-lp64d.so.1",
-    "i386": "lib/ld-linux.so.2",
-}
-
-
-# Where a PC has them itself (Debian: libc6-i386, lib32stdc++6).
-OWN = {
-    "x86_64": ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64"),
-    "i386": ("/lib/i386-linux-gnu", "/usr/lib/i386-linux-gnu", "/lib32", "/usr/lib32"),
-}
-
-
-def sources(isa):
-    """Return where this host may have the libraries of an ISA."""
-    return [*map(Path, OWN.get(isa, ())), Path(f"/usr/{isa}-linux-gnu/lib")]
 
 
 @pytest.fixture(scope="module", params=ISAS)
@@ -42,15 +18,9 @@ def system(request, tmp_path_factory):
     """Return an ISA and a root that has the dynamic test programs and what they need."""
     isa = request.param
     root = tmp_path_factory.mktemp(isa)
-    for name in ("bin", "lib", "lib64"):
-        (root / name).mkdir()
-    for name in (*LIBRARIES, LOADERS[isa]):
-        found = next((place / Path(name).name for place in sources(isa) if (place / Path(name).name).exists()), None)
-        if found is None:
-            pytest.skip(f"no {name} for {isa} on this host (Debian: libstdc++6-{isa.replace('_', '-')}-cross)")
-        shutil.copy(found, root / (name if "/" in name else f"lib/{name}"))
-    for name in ("zoo-dyn", "libzoo.so", "plugin.so"):
-        shutil.copy(images.linux(ISAS[isa], name), root / "bin" / name)
+    missing = fill(root, isa)
+    if missing:
+        pytest.skip(missing)
     return isa, root
 
 

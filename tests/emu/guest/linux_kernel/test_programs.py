@@ -7,6 +7,7 @@ import pytest
 from emu.engine.access import Access
 from emu.guest.linux_kernel import cpio
 from emu.guest.linux_kernel.areas import Area, Areas
+from emu.guest.linux_kernel.initramfs import runs_in_shell
 from emu.guest.linux_kernel.kernel_calls import error_of
 from emu.guest.linux_kernel.program_cpu import ProgramCpu, ProgramFrame
 from emu.isa import ISAS
@@ -24,6 +25,26 @@ def test_a_file_of_an_archive_is_found():
     assert cpio.find(archive, "bin/one") == b"12345"
     assert cpio.find(archive, "z") == b""
     assert [cpio.find(archive, name) for name in ("bin", "l", "none", "TRAILER!!!")] == [None] * 4
+
+
+LINKED = {"bin/busybox": cpio.regular(b"b"), "bin/ls": cpio.link("/bin/busybox"), "usr/bin/zoo": cpio.regular(b"z")}
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "inside"),
+    [
+        ("ls -l", {}, True),
+        ("nothing", {}, True),
+        ("", {}, True),
+        ("zoo markers", {}, False),
+        ("/bin/ls", {}, False),
+        ("ls -l", {"bin/ls": cpio.regular(b"l")}, False),
+        ("ls -l", {"bin/sh": cpio.link("dash")}, False),
+        ("ls -l", {"bin/sh": cpio.link("busybox")}, True),
+    ],
+)
+def test_busyboxs_shell_may_run_its_own_programs_without_executing_them(command, more, inside):
+    assert runs_in_shell(cpio.archive(LINKED | more), command) is inside
 
 
 @pytest.mark.parametrize(
