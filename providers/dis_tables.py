@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
-from emu.isa.x86.instruction import LONG_MODE, Instruction, Mode, take_apart
+from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, Instruction, Mode, take_apart
 from emu.isa.x86.length import instruction_length
 
 SOURCE: Final = "FreeBSD sys/cddl/dev/dtrace/x86/dis_tables.c"
@@ -96,6 +96,17 @@ def known_length(code: bytes, mode: Mode = LONG_MODE) -> int:
         pop = code[: insn.at + 1] + bytes((insn.second & 0xC7,)) + code[insn.at + 2 :]
         return instruction_length(pop, mode=mode.capstone)
     return insn.length
+
+
+def measure(code: bytes, word: int) -> tuple[int, int]:
+    """Return (length, offset of ModRM) of an instruction, in a mode by the bytes of a word.
+
+    The length is 0 if it does not decode; the offset is -1 if there is no ModRM.
+    """
+    mode = LONG_MODE if word == LONG_MODE.word else PROTECTED_MODE
+    length = known_length(code, mode)
+    insn = take_apart(code, mode) if length else None
+    return length, -1 if insn is None or insn.modrm_at is None else insn.modrm_at
 
 
 def known_lengths(code: bytes, mode: Mode = LONG_MODE) -> Iterator[int]:

@@ -1,12 +1,10 @@
 # Objects for `trapline check --object`: not linked, with debugging information, each also with mistakes (-DBUGGY).
 # Those for `trapline race --object` (poke) are there once for each mistake.
 
-# Linux has such code for these ISAs; that of x86 is another (insn.c).
-DECODERS.aarch64 := decoder decoder-buggy
-DECODERS.riscv64 := $(DECODERS.aarch64)
-
 MISTAKES := nosync early wide body
-OBJECTS := $(foreach kind,scanner scanner-buggy links links-pic links_other sweep poke $(MISTAKES:%=poke-%) $(DECODERS.$(ISA)),$(OUT)/objects/$(kind).o)
+KINDS := scanner scanner-buggy decoder decoder-buggy kprobes kprobes-buggy links links-pic links_other sweep poke \
+	$(MISTAKES:%=poke-%)
+OBJECTS := $(KINDS:%=$(OUT)/objects/%.o)
 
 .PHONY: objects
 objects: $(OBJECTS)
@@ -16,11 +14,11 @@ $(OUT)/objects/sweep.o: private OBJECT_FLAGS += -O2 -g0
 
 OBJECT_FLAGS := $(filter-out -fno-common,$(COMMON)) -fcommon -O1 -g -gdwarf-4
 
-$(OUT)/objects/%.o: objects/%.c
+$(OUT)/objects/%.o: objects/%.c $(wildcard objects/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(OBJECT_FLAGS) -c -o $@ $<
 
-$(OUT)/objects/%-buggy.o: objects/%.c
+$(OUT)/objects/%-buggy.o: objects/%.c $(wildcard objects/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(OBJECT_FLAGS) -DBUGGY -c -o $@ $<
 

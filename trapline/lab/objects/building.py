@@ -9,9 +9,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +31,17 @@ class BuildError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Generated:
+    """A file that a kernel's build makes with awk, and that a source includes."""
+
+    name: str
+    script: str
+    """The end of the path of the awk script."""
+    data: str
+    """The end of the path of the script's input."""
+
+
+@dataclass(frozen=True, slots=True)
 class Recipe:
     """The sources of a glue, and the options for their compilation."""
 
@@ -44,6 +55,18 @@ class Recipe:
     includes: Sequence[str] = ()
     """Folders of the source tree whose headers are used, too, after the pack's; "{folder}" stands
     for each name of the ISA in source trees."""
+    variants: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The sources of ISAs that have other files, all of them required: a name of the ISA in source
+    trees -> the sources."""
+    generated: Sequence[Generated] = ()
+    """The generated files, each of which is made if the tree has its script for the ISA."""
+
+    def files(self, isa: Isa) -> tuple[Sequence[str], int]:
+        """Return the sources of an ISA, and how many of them must exist."""
+        for folder in isa.elf.toolchain.folders:
+            if folder in self.variants:
+                return self.variants[folder], len(self.variants[folder])
+        return self.sources, self.required
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +94,19 @@ def compiler(isa: Isa) -> tuple[str, ...]:
 def build(recipe: Recipe, isa: Isa, sources: Path, out: Path, command: Sequence[str] = ()) -> Iterator[Built]:
     """Compile the sources found in a folder, and yield each.  Raises `BuildError`."""
     words = tuple(command) or compiler(isa)
-    found = [_find(sources, name, isa) for name in recipe.sources]
-    missing = [name for name, path in zip(recipe.sources[: recipe.required], found, strict=False) if path is None]
+    names, required = recipe.files(isa)
+    if not names:
+        raise BuildError(f"this glue has no sources for {isa.name}: its system has no such code there")
+    found = [_find(sources, name, isa) for name in names]
+    missing = [name for name, path in zip(names[:required], found, strict=False) if path is None]
     if missing:
         raise BuildError(f"{sources}: no {', '.join(missing)} for {isa.name}")
     out.mkdir(parents=True, exist_ok=True)
     with header_folder(recipe.pack) as headers:
         folders = [name.format(folder=one) for name in recipe.includes for one in isa.elf.toolchain.folders]
         options = [*words, *_OPTIONS, *recipe.options, *isa.elf.toolchain.options]
+        for each in recipe.generated:
+            _generate(each, isa, sources, headers)
         for path in found:
             if path is not None:
                 yield _compile(path, options, headers, folders, sources, out)
@@ -110,19 +138,34 @@ def _find(sources: Path, name: str, isa: Isa) -> Path | None:
     return None
 
 
+def _generate(wanted: Generated, isa: Isa, sources: Path, headers: Path) -> None:
+    """Make a generated file.  Raises `BuildError`."""
+    script, data = _find(sources, wanted.script, isa), _find(sources, wanted.data, isa)
+    if script is None or data is None:
+        return
+    text = _run(["awk", "-f", str(script), str(data)], f"{wanted.name} cannot be made")
+    (headers / wanted.name).write_text(text, "utf-8")
+
+
+def _run(command: Sequence[str], failure: str) -> str:
+    """Return a command's output.  Raises `BuildError` with `failure` and the command's first error."""
+    try:
+        result = subprocess.run(  # noqa: S603  the user's compiler
+            command, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BuildError(f"{failure}: {error}") from None
+    if result.returncode:
+        first = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip())
+        raise BuildError(f"{failure}: {first}")
+    return result.stdout
+
+
 def _compile(
     path: Path, words: Sequence[str], headers: Path, folders: Sequence[str], sources: Path, out: Path
 ) -> Built:
     target = out / f"{path.stem}.o"
     includes = [f"-I{headers}", *(f"-idirafter{sources / folder}" for folder in folders)]
     command = [*words, *includes, str(path), "-o", str(target)]
-    try:
-        result = subprocess.run(  # noqa: S603  the user's compiler
-            command, capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BuildError(f"{path}: {error}") from None
-    if result.returncode:
-        first = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip())
-        raise BuildError(f"{path} does not compile: {first}")
+    _run(command, f"{path} does not compile")
     return Built(path, target, " ".join(command))

@@ -14,6 +14,7 @@ from emu.guest.function import FunctionFaultError
 from providers.fbt import PORTS
 from providers.fbt.exclusions import EXCLUSIONS, UNWINDER, excluded
 from trapline.lab.objects.building import Recipe
+from trapline.lab.objects.displaced import Frame
 from trapline.lab.objects.glue import Glue, extern
 from trapline.lab.objects.structures import View
 from trapline.lab.objects.user_code import UserCode
@@ -282,7 +283,7 @@ class FbtHandler:
         """Return the member that holds a register, None if the frame has none for it."""
         return frame_key(frame, register)
 
-    def execute(self, frame: int, _address: int, _instruction: bytes) -> str:
+    def execute(self, frame: Frame, _address: int, _instruction: bytes) -> str:
         """Execute the instruction of the record for the frame's pc."""
-        status = self._code.call(HANDLER, frame) & _INT
+        status = self._code.call(HANDLER, frame.address) & _INT
         return f"their handler does not emulate it: {HANDLER} returns {status - _INT - 1}" if status else ""

@@ -8,12 +8,19 @@ from pathlib import Path
 from typing import Final
 
 from emu.spelling import did_you_mean
+from trapline.lab.objects.fasttrap import FasttrapGlue
 from trapline.lab.objects.fbt_check import FbtGlue
 from trapline.lab.objects.glue import Glue
+from trapline.lab.objects.linux_kprobes import LinuxKprobesGlue
 from trapline.lab.objects.linux_uprobes import LinuxUprobesGlue
 from trapline.lab.objects.prototypes import PrototypeError
 
-GLUES: Final[Mapping[str, type[Glue]]] = {"fbt": FbtGlue, "linux-uprobes": LinuxUprobesGlue}
+GLUES: Final[Mapping[str, type[Glue]]] = {
+    "fasttrap": FasttrapGlue,
+    "fbt": FbtGlue,
+    "linux-kprobes": LinuxKprobesGlue,
+    "linux-uprobes": LinuxUprobesGlue,
+}
 
 
 class GlueError(Exception):

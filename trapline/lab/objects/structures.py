@@ -33,6 +33,12 @@ class View:
         self._code = code
         self._layout = layout
         self.address = address
+        self._fields: dict[str | tuple[str, int], tuple[int, int, bool]] = {}
+
+    @property
+    def size(self) -> int:
+        """The size of the structure in bytes."""
+        return size_of(self._layout)
 
     def has(self, name: str) -> bool:
         """Return whether there is a member of this name."""
@@ -40,18 +46,23 @@ class View:
 
     def place(self, name: str) -> int:
         """Return the address of a member.  Raises `LayoutError`."""
-        return self._place(name)[0]
+        return self.address + self.field(name)[0]
 
     def __getitem__(self, key: str | tuple[str, int]) -> int:
-        place, size, signed = self._place(key)
-        return int.from_bytes(self._code.load(place, size), "little", signed=signed)
+        offset, size, signed = self.field(key)
+        return int.from_bytes(self._code.load(self.address + offset, size), "little", signed=signed)
 
     def __setitem__(self, key: str | tuple[str, int], value: int) -> None:
-        place, size, _ = self._place(key)
-        self._code.store(place, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
+        offset, size, _ = self.field(key)
+        self._code.store(self.address + offset, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
 
-    def _place(self, key: str | tuple[str, int]) -> tuple[int, int, bool]:
-        """Return (address, size, signed) of a member, or of an element of it."""
+    def field(self, key: str | tuple[str, int]) -> tuple[int, int, bool]:
+        """Return (offset, size, signed) of a member, or of an element of it.  Raises `LayoutError`."""
+        if key not in self._fields:
+            self._fields[key] = self._find(key)
+        return self._fields[key]
+
+    def _find(self, key: str | tuple[str, int]) -> tuple[int, int, bool]:
         name, index = key if isinstance(key, tuple) else (key, 0)
         member: Member | None = self._layout.member(name)
         if member is None:
@@ -60,4 +71,4 @@ class View:
         if isinstance(kind, Array):
             kind = resolve(kind.element)
         size = size_of(kind)
-        return self.address + member.place + index * size, size, isinstance(kind, Integer) and kind.signed
+        return member.place + index * size, size, isinstance(kind, Integer) and kind.signed

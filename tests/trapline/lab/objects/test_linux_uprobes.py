@@ -15,10 +15,14 @@ from trapline.lab.objects.request import Request, RequestError
 from trapline.lab.objects.sweep import DECISIONS, STRIDE, Sweep, loop_object
 from trapline.lab.objects.user_code import UserCode
 
-# Those for which Linux has a decoder of this form; x86's is another.
-_ISAS = [one for one in ISAS.values() if one.registers.link]
-_EVERY_ISA = pytest.mark.parametrize("isa", _ISAS, ids=lambda isa: isa.name)
+# Those whose instructions are words.
+_WORDS = pytest.mark.parametrize("isa", [one for one in ISAS.values() if one.registers.link], ids=lambda isa: isa.name)
+_EVERY_ISA = pytest.mark.parametrize("isa", ISAS.values(), ids=ISAS)
 _SAMPLE = 600
+# A jump backwards.
+_BACKWARDS = {"x86_64": 0x90EB, "i386": 0x90EB, "aarch64": 0x17FF_FF00, "riscv64": 0xF01F_F06F}
+
+
 # A decoder that reads a bad address for some words, and does not return for others.
 FAILING = """
     ldr w1, [x0, #4]; and w1, w1, #7; cmp w1, #6; b.eq bad; b.gt again; mov w0, #0; ret
@@ -36,48 +40,59 @@ def _check(isa, name, **options):
 def test_decisions_differ_where_the_decoder_knows_less(isa):
     report = _check(isa, "decoder.o")
     assert report.counts["encodings"] == _SAMPLE
-    assert report.counts["simulated"] >= 5
+    assert report.counts["simulated"] >= 1
     assert {one.kind for one in report.differences} == {"decoded"}  # what is simulated does as the CPU
-    assert all("executed as copies by theirs" in one.what for one in report.differences)
+    assert any("executed as copies by theirs, simulated by ours" in one.what for one in report.differences)
     assert not report.failures
     assert not report.accesses
 
 
 @_EVERY_ISA
 def test_a_wrong_simulation_is_found_in_a_state(isa):
-    report = _check(isa, "decoder-buggy.o")
+    report = _check(isa, "decoder-buggy.o", first=_number(_BACKWARDS[isa.name]))
     found = [one for one in report.differences if one.kind == "simulated"]
     assert found, as_text(report)
-    assert all("pc is 0x" in one.what and "on the CPU 0x" in one.what for one in found)
+    assert all(f"{isa.registers.pc} is 0x" in one.what and "on the CPU 0x" in one.what for one in found)
 
 
 @_EVERY_ISA
 def test_a_read_behind_the_instruction_is_found(isa):
     # The encoding of all ones is this one in the order of the sweep.
-    first = pow(STRIDE, -1, 1 << 32) * 0xFFFF_FFFF % (1 << 32)
-    request = Request(sample=1, first=first)
+    request = Request(sample=1, first=_number(0xFFFF_FFFF))
     report = check_objects([built(isa) / "objects" / "decoder-buggy.o"], LinuxUprobesGlue, request, isa)
     assert [one.what for one in report.accesses] == ["read out of bounds"]
-    assert report.accesses[0].subject == "ffffffff"
+    assert report.accesses[0].subject.startswith("ffff")
 
 
 def test_a_sweep_says_how_it_continues():
-    report = _check(_ISAS[0], "decoder.o", first=1000)
+    report = _check(ISAS["riscv64"], "decoder.o", first=1000)
     assert any(f"--first {1000 + _SAMPLE} continues" in one for one in report.omitted)
 
 
 @_EVERY_ISA
-def test_the_instructions_of_a_program_are_asked(isa):
-    request = Request(Image(built(isa) / "linux" / "tiny"), states=2)
-    report = check_objects([built(isa) / "objects" / "decoder.o"], LinuxUprobesGlue, request, isa)
-    assert report.counts["encodings"] > 10
+def test_the_instructions_of_a_program_are_asked_and_their_copies_executed(isa):
+    right, wrong = (_check_program(isa, name) for name in ("decoder.o", "decoder-buggy.o"))
+    assert right.counts["encodings"] > 10
+    assert right.counts["executed"] >= 5
+    assert {one.kind for one in right.differences} <= {"decoded"}, as_text(right)
+    assert any(one.kind == "displaced" and "on the CPU 0x" in one.what for one in wrong.differences)
+
+
+def _check_program(isa, name):
+    request = Request(Image(built(isa) / "linux" / "tiny"), states=3)
+    return check_objects([built(isa) / "objects" / name], LinuxUprobesGlue, request, isa)
+
+
+def _number(word):
+    """Return the number of an encoding in the order of the sweep."""
+    return pow(STRIDE, -1, 1 << 32) * word % (1 << 32)
 
 
 def _sweep(isa, path, words, name="decoder.o"):
     return check_objects([built(isa) / "objects" / name], LinuxUprobesGlue, Request(sample=words, sweep=path), isa)
 
 
-@_EVERY_ISA
+@_WORDS
 def test_a_sweep_in_the_emulator_decides_as_single_calls_do(isa, tmp_path):
     report = _sweep(isa, tmp_path / "kept.json", 4_000)
     request = Request(sample=4_000, states=1)

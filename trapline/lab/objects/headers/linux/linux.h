@@ -25,8 +25,19 @@ typedef unsigned int gfp_t;
 #define __always_inline inline __attribute__((always_inline))
 #define __kprobes
 #define __init
+#define __ro_after_init
 #define __user
-#define __ASSEMBLY_NOT__
+#define __packed __attribute__((packed))
+#define __visible
+#define __percpu
+#define fallthrough __attribute__((fallthrough))
+#define __stringify_1(...) #__VA_ARGS__
+#define __stringify(...) __stringify_1(__VA_ARGS__)
+#define nokprobe_inline inline
+#define NOKPROBE_SYMBOL(function)
+#define OPTIMIZER_HIDE_VAR(variable) __asm__("" : "=r"(variable) : "0"(variable))
+#define CONFIG_UPROBES 1
+#define CONFIG_KPROBES 1
 #define likely(x) (x)
 #define unlikely(x) (x)
 #define BIT(n) (1UL << (n))
@@ -38,14 +49,32 @@ typedef unsigned int gfp_t;
 #define IS_ALIGNED(value, size) (((value) & ((size) - 1)) == 0)
 #define ALIGN_DOWN(value, size) ((value) & ~((typeof(value))(size) - 1))
 #define READ_ONCE(value) (*(const volatile typeof(value) *)&(value))
-#define IS_ENABLED(option) 0
+/* 1 for an option that is defined as 1, else 0: only the former becomes two arguments. */
+#define TRAPLINE_OPTION_1 0, 1
+#define TRAPLINE_SECOND(first, second, ...) second
+#define TRAPLINE_ENABLED(...) TRAPLINE_SECOND(__VA_ARGS__, 0, 0)
+#define TRAPLINE_JOINED(value) TRAPLINE_ENABLED(TRAPLINE_OPTION_##value)
+#define IS_ENABLED(option) TRAPLINE_JOINED(option)
 #define le32_to_cpu(value) ((u32)(value))
 #define cpu_to_le32(value) ((__le32)(value))
+#define le16_to_cpu(value) ((u16)(value))
+#define __le32_to_cpu(value) ((u32)(value))
+#define __cpu_to_le32(value) ((__le32)(value))
+#define get_unaligned(place) ({ typeof(*(place)) value_; __builtin_memcpy(&value_, (place), sizeof(value_)); value_; })
 #define lower_32_bits(value) ((u32)(value))
 #define upper_32_bits(value) ((u32)((u64)(value) >> 32))
 #define min(a, b) ((a) < (b) ? (a) : (b))
+#define ENOEXEC 8
+#define ENOMEM 12
+#define EFAULT 14
 #define EINVAL 22
+#define ENOSPC 28
+#define ENOSYS 38
+#define ENODATA 61
+#define EILSEQ 84
 #define EOPNOTSUPP 95
+#define ERESTART 85
+#define ENOTSUPP 524
 #define SZ_1 0x1
 #define SZ_2 0x2
 #define SZ_4 0x4
@@ -120,10 +149,15 @@ void *memcpy(void *, const void *, size_t);
 void *memset(void *, int, size_t);
 
 #define device_initcall(function) int (*trapline_initcall)(void) = (function)
+#define PAGE_SIZE 4096UL
 #define PAGE_MASK (~4095UL)
+#define IS_ERR_VALUE(value) ((unsigned long)(value) >= -4095UL)
 struct page;
 void *kmap_atomic(struct page *);
 void kunmap_atomic(void *);
+unsigned long copy_to_user(void *, const void *, unsigned long);
+unsigned long copy_from_user(void *, const void *, unsigned long);
+long copy_from_kernel_nofault(void *, const void *, size_t);
 
 struct pt_regs {
 #if defined(__aarch64__)
@@ -132,6 +166,10 @@ struct pt_regs {
 #elif defined(__riscv)
 	unsigned long epc, ra, sp, gp, tp, t0, t1, t2, s0, s1, a0, a1, a2, a3, a4, a5, a6, a7;
 	unsigned long s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, t3, t4, t5, t6, status, badaddr, cause, orig_a0;
+#elif defined(__x86_64__)
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+#elif defined(__i386__)
+	unsigned long bx, cx, dx, si, di, bp, ax, ds, es, fs, gs, orig_ax, ip, cs, flags, sp, ss;
 #endif
 };
 
@@ -189,6 +227,8 @@ instruction_pointer_set(struct pt_regs *registers, unsigned long value)
 void flush_icache_range(unsigned long, unsigned long);
 void fence_i(void);
 #define local_flush_icache_all() __asm__ volatile("fence.i" ::: "memory")
+#elif defined(__x86_64__) || defined(__i386__)
+#include "x86.h"
 #endif
 
 struct mm_struct {
@@ -197,7 +237,9 @@ struct mm_struct {
 	} context;
 };
 
+#if !defined(__x86_64__) && !defined(__i386__)
 #include <asm/probes.h>
+#endif
 #include <asm/uprobes.h>
 
 struct arch_uprobe_task;
@@ -207,8 +249,9 @@ struct uprobe_task {
 };
 struct task_struct {
 	struct uprobe_task *utask;
+	int pid;
 	struct {
-		unsigned long fault_code, bad_cause;
+		unsigned long fault_code, bad_cause, trap_nr;
 	} thread;
 };
 extern struct task_struct trapline_task;
@@ -227,5 +270,7 @@ void user_enable_single_step(struct task_struct *);
 void user_disable_single_step(struct task_struct *);
 int uprobe_pre_sstep_notifier(struct pt_regs *);
 int uprobe_post_sstep_notifier(struct pt_regs *);
+
+#include "kprobe.h"
 
 #endif

@@ -25,7 +25,8 @@ TRAPLINE_CONDITION(11, n != v)
 TRAPLINE_CONDITION(12, !z && n == v)
 TRAPLINE_CONDITION(13, z || n != v)
 TRAPLINE_CONDITION(14, true)
-pstate_check_t *const aarch32_opcode_cond_checks[16] = {
+/* Weak: several sources include it. */
+__attribute__((weak)) pstate_check_t *const aarch32_opcode_cond_checks[16] = {
 	trapline_condition_0, trapline_condition_1, trapline_condition_2, trapline_condition_3,
 	trapline_condition_4, trapline_condition_5, trapline_condition_6, trapline_condition_7,
 	trapline_condition_8, trapline_condition_9, trapline_condition_10, trapline_condition_11,

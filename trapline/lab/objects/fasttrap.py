@@ -1,0 +1,217 @@
+"""The glue for fasttrap of FreeBSD on x86: fasttrap_isa.c, which decodes and emulates.
+
+It does what fasttrap.c does around them: the table of tracepoints, the program's memory, and the
+scratch space of a thread.  Source: FreeBSD
+sys/cddl/contrib/opensolaris/uts/common/dtrace/fasttrap.c, uts/intel/dtrace/fasttrap_isa.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from emu.bad_address import BadAddressError
+from emu.displaced import Code, Emulated, Refused
+from providers import dis_tables, fasttrap
+from providers.fidelity import Fidelity
+from trapline.lab.objects.building import Recipe
+from trapline.lab.objects.decisions import COPIED, PLACE, PLACE_SIZE, REFUSED, SIMULATED, DecisionCheck
+from trapline.lab.objects.displaced import Frame
+from trapline.lab.objects.findings import ObjectReport
+from trapline.lab.objects.glue import Glue, extern
+from trapline.lab.objects.plain_cpu import SLOT
+from trapline.lab.objects.request import Request
+from trapline.lab.objects.structures import View
+
+_INIT: Final = "fasttrap_tracepoint_init"
+_PROBE: Final = "fasttrap_pid_probe"
+_INT: Final = 1 << 32
+_PID: Final = 100
+_ENTRY: Final = 1
+# FASTTRAP_T_COMMON: the instruction is executed in the scratch space.
+_COMMON: Final = 0
+# DATAMODEL_ILP32 and DATAMODEL_LP64, by the size of a word.
+_MODELS: Final = {4: 1, 8: 2}
+
+
+class FasttrapGlue(Glue):
+    """The glue for FreeBSD's fasttrap on x86."""
+
+    entries = (_INIT,)
+    recipe = Recipe("fasttrap", (), variants={"x86": ("intel/dtrace/fasttrap_isa.c",)})
+    data: ClassVar[Mapping[str, int]] = {
+        "trapline_proc": 256,
+        "trapline_thread": 256,
+        "trapline_gdt": 256,
+        "gdt": 256,
+        "cpu_core": 4096,
+        "fasttrap_tpoints": 64,
+        "max_ldt_segment": 4,
+    }
+    frame = "reg"
+
+    def set_up(self) -> None:
+        """Make the process, its thread, and a table of one tracepoint."""
+        code = self.code
+        self._tracepoint = code.view("fasttrap_tracepoint_t")
+        owner = code.view("fasttrap_proc_t")
+        owner["ftpc_acount"] = 1
+        for name, value in (("ftt_pid", _PID), ("ftt_pc", PLACE), ("ftt_proc", owner.address)):
+            self._tracepoint[name] = value
+        bucket = code.view("fasttrap_bucket_t")
+        bucket["ftb_data"] = self._tracepoint.address
+        self._empty = code.load(self._tracepoint.address, self._tracepoint.size)
+        self._scratch = code.view("fasttrap_scrspace_t")
+        self._scratch["ftss_addr"] = SLOT
+        self._process = code.address("trapline_proc") if code.image.defines("trapline_proc") else code.allocate(256)
+        if code.defines(_PROBE):
+            code.view("fasttrap_hash_t", code.address("fasttrap_tpoints"))["fth_table"] = bucket.address
+            self._thread = code.view("thread", code.address("trapline_thread"))
+        process, parent = code.view("proc", self._process), code.view("proc")
+        process["p_pid"], process["p_model"] = _PID, _MODELS[code.isa.word]
+        process["p_pptr"], process["p_vmspace"] = parent.address, process.address
+        self._instruction, self._decision, self._slot, self._signalled = b"", "", b"", False
+
+    def key(self, frame: View, register: str) -> Any:
+        """Return the member of struct reg that holds a register, None if there is none."""
+        name = f"r_{register}"
+        return name if frame.has(name) else None
+
+    # -- what fasttrap.c and dtrace.c offer
+
+    @extern("int uread(void *process, void *to, size_t size, uintptr_t from)")
+    def uread(self, _process: int, to: int, size: int, source: int) -> int:
+        """Read the program's memory: the instruction is there, and zeros."""
+        if not PLACE <= source <= source + size <= PLACE + PLACE_SIZE:
+            return -1
+        text = self._instruction.ljust(PLACE_SIZE, b"\0")
+        self.code.store(to, text[source - PLACE :][:size])
+        return 0
+
+    @extern("int fasttrap_copyout(const void *from, void *to, size_t size)")
+    def copyout(self, source: int, to: int, size: int) -> int:
+        """Write the scratch space."""
+        if to == SLOT:
+            self._slot = self.code.load(source, size)
+        return 0 if to == SLOT else -1
+
+    @extern("int uwrite(void *process, const void *from, size_t size, uintptr_t to)")
+    def uwrite(self, _process: int, source: int, size: int, to: int) -> int:
+        """Write the scratch space."""
+        return self.copyout(source, to, size)
+
+    @extern("void *fasttrap_scraddr(void *thread, void *process)")
+    def scratch(self, _thread: int, _process: int) -> int:
+        """Return the thread's scratch space."""
+        return self._scratch.address
+
+    @extern("uintptr_t fasttrap_fulword(const void *address)")
+    def fetch(self, address: int) -> int:
+        """Return a word of the program's memory, -1 if it is not there."""
+        return self._fetch(address, self.code.isa.word)
+
+    @extern("uint32_t fasttrap_fuword32(const void *address)")
+    def fetch32(self, address: int) -> int:
+        """Return 32 bits of the program's memory, -1 if they are not there."""
+        return self._fetch(address, 4)
+
+    @extern("int fasttrap_sulword(void *address, uintptr_t value)")
+    def store(self, address: int, value: int) -> int:
+        """Store a word in the program's memory; return -1 if it is not there."""
+        return self._store(address, value, self.code.isa.word)
+
+    @extern("int fasttrap_suword32(void *address, uint32_t value)")
+    def store32(self, address: int, value: int) -> int:
+        """Store 32 bits in the program's memory; return -1 if they are not there."""
+        return self._store(address, value, 4)
+
+    def _fetch(self, address: int, size: int) -> int:
+        try:
+            return int.from_bytes(self.code.guest.engine.read(address, size), "little")
+        except BadAddressError:
+            return -1
+
+    def _store(self, address: int, value: int, size: int) -> int:
+        try:
+            self.code.guest.engine.memory.write(address, value.to_bytes(size, "little"))
+        except BadAddressError:
+            return -1
+        return 0
+
+    @extern("int dtrace_instr_size_isa(const void *instruction, int model, int *modrm)")
+    def instr_size(self, address: int, _model: int, modrm: int) -> int:
+        """Return an instruction's length, and where its ModRM byte is; -1 if there is none."""
+        data = self.code.guest.engine.read(address, fasttrap.PORTS[self.code.isa.name].longest)
+        size, at = dis_tables.measure(data, self.code.isa.word)
+        self.code.store(modrm, at.to_bytes(4, "little", signed=True))
+        return size or -1
+
+    @extern("int tdksignal(void *thread, int signal, void *information)")
+    def signal(self, _thread: int, _signal: int, _information: int) -> int:
+        """Note that the program gets a signal."""
+        self._signalled = True
+        return 0
+
+    @extern("void fasttrap_sigtrap(void *process, void *thread, uintptr_t pc)")
+    def sigtrap(self, _process: int, _thread: int, _pc: int) -> None:
+        """Note that the program gets a signal."""
+        self._signalled = True
+
+    @extern("void dtrace_probe(dtrace_id_t id, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e)")
+    def probe(self, _id: int, *_arguments: int) -> None:
+        """Do nothing: no probe is enabled."""
+
+    @extern("uintptr_t dtrace_fulword(void *address)")
+    def dtrace_fetch(self, address: int) -> int:
+        """Return a word of the program's memory."""
+        return self.fetch(address)
+
+    @extern("uint32_t dtrace_fuword32(void *address)")
+    def dtrace_fetch32(self, address: int) -> int:
+        """Return 32 bits of the program's memory."""
+        return self.fetch32(address)
+
+    # -- the functions under test
+
+    def decide(self, address: int, instruction: bytes) -> str:
+        """Return the decision of the code under test.
+
+        Raises `FunctionFaultError` and `GluePanicError`.
+        """
+        code, tracepoint = self.code, self._tracepoint
+        code.store(tracepoint.address, self._empty)
+        self._instruction = instruction
+        refused = code.call(_INIT, self._process, tracepoint.address, address, _ENTRY) % _INT
+        self._decision = REFUSED if refused else COPIED if tracepoint["ftt_type"] == _COMMON else SIMULATED
+        return self._decision
+
+    def ours(self, address: int, instruction: bytes, fidelity: Fidelity) -> tuple[str, str]:
+        """Return the decision of the package's rules, and the rule's name."""
+        treatment = fasttrap.PORTS[self.code.isa.name].treat(Code(instruction, address), fidelity)
+        if isinstance(treatment, Refused):
+            return REFUSED, treatment.rule.name
+        return SIMULATED if isinstance(treatment, Emulated) else COPIED, treatment.rule.name
+
+    def executes(self, _decision: str) -> bool:
+        """Return whether the code has the handler of a hit."""
+        return self.code.defines(_PROBE)
+
+    def execute(self, frame: Frame, address: int, instruction: bytes) -> str:
+        """Execute an instruction on a frame, as at a hit."""
+        if instruction != self._instruction:
+            self.decide(address, instruction)
+        frame.pc = address + self.code.isa.traps.saved_user_pc_after
+        self._thread["td_frame"] = frame.address
+        self._thread["t_dtrace_step"] = 0
+        self._signalled = False
+        if self.code.call(_PROBE, frame.address) % _INT:
+            return "their handler does not claim the breakpoint"
+        if self._signalled:
+            return "their handler sends a signal"
+        if frame.pc == SLOT:
+            frame.run_copy(self._slot)
+        return ""
+
+    def examine(self, request: Request, report: ObjectReport) -> None:
+        """Compare the decisions about instructions of a program, or of a sample of all encodings."""
+        DecisionCheck(self, request, report).run()
