@@ -116,8 +116,10 @@ class Engine:
             self._exits = self.callbacks.special or exits.interpreted(self._code_hooks.choose, self.special.found)
             exits.install(self.cpu, *self._exits)
         self.handlers.take_special = self.special.take_fault
+        self.fill_hook = 0
+        """Unicorn's handle of the hook for pages; 0: there is none."""
         if self._tlb is not None:
-            self._hooks.add(unicorn.UC_HOOK_TLB_FILL, self.callbacks.fill or self._tlb.callback)
+            self.fill_hook = self._hooks.add(unicorn.UC_HOOK_TLB_FILL, self.callbacks.fill or self._tlb.callback)
         self.running = Running(
             self.cpu,
             self.counter,

@@ -102,6 +102,11 @@ class Running:
         self.stop()
 
     @property
+    def stepped(self) -> bool:
+        """Whether the latest run was a step: blocks have one instruction then."""
+        return self._steps
+
+    @property
     def watched(self) -> bool:
         """Whether a watcher is called before each instruction."""
         return self._watch is not None

@@ -88,6 +88,7 @@ class Subject:
     target: str
     """QEMU's name of the CPU, at the end of its functions' names."""
     runs: tuple[RegisterRun, ...]
+    """The general registers; the program counter is the last."""
     traps: tuple[tuple[bytes, int], ...]
     """Code that raises an exception, with the number that Unicorn's hook gets; at least two."""
     wait: bytes
@@ -98,6 +99,15 @@ class Subject:
     experiments: Callable[[Bench], dict[str, int]]
     """The experiments of this CPU alone."""
     prepare: Callable[[unicorn.Uc], None] = lambda _uc: None
+    blocks: Callable[[Bench], dict[str, int]] = lambda _bench: {}
+    """The experiments of this CPU that running blocks needs (`emu.wheel.blocks`)."""
+    block_functions: tuple[str, ...] = ()
+    """The names of functions that it needs of this CPU alone."""
+
+    @property
+    def pc(self) -> int:
+        """Unicorn's id of the program counter."""
+        return self.runs[-1].numbers[0]
 
 
 class Snapshot(NamedTuple):

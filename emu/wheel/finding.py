@@ -22,37 +22,41 @@ _EDITION: Final = b"2"
 _SECONDS: Final = 300
 _LARGEST: Final = 1 << 20
 _CODE: Final = """
+import sys
 from importlib import import_module
 from emu.wheel.layout import WheelLayout, Mode, assume
 assume(WheelLayout(Mode.TABLE, "experiments do not use it"))
-import_module("emu.isa.calibration").main()
+import_module("emu.isa.calibration").main(sys.argv[1])
 """
+# The part of the answer that every command needs (`emu.isa.calibration`).
+_LAYOUT: Final = "layout"
 
 
 class CalibrationError(Exception):
     """The offsets were not found; the message says why."""
 
 
-def find(library: Library) -> Parts:
+def find(library: Library, what: str = _LAYOUT) -> Parts:
     """Return the offsets of a library, from the cache if an earlier process has found them.
 
-    Raises `CalibrationError`.
+    `what`: those that every command needs, or a part that is found when it is needed first.  Raises
+    `CalibrationError`.
     """
     try:
         made_from = b" ".join((_EDITION, library.digest().encode(), library.host.encode()))
     except OSError as error:
         raise CalibrationError(f"{library.path} cannot be read: {error.strerror}") from None
-    return understood(cached("layout", made_from, experiment))
+    return understood(cached(what, made_from, lambda: experiment(what)))
 
 
-def experiment() -> bytes:
+def experiment(what: str = _LAYOUT) -> bytes:
     """Run the experiments on the library of this process's kind; return their answer.
 
     Raises `CalibrationError` if the process fails, so that nothing is kept.
     """
     root = str(Path(__file__).resolve().parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((root, *filter(None, sys.path)))}
-    command = [sys.executable, "-c", _CODE]
+    command = [sys.executable, "-c", _CODE, what]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -11,3 +11,6 @@ from typing import Final
 CALLBACKS: Final = ("cpu_ldub_code", "cpu_lduw_code", "cpu_ldl_code", "tlb_flush", "helper_lookup_tb_ptr")
 # The functions that Python calls.
 ENGINE: Final = ("tb_invalidate_phys_range", "tlb_flush_page", "tlb_flush")
+# The functions that running translated blocks needs, with its experiments; some CPUs need more
+# (`emu.wheel.bench.Subject`).
+BLOCKS: Final = ("helper_lookup_tb_ptr", "tb_gen_code", "tb_htable_lookup", "tcg_tb_lookup")

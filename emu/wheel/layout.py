@@ -28,6 +28,8 @@ from emu.wheel.modes import VARIABLE, Mode
 
 # The name of the part that is the same on every CPU.
 COMMON: Final = "common"
+# The name of the part that running QEMU's translated blocks needs; it is found when it is first asked for.
+BLOCKS: Final = "blocks"
 # The remedy where the layout cannot be found.
 REMEDY: Final = f"pip install unicorn=={library.KNOWN_VERSION}"
 
@@ -89,6 +91,24 @@ def part(name: str, known: Mapping[str, int]) -> Mapping[str, int]:
     if missing:
         assume(WheelLayout(Mode.PORTABLE, f"calibration did not find {name} {', '.join(missing)}"))
         return known
+    return {offset: found[offset] for offset in known}
+
+
+def further(name: str, known: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the offsets of a part that few commands need: it is searched when it is needed first.
+
+    Raises `emu.wheel.finding.CalibrationError` if they are not found.
+    """
+    from emu.wheel.finding import CalibrationError, find  # noqa: PLC0415  rarely needed
+
+    layout = current()
+    if layout.mode is Mode.TABLE:
+        return known
+    if layout.mode is Mode.PORTABLE:
+        raise CalibrationError(f"none in {layout.mode} mode")
+    found = find(library.this(), name).get(name, {})
+    if missing := sorted(set(known) - set(found)):
+        raise CalibrationError(f"calibration did not find {name} {', '.join(missing)}")
     return {offset: found[offset] for offset in known}
 
 

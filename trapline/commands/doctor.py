@@ -11,13 +11,16 @@ from emu.engine import layout as engine_layout
 from emu.isa.calibration import KNOWN
 from emu.wheel import layout, library
 from emu.wheel.finding import CalibrationError, experiment, understood
-from emu.wheel.layout import COMMON
+from emu.wheel.layout import BLOCKS, COMMON
 from emu.wheel.library import Parts
 from emu.wheel.modes import VARIABLE, Mode
 from trapline.framework.engines import chosen, described
+from trapline.lab.check.native import layout as blocks_layout
 from trapline.version import installed_version
 
+# The offsets that every command needs; those that `trapline check` needs besides.
 _TABLES = {COMMON: engine_layout.KNOWN, **KNOWN}
+_BLOCKS = blocks_layout.KNOWN
 
 
 @click.command("doctor")
@@ -35,9 +38,11 @@ def doctor_command(*, verbose: bool, calibrate: bool) -> None:
     click.echo(_advice(current))
     python = ".".join(str(number) for number in sys.version_info[:3])
     click.echo(f"trapline {installed_version()}, Python {python}, engine: {described(chosen())}")
+    if current.mode is not Mode.PORTABLE and blocks_layout.reason():
+        click.echo(f"trapline check tries states in Python, since {blocks_layout.reason()}")
     if verbose:
         click.echo(f"library: {library.this().path}")
-        _show(current.parts or _TABLES)
+        _show(_used(current))
     fits = not calibrate or _compare(current)
     if not fits:
         sys.exit(1)
@@ -61,6 +66,11 @@ def _advice(current: layout.WheelLayout) -> str:
     return f"traces are the same, and slower; `{layout.REMEDY}` installs the library that is tested, on Linux and macOS"
 
 
+def _used(current: layout.WheelLayout) -> Parts:
+    """Return the offsets that are used, by part; in portable mode those of the table."""
+    return {**(current.parts or _TABLES), BLOCKS: blocks_layout.offsets() or _BLOCKS}
+
+
 def _show(parts: Parts) -> None:
     for part, offsets in parts.items():
         for name, offset in offsets.items():
@@ -70,11 +80,11 @@ def _show(parts: Parts) -> None:
 def _compare(current: layout.WheelLayout) -> bool:
     """Print what the experiments find; return whether it is what is used."""
     try:
-        found = understood(experiment())
+        found = {**understood(experiment()), **understood(experiment(BLOCKS))}
     except CalibrationError as error:
         click.echo(f"trapline: {error}", err=True)
         return False
-    used = current.parts or _TABLES
+    used = _used(current)
     places = [(part, name) for part in used for name in used[part]]
     differing = [(part, name) for part, name in places if found[part][name] != used[part][name]]
     for part, name in differing:

@@ -111,4 +111,5 @@ SUBJECT: Final = Subject(
     functions=(_DELIVER, "get_arm_cp_reginfo_aarch64"),
     experiments=_experiments,
     prepare=_prepare,
+    block_functions=("cpu_get_tb_cpu_state_aarch64",),
 )

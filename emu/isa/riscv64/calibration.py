@@ -9,7 +9,7 @@ from unicorn import riscv_const as uc
 
 from emu.isa.riscv64.offsets import PART
 from emu.isa.riscv64.registers import GENERAL, REGISTERS
-from emu.wheel.bench import Bench, NotFoundError, RegisterRun, Subject, only, places
+from emu.wheel.bench import Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
 from emu.wheel.bench import words_of_code as _code
 
 _INT: Final = 4
@@ -21,6 +21,8 @@ _ECALL, _WFI, _NOP, _EBREAK, _LR, _SC = 0x73, 0x1050_0073, 0x13, 0x10_0073, 0x10
 # The machine's interrupts of software and timer, and the supervisor's timer; none is enabled in mstatus.
 _INTERRUPTS: Final = (1 << 5 | 1 << 1, 1 << 9 | 1 << 5)
 _HARD: Final = 2
+# Fields of mstatus: a bit of FS, and MIE.
+_STATUS: Final = (1 << 13, 1 << 3)
 # satp: sv39, and the number of a page.
 _TABLES: Final = (8 << 60 | 0x12345, 8 << 60 | 0x54321)
 
@@ -66,6 +68,25 @@ def _pending(bench: Bench) -> int:
     return place
 
 
+def _blocks(bench: Bench) -> dict[str, int]:
+    """Find mstatus by two of its bits, and the error that ends a run, of any CPU."""
+
+    def fits(bit: int) -> set[int]:
+        before, after = (_with_status(bench, value) for value in (0, bit))
+        return {at for at in range(0, len(before) - _WORD, _WORD) if _word(before, at) ^ _word(after, at) == bit}
+
+    return {"RISCV_MSTATUS": agreed("mstatus", map(fits, _STATUS)), "UC_INVALID_ERROR": _error(bench)}
+
+
+def _with_status(bench: Bench, value: int) -> bytes:
+    bench.uc.reg_write(uc.UC_RISCV_REG_MSTATUS, value)
+    return bench.env_bytes()
+
+
+def _word(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + _WORD], "little")
+
+
 SUBJECT: Final = Subject(
     name=PART,
     architecture=unicorn.UC_ARCH_RISCV,
@@ -81,4 +102,6 @@ SUBJECT: Final = Subject(
     nop=_code(_NOP),
     functions=("riscv_cpu_do_interrupt_riscv64",),
     experiments=_experiments,
+    blocks=_blocks,
+    block_functions=("riscv_cpu_fp_enabled_riscv64", "riscv_cpu_mmu_index_riscv64"),
 )

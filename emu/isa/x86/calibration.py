@@ -8,7 +8,7 @@ import unicorn
 from unicorn import x86_const as uc
 
 from emu.isa.x86.offsets import PART
-from emu.wheel.bench import Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
+from emu.wheel.bench import CODE, Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
 
 _INT: Final = 4
 _WORD: Final = 8
@@ -48,6 +48,8 @@ def subject(mode: int, general: tuple[int, ...], pc: int, values: tuple[int, int
         nop=_NOP,
         functions=("x86_cpu_do_interrupt_x86_64", "do_interrupt_x86_hardirq_x86_64"),
         experiments=_experiments,
+        blocks=_blocks,
+        block_functions=("x86_cpu_exec_enter_x86_64", "x86_cpu_exec_exit_x86_64"),
     )
 
 
@@ -157,6 +159,18 @@ def _exceptions(bench: Bench) -> dict[str, int]:
         "IS_INT": only("whether int raised the exception", by_int),
         "OLD_EXCEPTION": previous,
     }
+
+
+def _blocks(bench: Bench) -> dict[str, int]:
+    """Find the address behind an instruction that raises an exception on purpose."""
+
+    def fits(instruction: bytes, before: int) -> set[int]:
+        seen = bench.trapped(_NOP * before + instruction)
+        return places(seen.env, CODE + before + len(instruction), _WORD)
+
+    found = set.intersection(*(fits(code, before) for code in (_INT3, _INT_41) for before in (0, 5)))
+    # Unicorn puts the address into the pc before it calls the hook.
+    return {"X86_NEXT_RIP": only("the address behind int", found - {bench.find_run(bench.subject.runs[-1])})}
 
 
 def _load_segment(selector: int) -> bytes:

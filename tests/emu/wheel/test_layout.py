@@ -17,6 +17,7 @@ from emu.wheel.bench import NotFoundError, only, places
 from emu.wheel.finding import CalibrationError, experiment, find, understood
 from emu.wheel.library import Library
 from emu.wheel.reading import Reader
+from trapline.lab.check.native import layout as blocks_layout
 
 ROOT = Path(__file__).resolve().parents[3]
 TABLES = {layout.COMMON: dict(engine_layout.KNOWN), **KNOWN}
@@ -26,6 +27,7 @@ OTHER = Library("2.1.3", Path(__file__), "another host")
 @pytest.mark.skipif(not library.this().is_known, reason="this is not the library whose layout is in tables")
 def test_experiments_find_the_known_tables():
     assert understood(experiment()) == TABLES
+    assert understood(experiment(layout.BLOCKS)) == {layout.BLOCKS: dict(blocks_layout.KNOWN)}
 
 
 def test_the_known_library_is_told_without_experiments():
@@ -95,7 +97,7 @@ def test_a_process_that_fails_is_not_remembered(monkeypatch, tmp_path, code, rea
 def test_an_answer_is_kept_and_a_damaged_one_is_made_again(monkeypatch, tmp_path):
     monkeypatch.setenv("TRAPLINE_CACHE", str(tmp_path))
     made = []
-    monkeypatch.setattr(finding, "experiment", lambda: made.append(1) or answer(common={"UC_CPU": 8}))
+    monkeypatch.setattr(finding, "experiment", lambda _what: made.append(1) or answer(common={"UC_CPU": 8}))
     assert find(OTHER) == find(OTHER) == {"common": {"UC_CPU": 8}}
     assert len(made) == 1
     (kept,) = tmp_path.iterdir()
@@ -131,6 +133,7 @@ def test_doctor_says_how_and_what_to_do():
     assert lines[0].endswith("its layout is known")
     assert lines[1] == "nothing is to be done"
     assert f"common   UC_CPU             {engine_layout.KNOWN['UC_CPU']:#8x}" in lines
+    assert f"blocks   UC_TCG             {blocks_layout.KNOWN['UC_TCG']:#8x}" in lines
 
 
 def test_doctor_says_in_two_lines_that_the_mode_is_portable_why_and_what_to_do(monkeypatch):

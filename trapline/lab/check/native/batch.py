@@ -13,15 +13,11 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.bad_address import BadAddressError
 from emu.engine.access import Access
-from emu.engine.errors import EngineError
 from emu.engine.hooks import Hooks
-from emu.engine.layout import word
 from emu.guest.linux.faults import page_fault
 from emu.isa import ISAS
 from emu.native.compiling import compiled
 from emu.native.linking import Linked
-from emu.wheel.layout import current
-from emu.wheel.modes import Mode
 from trapline.framework.engines import ProgramEngine, chosen
 from trapline.lab.check.native import layout
 from trapline.lab.check.native.code import TrialCode
@@ -34,7 +30,6 @@ if TYPE_CHECKING:
     from trapline.lab.check.cpu import TrialCpu
     from trapline.lab.check.states import State
 
-_WORD: Final = 8
 _SIGNALLED: Final = ctypes.CFUNCTYPE(ctypes.c_uint64)
 _AGREE: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
 
@@ -44,11 +39,11 @@ def _address(function: Any) -> int:
 
 
 @cache
-def _linked(isa_name: str) -> Any:
+def _linked(isa_name: str, offsets: layout.BlockLayout) -> Any:
     isa = ISAS[isa_name]
     flags = isa.traps.flags
     number = isa.registers.by_name[flags].unicorn if flags else None
-    code = TrialCode(isa, flags=number)
+    code = TrialCode(isa, offsets, flags=number)
     source = code.module.source
     machine_code = compiled("check", source.encode(), lambda: source)
     linked = Linked(machine_code, {name: _address(getattr(uclib, name)) for name in code.names})
@@ -58,13 +53,12 @@ def _linked(isa_name: str) -> Any:
 def possible(plain: TrialCpu, patched: TrialCpu, *, wanted: bool | None) -> bool:
     """Return whether machine code tries the states on two CPUs.
 
-    The layout that it needs is known of one library only.  `wanted` None: TRAPLINE_ENGINE decides.
-    Raises `trapline.framework.engines.EngineError`.
+    `wanted` None: TRAPLINE_ENGINE decides.  Raises `trapline.framework.engines.EngineError`.
     """
     if wanted is None:
         wanted = chosen() is ProgramEngine.NATIVE
-    known = current().mode is Mode.TABLE
-    return wanted and known and plain.engine.accelerated and patched.engine.accelerated
+    accelerated = plain.engine.accelerated and patched.engine.accelerated
+    return wanted and accelerated and layout.find() is not None
 
 
 class _Table:
@@ -86,7 +80,7 @@ class _Table:
 class _Trial:
     """The data of one CPU for machine code."""
 
-    def __init__(self, cpu: TrialCpu, images: Images, linked: Linked) -> None:
+    def __init__(self, cpu: TrialCpu, images: Images, linked: Linked, hook_out: int) -> None:
         engine = cpu.engine
         callbacks = engine.callbacks
         self.cpu = cpu
@@ -94,7 +88,6 @@ class _Trial:
         self._noted = (ctypes.c_uint64 * NOTED)()
         self._bounds = _Table()
         self._count = 0
-        fill = _address(callbacks.fill)
         self.block = TrialBlock(
             uc=engine.cpu.handle,
             cpu=engine.cpu.address,
@@ -112,19 +105,19 @@ class _Trial:
             noted=ctypes.addressof(self._noted),
             host_wrote=ctypes.addressof(cpu.space.host_wrote),
             bounds=self._bounds.address,
-            fill=fill,
-            engine_hook=_fill_hook(engine.cpu.handle, fill),
+            fill=_address(callbacks.fill),
+            engine_hook=engine.fill_hook,
             reach=linked.address("reach"),
             **{f"place{number}": at for number, (at, _) in enumerate(cpu.places)},
         )
         own = ctypes.c_void_p(linked.address("fill"))
         self.block.own_hook = Hooks(engine.cpu, self.block.address).add(unicorn.UC_HOOK_TLB_FILL, own)
-        ctypes.c_uint8.from_address(self.block.own_hook + layout.HOOK_OUT).value = 1
+        ctypes.c_uint8.from_address(self.block.own_hook + hook_out).value = 1
 
     def leave_stepping(self, address: int) -> None:
         """Make the engine run blocks of any length, if Python has stepped; code is at the address."""
-        if word(self.block.uc + layout.UC_COUNT_HOOK):
-            engine = self.cpu.engine
+        engine = self.cpu.engine
+        if engine.running.stepped:
             engine.pc = address
             engine.run(hard=0)
 
@@ -148,23 +141,17 @@ class _Trial:
         return self._count <= AREAS
 
 
-def _fill_hook(handle: int, callback: int) -> int:
-    """Return the address of Unicorn's description of the hook for pages.  Raises `EngineError`."""
-    link = word(handle + layout.UC_FILL_HOOKS)
-    while link:
-        link, hook = word(link), word(link + _WORD)
-        if hook and word(hook + layout.HOOK_CALLBACK) == callback:
-            return hook
-    raise EngineError(f"unicorn {unicorn.__version__} keeps its hooks elsewhere")
-
-
 class Batches:
-    """Runs batches of states on two CPUs, which must be accelerated."""
+    """Runs batches of states on two CPUs, for which it must be `possible`."""
 
     def __init__(self, plain: TrialCpu, patched: TrialCpu, states: Sequence[State]) -> None:
-        linked, self._agree = _linked(plain.isa.name)
+        offsets = layout.find()
+        assert offsets is not None
+        linked, self._agree = _linked(plain.isa.name, offsets)
         self._images = Images(plain, states)
-        self._plain, self._patched = self._trials = [_Trial(cpu, self._images, linked) for cpu in (plain, patched)]
+        self._plain, self._patched = self._trials = [
+            _Trial(cpu, self._images, linked, offsets.hook_out) for cpu in (plain, patched)
+        ]
         self._scratch = _Table()
         self._areas = -1
         self.left_out = 0

@@ -11,7 +11,7 @@ from emu.engine.state import NEVER, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.values import Value
-from trapline.lab.check.native import layout
+from trapline.lab.check.native.layout import BlockLayout
 from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.memory_code import MemoryCode
 from trapline.lab.check.native.running import RunningCode
@@ -21,12 +21,13 @@ from trapline.lab.check.native.trial import ALIKE, PLACES, BatchBlock, Outcome, 
 class TrialCode:
     """The function `agree(batch, plain, patched)`: it tries states until Python must try one."""
 
-    def __init__(self, isa: Isa, *, flags: int | None) -> None:
+    def __init__(self, isa: Isa, offsets: BlockLayout, *, flags: int | None) -> None:
+        self._layout = offsets
         self._flags = flags
         self.module = module = Module()
         self._library = Library(module, isa.unicorn.target)
-        self._memory = MemoryCode(module, self._library)
-        self._running = RunningCode(isa, module, self._library, self._memory, flags)
+        self._memory = MemoryCode(module, offsets, self._library)
+        self._running = RunningCode(isa, offsets, module, self._library, self._memory, flags)
         self._same_fault = self._make_same_fault(module)
         self._same = self._make_same(module)
         self._agree = self._make_agree(module)
@@ -99,9 +100,9 @@ class TrialCode:
             uc = f.load(trial, TrialBlock.offset("uc"))
             self._memory.take_pages(f, trial, own=True)
             self._memory.attend(f, trial)
-            f.store(uc, 1, layout.UC_LEVEL, 4)
-            f.store(uc, 0, layout.UC_DONE, 2)
-            f.store(uc, -1, layout.UC_COUNT)
+            f.store(uc, 1, self._layout.uc_level, 4)
+            f.store(uc, 0, self._layout.uc_done, 1)
+            f.store(uc, -1, self._layout.uc_count)
         words = f.load(plain, TrialBlock.offset("words"))
         for word in (Word.SOFT, Word.HARD, Word.NEXT):
             f.store(words, NEVER, 8 * word)
@@ -125,7 +126,7 @@ class TrialCode:
             uc = f.load(trial, TrialBlock.offset("uc"))
             self._memory.take_pages(f, trial, own=False)
             self._running.quiet(f, trial)
-            f.store(uc, 0, layout.UC_LEVEL, 4)
-            f.store(uc, 1, layout.UC_DONE, 1)
+            f.store(uc, 0, self._layout.uc_level, 4)
+            f.store(uc, 1, self._layout.uc_done, 1)
         f.ret(f.load(batch, BatchBlock.offset("next")))
         return f

@@ -1,52 +1,53 @@
-"""The layout of the pinned Unicorn build's data for running translated blocks.
+"""The layout of Unicorn's data for running translated blocks.
 
-It is used only with that build (`emu.wheel.layout`). Offsets are those of the 2.1.4 wheel for Linux
-on x86-64, read from the v2.1.4 source (qemu/accel/tcg/cpu-exec.c cpu_exec() and cpu_loop_exit(),
-qemu/softmmu/cpus.c resume_all_vcpus(), uc.c uc_emu_start()) and found again in the library's code.
+`KNOWN`: the 2.1.4 wheel for Linux on x86-64, read from the v2.1.4 source (qemu/accel/tcg/cpu-exec.c
+cpu_exec() and cpu_loop_exit(), qemu/softmmu/cpus.c resume_all_vcpus(), uc.c uc_emu_start()) and
+found again in the library's code.  For another library experiments find it (`emu.wheel.blocks`).
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from functools import cache
+from typing import Final, NamedTuple
 
-# struct uc_struct
-UC_STOP_INTERRUPT: Final = 0xE0
-UC_TCG: Final = 0x300
-# The hook with which emu_start counts, while it exists.
-UC_COUNT_HOOK: Final = 0x550
-UC_COUNTER: Final = 0x558
-UC_COUNT: Final = 0x560
-UC_STOP_REQUEST: Final = 0x56D
-UC_QUIT_REQUEST: Final = 0x56E
-UC_DONE: Final = 0x56F
-# The list of hooks for pages: its first link, which has the next link and a hook.
-UC_FILL_HOOKS: Final = 0x4D8
-UC_INVALID_ADDRESS: Final = 0x588
-UC_INVALID_ERROR: Final = 0x590
-# One buffer for each level of emu_start; the first is free, because no emu_start is running.
-UC_JUMP_BUFFERS: Final = 0x7F8
-UC_LEVEL: Final = 0x39F8
-# struct hook: whether it is disabled; the function.
-HOOK_OUT: Final = 0x14
-HOOK_CALLBACK: Final = 0x28
-# TCGContext
-TCG_PROLOGUE: Final = 0x90
-TCG_EPILOGUE: Final = 0x98
-# CPUState
-CPU_EXIT_REQUEST: Final = 0x15
-CPU_INTERRUPTS: Final = 0x1C
-# The address of icount_decr, whose upper half makes blocks end.
-CPU_BUDGET: Final = 0x130
-CPU_CLUSTER: Final = 0x8194
-CPU_EXCEPTION: Final = 0x81A0
-CPU_CAN_DO_IO: Final = 0x819C
-CPU_CLASS: Final = 0x81B0
-# CPUClass: the functions that QEMU calls before and after a run.
-CLASS_ENTER: Final = 0x80
-CLASS_EXIT: Final = 0x88
-# TranslationBlock
-BLOCK_PC: Final = 0x0
-BLOCK_CODE: Final = 0x20
+from emu.wheel.finding import CalibrationError
+from emu.wheel.layout import BLOCKS, current, further
+from emu.wheel.modes import Mode
+
+KNOWN: Final[Mapping[str, int]] = {
+    # struct uc_struct
+    "UC_STOP_INTERRUPT": 0xE0,
+    "UC_TCG": 0x300,
+    # With a count of instructions, emu_start has a hook that counts, and that stays afterwards.
+    "UC_COUNTER": 0x558,
+    "UC_COUNT": 0x560,
+    "UC_STOP_REQUEST": 0x56D,
+    "UC_QUIT_REQUEST": 0x56E,
+    "UC_DONE": 0x56F,
+    "UC_INVALID_ADDRESS": 0x588,
+    "UC_INVALID_ERROR": 0x590,
+    # One buffer for each level of emu_start; the first is free, because no emu_start is running.
+    "UC_JUMP_BUFFERS": 0x7F8,
+    "UC_LEVEL": 0x39F8,
+    # struct hook: whether it is disabled.
+    "HOOK_OUT": 0x14,
+    # TCGContext
+    "TCG_PROLOGUE": 0x90,
+    "TCG_EPILOGUE": 0x98,
+    # CPUState
+    "CPU_EXIT_REQUEST": 0x15,
+    # The address of icount_decr, whose upper half makes blocks end.
+    "CPU_BUDGET": 0x130,
+    "CPU_CLUSTER": 0x8194,
+    # TranslationBlock
+    "BLOCK_PC": 0x0,
+    "BLOCK_CODE": 0x20,
+    # CPUX86State: the address behind an instruction that raises an exception on purpose.
+    "X86_NEXT_RIP": 0x1510,
+    # CPURISCVState
+    "RISCV_MSTATUS": 0x270,
+}
 # The lowest bits of a block's result if it did not start because of a request to end.
 NOT_BEGUN: Final = 3
 # Exceptions with numbers from here on are not the guest's (EXCP_INTERRUPT).
@@ -56,3 +57,53 @@ NO_EXCEPTION: Final = 0xFFFF_FFFF
 ERROR_EXCEPTION: Final = 21
 # Bit of a block's flags for translation: where the CPU's cluster begins.
 CLUSTER_SHIFT: Final = 24
+
+
+class BlockLayout(NamedTuple):
+    """The offsets in bytes; the names are those of `KNOWN`."""
+
+    uc_stop_interrupt: int
+    uc_tcg: int
+    uc_counter: int
+    uc_count: int
+    uc_stop_request: int
+    uc_quit_request: int
+    uc_done: int
+    uc_invalid_address: int
+    uc_invalid_error: int
+    uc_jump_buffers: int
+    uc_level: int
+    hook_out: int
+    tcg_prologue: int
+    tcg_epilogue: int
+    cpu_exit_request: int
+    cpu_budget: int
+    cpu_cluster: int
+    block_pc: int
+    block_code: int
+    x86_next_rip: int
+    riscv_mstatus: int
+
+
+def offsets() -> Mapping[str, int]:
+    """Return the offsets for this library by their names; none if they cannot be found."""
+    return _found(current().mode)[0]
+
+
+def find() -> BlockLayout | None:
+    """Return the layout of this library, None if it cannot be found."""
+    found = offsets()
+    return BlockLayout(**{name.lower(): offset for name, offset in found.items()}) if found else None
+
+
+def reason() -> str:
+    """Return why the layout cannot be found; "" if it can."""
+    return _found(current().mode)[1]
+
+
+@cache
+def _found(_mode: Mode) -> tuple[Mapping[str, int], str]:
+    try:
+        return further(BLOCKS, KNOWN), ""
+    except CalibrationError as error:
+        return {}, str(error)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from emu.native.builder import Callee, Module
+from emu.native.builder import Callee, Function, Module
+from emu.native.values import Value
 
 
 class Library:
@@ -21,6 +22,11 @@ class Library:
     def qemu(self, name: str, parameters: int) -> Callee:
         """Return one of QEMU's functions for this CPU."""
         return self.unicorn(f"{name}_{self._target}", parameters)
+
+    def call(self, f: Function, name: str, cpu: Value) -> None:
+        """Call one of QEMU's functions with a CPU; "": none."""
+        if name:
+            f.call(self.qemu(name, 1), cpu)
 
     @property
     def names(self) -> tuple[str, ...]:

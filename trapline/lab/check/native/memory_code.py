@@ -21,7 +21,7 @@ from emu.engine.state import Word
 from emu.native.builder import Function, Module
 from emu.native.values import Value
 from trapline.lab.check.aliased import RIGHTS
-from trapline.lab.check.native import layout
+from trapline.lab.check.native.layout import BlockLayout
 from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.trial import NOTED, BatchBlock, TrialBlock
 from trapline.lab.check.states import KINDS, LAST_PAGE
@@ -36,7 +36,8 @@ _PAGE_MASK: Final = -PAGE
 class MemoryCode:
     """The functions `fill` and `reach`, and what other code asks of addresses."""
 
-    def __init__(self, module: Module, library: Library) -> None:
+    def __init__(self, module: Module, offsets: BlockLayout, library: Library) -> None:
+        self._layout = offsets
         self._library = library
         self.within = self._make_within(module)
         self._aliased = self._make_aliased(module)
@@ -205,7 +206,7 @@ class MemoryCode:
         """Make Unicorn call the check's hook for pages, or the engine's."""
         hooks = (f.load(trial, TrialBlock.offset(name)) for name in ("engine_hook", "own_hook"))
         for hook, out in zip(hooks, (own, not own), strict=True):
-            f.store(hook, int(out), layout.HOOK_OUT, 1)
+            f.store(hook, int(out), self._layout.hook_out, 1)
         words, reach = (f.load(trial, TrialBlock.offset(name)) for name in ("words", "reach"))
         f.store(words, reach if own else 0, 8 * Word.REACH)
         f.store(words, trial, 8 * Word.REACH_FOR)

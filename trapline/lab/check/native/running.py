@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from emu.engine.layout import CPU_EXCEPTION
 from emu.engine.state import NEVER, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module, Variable
 from emu.native.values import Value
 from trapline.lab.check.native import layout
+from trapline.lab.check.native.layout import BlockLayout
 from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.memory_code import MemoryCode
 from trapline.lab.check.native.targets import TARGETS, before_hook
@@ -30,8 +32,11 @@ _UNKNOWN: Final = -2
 class RunningCode:
     """The functions `begin`, which loads a state, `plain` and `patched`, which run from there."""
 
-    def __init__(self, isa: Isa, module: Module, library: Library, memory: MemoryCode, flags: int | None) -> None:
+    def __init__(
+        self, isa: Isa, offsets: BlockLayout, module: Module, library: Library, memory: MemoryCode, flags: int | None
+    ) -> None:
         self._isa = isa
+        self._layout = offsets
         self._pc = 8 * isa.registers.slots[isa.registers.pc]
         self._flags = flags
         self._target = isa.unicorn.target
@@ -63,8 +68,8 @@ class RunningCode:
         buffer, tcg, env = f.parameters
         self._when_jumped(f, buffer, _LONGJUMP)
         code = f.call(self._library.qemu("helper_lookup_tb_ptr", 1), env)
-        f.ret_if(f.eq(code, f.load(tcg, layout.TCG_EPILOGUE)), _UNKNOWN, likely=False)
-        f.ret(f.call(f.load(tcg, layout.TCG_PROLOGUE), env, code))
+        f.ret_if(f.eq(code, f.load(tcg, self._layout.tcg_epilogue)), _UNKNOWN, likely=False)
+        f.ret(f.call(f.load(tcg, self._layout.tcg_prologue), env, code))
         return f
 
     @staticmethod
@@ -83,9 +88,9 @@ class RunningCode:
         f = module.function("code", 2, local=True)
         trial, how = f.parameters
         cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
-        pc, base, flags = TARGETS[self._target].key(f, env, self._library.qemu)
-        how = f.or_(how, f.shl(f.load(cpu, layout.CPU_CLUSTER, 4), layout.CLUSTER_SHIFT))
-        self._when_jumped(f, f.add(f.load(trial, TrialBlock.offset("uc")), layout.UC_JUMP_BUFFERS), 0)
+        pc, base, flags = TARGETS[self._target].key(f, env, self._library.qemu, self._layout)
+        how = f.or_(how, f.shl(f.load(cpu, self._layout.cpu_cluster, 4), layout.CLUSTER_SHIFT))
+        self._when_jumped(f, f.add(f.load(trial, TrialBlock.offset("uc")), self._layout.uc_jump_buffers), 0)
         found = f.call(self._library.qemu("tb_htable_lookup", 5), cpu, pc, base, flags, how)
         f.ret_if(f.ne(found, 0), found)
         f.ret(f.call(self._library.qemu("tb_gen_code", 5), cpu, pc, base, flags, how))
@@ -104,7 +109,7 @@ class RunningCode:
             self._mix(f, trial, batch, f.urem(f.add(own, times), POOL))
         f.store(env, f.load(batch, BatchBlock.offset("site")), self._pc)
         self.quiet(f, trial)
-        f.call(f.load(f.load(cpu, layout.CPU_CLASS), layout.CLASS_ENTER), cpu)
+        self._library.call(f, TARGETS[self._target].enter, cpu)
         f.ret()
         return f
 
@@ -140,19 +145,20 @@ class RunningCode:
     def quiet(self, f: Function, trial: Value) -> None:
         """Clear all requests to stop the CPU."""
         uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
-        f.store(uc, 0, layout.UC_COUNTER)
-        f.store(uc, 0, layout.UC_INVALID_ERROR, 4)
-        f.store(uc, 0, layout.UC_STOP_REQUEST, 2)
-        f.store(cpu, 0, layout.CPU_EXIT_REQUEST, 1)
-        f.store(cpu, layout.NO_EXCEPTION, layout.CPU_EXCEPTION, 4)
-        f.store(f.load(cpu, layout.CPU_BUDGET), 0, 2, 2)
+        f.store(uc, 0, self._layout.uc_counter)
+        f.store(uc, 0, self._layout.uc_invalid_error, 4)
+        f.store(uc, 0, self._layout.uc_stop_request, 1)
+        f.store(uc, 0, self._layout.uc_quit_request, 1)
+        f.store(cpu, 0, self._layout.cpu_exit_request, 1)
+        f.store(cpu, layout.NO_EXCEPTION, CPU_EXCEPTION, 4)
+        f.store(f.load(cpu, self._layout.cpu_budget), 0, 2, 2)
 
     def _make_end(self, module: Module) -> Function:
         """u64 end(trial, outcome): store the ending of an execution."""
         f = module.function("end", 2, local=True)
         trial, outcome = f.parameters
         cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
-        f.call(f.load(f.load(cpu, layout.CPU_CLASS), layout.CLASS_EXIT), cpu)
+        self._library.call(f, TARGETS[self._target].leave, cpu)
         f.store(trial, f.load(env, self._pc), TrialBlock.offset("pc"))
         f.store(trial, outcome, TrialBlock.offset("ended"))
         f.store(f.load(trial, TrialBlock.offset("words")), 0, 8 * Word.BLOCK)
@@ -164,9 +170,9 @@ class RunningCode:
         f = module.function("faulted", 1, local=True)
         (trial,) = f.parameters
         uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
-        none = f.eq(f.load(cpu, layout.CPU_EXCEPTION, 4), layout.NO_EXCEPTION)
-        refused = f.eq(f.load(uc, layout.UC_INVALID_ERROR, 4), layout.ERROR_EXCEPTION)
-        address = f.load(uc, layout.UC_INVALID_ADDRESS)
+        none = f.eq(f.load(cpu, CPU_EXCEPTION, 4), layout.NO_EXCEPTION)
+        refused = f.eq(f.load(uc, self._layout.uc_invalid_error, 4), layout.ERROR_EXCEPTION)
+        address = f.load(uc, self._layout.uc_invalid_address)
         f.store(trial, address, TrialBlock.offset("refused"))
         met = f.select(f.ult(address, LAST_PAGE), Outcome.FAULT, Outcome.CRASHED)
         f.ret(f.select(f.both(none, refused), met, 0))
@@ -180,9 +186,9 @@ class RunningCode:
         block = f.call(self._code, trial, 1)
         with f.when(f.eq(block, 0)):
             f.ret(f.call(self._end, trial, Outcome.STRANGE))
-        buffer, tcg = f.add(uc, layout.UC_JUMP_BUFFERS), f.load(uc, layout.UC_TCG)
-        code = f.load(block, layout.BLOCK_CODE)
-        found = f.call(self._run, buffer, f.load(tcg, layout.TCG_PROLOGUE), env, code)
+        buffer, tcg = f.add(uc, self._layout.uc_jump_buffers), f.load(uc, self._layout.uc_tcg)
+        code = f.load(block, self._layout.block_code)
+        found = f.call(self._run, buffer, f.load(tcg, self._layout.tcg_prologue), env, code)
         with f.when(f.eq(found, _LONGJUMP)):
             fault = f.call(self._faulted, trial)
             with f.when(f.ne(fault, Outcome.FAULT)):
@@ -190,7 +196,7 @@ class RunningCode:
             f.ret(f.call(self._end, trial, f.call(self._fetched, batch, trial)))
         begun = f.ne(f.and_(found, 3), layout.NOT_BEGUN)
         # A system call has asked the run to end.
-        goes_on = f.eq(f.load(uc, layout.UC_STOP_REQUEST, 1), 0)
+        goes_on = f.eq(f.load(uc, self._layout.uc_stop_request, 1), 0)
         f.ret(f.call(self._end, trial, f.mul(f.flag(f.both(begun, goes_on)), Outcome.DONE)))
         return f
 
@@ -215,9 +221,9 @@ class RunningCode:
         batch, trial = f.parameters
         uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
         env, words = f.load(trial, TrialBlock.offset("env")), f.load(trial, TrialBlock.offset("words"))
-        number = f.load(cpu, layout.CPU_EXCEPTION, 4)
+        number = f.load(cpu, CPU_EXCEPTION, 4)
         f.ret_if(f.uge(number, layout.OWN_EXCEPTIONS), 0)
-        stops, invalid = f.load(uc, layout.UC_STOP_INTERRUPT), f.variable(0)
+        stops, invalid = f.load(uc, self._layout.uc_stop_interrupt), f.variable(0)
         with f.when(f.ne(stops, 0)):
             invalid.set(f.and_(f.call(stops, uc, number), 0xFF))
         with f.choice(f.ne(invalid.get(), 0)) as (refused, other):
@@ -226,10 +232,9 @@ class RunningCode:
                 f.ret_if(f.eq(callback, 0), 0)
                 f.ret_if(f.eq(f.and_(f.call(callback, uc, words), 1), 0), 0)
             with other:
-                before_hook(f, self._isa, env)
+                before_hook(f, self._isa, env, self._layout)
                 f.call(f.load(trial, TrialBlock.offset("trap")), uc, number, words)
-        f.store(cpu, layout.NO_EXCEPTION, layout.CPU_EXCEPTION, 4)
-        f.store(cpu, 1, layout.CPU_CAN_DO_IO, 4)
+        f.store(cpu, layout.NO_EXCEPTION, CPU_EXCEPTION, 4)
         self._count_trap(f, batch)
         f.ret(1)
         return f
@@ -243,8 +248,8 @@ class RunningCode:
         f = module.function("patched", 2, local=True)
         batch, trial = f.parameters
         uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
-        cpu, words = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("words"))
-        buffer, tcg = f.add(uc, layout.UC_JUMP_BUFFERS), f.load(uc, layout.UC_TCG)
+        words = f.load(trial, TrialBlock.offset("words"))
+        buffer, tcg = f.add(uc, self._layout.uc_jump_buffers), f.load(uc, self._layout.uc_tcg)
         f.store(batch, 0, BatchBlock.offset("traps"))
         for word, value in ((Word.BLOCK, 0), (Word.STOPPED, 0), (Word.SOFT, NEVER), (Word.SERVED, 0)):
             f.store(words, value, 8 * word)
@@ -261,9 +266,8 @@ class RunningCode:
                 block = f.call(self._code, trial, 0)
                 with f.when(f.eq(block, 0)):
                     f.ret(f.call(self._end, trial, Outcome.STRANGE))
-                code, prologue = f.load(block, layout.BLOCK_CODE), f.load(tcg, layout.TCG_PROLOGUE)
+                code, prologue = f.load(block, self._layout.block_code), f.load(tcg, self._layout.tcg_prologue)
                 found.set(f.call(self._run, buffer, prologue, env, code))
-            f.store(cpu, 1, layout.CPU_CAN_DO_IO, 4)
             f.call(self._after_block, batch, trial, found.get())
             ended = f.load(trial, TrialBlock.offset("ended"))
             with f.when(f.ne(ended, Outcome.DONE)):
@@ -280,11 +284,11 @@ class RunningCode:
         batch, trial, found = f.parameters
         uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
         outcome = f.variable(Outcome.DONE)
-        with f.choice(f.ne(f.load(uc, layout.UC_QUIT_REQUEST, 1), 0), likely=False) as (led, other):
+        with f.choice(f.ne(f.load(uc, self._layout.uc_quit_request, 1), 0), likely=False) as (led, other):
             with led:
                 # A hook has raised the exception, and it was served: the pc is set.
                 self._count_trap(f, batch)
-                f.store(uc, 0, layout.UC_QUIT_REQUEST, 1)
+                f.store(uc, 0, self._layout.uc_quit_request, 1)
                 outcome.set(self._signal(f, uc))
             with other, f.choice(f.eq(found, _LONGJUMP)) as (raised, ended):
                 with raised:
@@ -293,7 +297,7 @@ class RunningCode:
                     with f.when(f.eq(fault, Outcome.FAULT)):
                         outcome.set(f.call(self._fetched, batch, trial))
                     with f.when(f.eq(fault, 0)):
-                        number = f.load(f.load(trial, TrialBlock.offset("cpu")), layout.CPU_EXCEPTION, 4)
+                        number = f.load(f.load(trial, TrialBlock.offset("cpu")), CPU_EXCEPTION, 4)
                         with f.choice(f.eq(number, layout.NO_EXCEPTION)) as (asked, exception):
                             with asked:
                                 outcome.set(self._due(f, trial))
@@ -320,11 +324,11 @@ class RunningCode:
 
     def _signal(self, f: Function, uc: Value) -> Value:
         """Return DONE, or SIGNAL if Python has asked the run to end."""
-        return f.select(f.eq(f.load(uc, layout.UC_STOP_REQUEST, 1), 0), Outcome.DONE, Outcome.SIGNAL)
+        return f.select(f.eq(f.load(uc, self._layout.uc_stop_request, 1), 0), Outcome.DONE, Outcome.SIGNAL)
 
     def _at_block(self, f: Function, env: Value, block: Value) -> None:
         """Set the pc to the start of a block (synchronize_from_tb)."""
-        f.store(env, TARGETS[self._target].start(f, block), self._pc)
+        f.store(env, TARGETS[self._target].start(f, env, f.load(block, self._layout.block_pc)), self._pc)
 
     def _leave_if_over(self, f: Function, batch: Value, trial: Value, deadline: Variable) -> None:
         words, env = f.load(trial, TrialBlock.offset("words")), f.load(trial, TrialBlock.offset("env"))

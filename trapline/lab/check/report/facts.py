@@ -13,9 +13,8 @@ from emu.elf_file import ElfError
 from emu.guest.linux_kernel.kernel_file import open_image
 from emu.isa import ISAS, Isa
 from emu.spelling import counted
-from emu.wheel.layout import current
-from emu.wheel.modes import Mode
 from trapline.lab.check.compare import MACHINE_CODE, Divergence, Outcome, SiteResult
+from trapline.lab.check.native.layout import reason
 from trapline.lab.check.results import Tally
 from trapline.lab.check.site import CheckSite
 
@@ -119,8 +118,7 @@ def rate(tally: Tally) -> str:
     total = tally.executed.total()
     if not total:
         return rate
-    mode = current().mode
-    why = "" if mode is Mode.TABLE else f": none in {mode} mode (trapline doctor)"
+    why = f": {reason()} (trapline doctor)" if reason() else ""
     return f"{rate}; {tally.executed[MACHINE_CODE] / total:.0%} tried by machine code{why}"
 
 

@@ -1,0 +1,64 @@
+"""The layout for running translated blocks: found by experiments it serves as the known one does."""
+
+import pytest
+
+from emu.isa import ISAS
+from emu.isa.calibration import SUBJECTS
+from emu.native import available
+from emu.wheel import finding, functions
+from emu.wheel import layout as wheel
+from tests.emu.wheel.test_layout import TABLES
+from tests.trapline.lab.check.native.test_batch import HARMLESS, STATES, STORES, checker, program
+from trapline.lab.check.compare import MACHINE_CODE, Outcome
+from trapline.lab.check.native import layout
+from trapline.lab.check.native.code import TrialCode
+from trapline.lab.check.probers import PidProber
+from trapline.lab.check.report.text import lines
+from trapline.lab.check.results import Tally
+from trapline.lab.check.rules import Rules
+
+pytestmark = pytest.mark.skipif(not available(), reason="needs llvmlite")
+
+
+@pytest.fixture
+def calibrated(monkeypatch):
+    """Make this library one whose layout is found by experiments."""
+    if wheel.current().mode is wheel.Mode.TABLE:
+        found = wheel.WheelLayout(wheel.Mode.CALIBRATED, "a test", TABLES)
+        monkeypatch.setattr(wheel._Current, "layout", found)
+    layout._found.cache_clear()
+    yield
+    layout._found.cache_clear()
+
+
+def test_machine_code_tries_the_states_with_a_layout_that_was_found(calibrated):
+    assert wheel.current().mode is wheel.Mode.CALIBRATED
+    assert layout.offsets().keys() == layout.KNOWN.keys()
+    for isa in ISAS:
+        code, sites = program(ISAS[isa], [HARMLESS[isa], STORES[isa]])
+        one = checker(ISAS[isa], code, PidProber, Rules(), native=True)
+        assert [one.check(site).outcome for site in sites] == [Outcome.AGREED] * 2
+        assert one.executed[MACHINE_CODE] > 1.8 * STATES
+
+
+def test_without_an_offset_python_tries_the_states_and_a_line_says_why(calibrated, monkeypatch):
+    found = {name: offset for name, offset in layout.KNOWN.items() if name != "UC_TCG"}
+    monkeypatch.setattr(finding, "find", lambda _library, _part: {wheel.BLOCKS: found})
+    assert layout.find() is None
+    code, sites = program(ISAS["x86_64"], [HARMLESS["x86_64"]])
+    one = checker(ISAS["x86_64"], code, PidProber, Rules(), native=True)
+    assert one.check(sites[0]).outcome is Outcome.AGREED
+    assert one.executed[MACHINE_CODE] == 0
+    tally = Tally({}, seconds=1, fresh=STATES, executed=one.executed)
+    last = list(lines(tally))[-1]
+    assert str(last).endswith("; 0% tried by machine code: calibration did not find blocks UC_TCG (trapline doctor)")
+
+
+def test_experiments_look_for_the_functions_that_machine_code_calls():
+    offsets = layout.BlockLayout(**{name.lower(): offset for name, offset in layout.KNOWN.items()})
+    for isa in ISAS.values():
+        subject = next(one for one in SUBJECTS if one.target == isa.unicorn.target)
+        common = (*functions.CALLBACKS, *functions.ENGINE, *functions.BLOCKS)
+        looked = {*subject.block_functions, *(f"{name}_{subject.target}" for name in common)}
+        called = {name for name in TrialCode(isa, offsets, flags=None).names if not name.startswith("uc_")}
+        assert called <= looked
