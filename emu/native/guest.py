@@ -18,6 +18,7 @@ function begins there.
 | `wall`                      | `Guest.wall()`                                                 |
 | `descends(pid)`             | whether the current process or an ancestor has the pid; -1: unknown |
 | `thread_time`               | nanoseconds that the current thread has been on a CPU          |
+| `cpu`                       | the number of the CPU, of a guest that has several             |
 """
 
 from __future__ import annotations

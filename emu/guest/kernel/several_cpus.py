@@ -24,6 +24,8 @@ from emu.guest.kernel import images
 from emu.guest.kernel.cpus import Cpu, Cpus, Reason
 from emu.guest.kernel.guest import KernelGuest
 from emu.isa.base import Isa
+from emu.native.guest import GuestCode
+from emu.plain import address_of, words
 
 MOST: Final = 8
 # The most instructions of a turn, while another CPU has something to do.
@@ -43,6 +45,8 @@ class SeveralCpus(KernelGuest):
         super().__init__(isa, image=image or images.kernel(isa, "smp"), **options)
         self.cpu_count = cpus
         self._draw = random.Random(seed)  # noqa: S311
+        self._number = words(1)
+        """The number of the CPU that runs, for machine code."""
         self._cpus = Cpus(self.engine, self.image, self.clock)
         self._giant = self.image.symbol("Giant").value + self.introspection.offset["MTX_LOCK"]
         self._outside.before, self._outside.after = self._settle, self._resume_turn
@@ -63,6 +67,14 @@ class SeveralCpus(KernelGuest):
         }
         for name, gate in gates.items():
             self.gates.serve(name, gate)
+
+    def machine_code(self) -> GuestCode:
+        """Return the functions by which machine code reads the guest itself."""
+        number = GuestCode(
+            {"cpu": lambda f, _slow: f.ret(f.load(f.module.symbol("cpu_number")))},
+            {"cpu_number": address_of(self._number)},
+        )
+        return super().machine_code().joined(number)
 
     # -- gates
 
@@ -161,7 +173,7 @@ class SeveralCpus(KernelGuest):
 
     def _use(self, cpu: Cpu, *, looked_at: bool = False) -> None:
         self._cpus.switch(cpu, looked_at=looked_at)
-        self.cpu = cpu.number
+        self.cpu = self._number[0] = cpu.number
 
     def _continue(self, deadline: int | None) -> None:
         """Let the CPU run to the end of its turn, or to the deadline."""
@@ -223,7 +235,7 @@ class SeveralCpus(KernelGuest):
             holder = next((cpu for cpu in self._cpus.started if owner and self._thread_of(cpu) == owner), here)
             if holder is here:
                 break
-            self._cpus.switch(holder)
+            self._use(holder)
             self._outside.running = True
             try:
                 self.engine.run(None, self.engine.instructions + _MORE)
@@ -231,7 +243,7 @@ class SeveralCpus(KernelGuest):
                 raise self.crash(str(error)) from None
             finally:
                 self._outside.running = False
-                self._cpus.switch(here)
+                self._use(here)
         else:
             raise self.crash("a CPU does not give the big lock back")
         self._calling, self._kept_turn = True, self._turn.until

@@ -7,8 +7,10 @@ from click.testing import CliRunner
 
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import AARCH64, ISAS, RISCV64, X86_64
+from emu.native import available
 from trapline.cli import main
 from trapline.consumer.tracer import Tracer
+from trapline.framework.native.consumer import NativeConsumer
 from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
 
 # Programs at once: two of them compute, the others use pipes and children.
@@ -68,6 +70,39 @@ def test_work_is_shared_by_cpus(isa):
     assert len(set(ticks.values())) == 1  # profile-997 fires on every CPU, also on those that wait
     assert max(four.of("spun").values()) > 0
     assert len({cpu for cpu, _pid in four.of("spins")}) > 1
+
+
+# What each CPU has for itself: buffers, aggregations, clause-locals, random numbers, dynamic variables' memory.
+OWN = """
+fbt::*:entry { @calls[cpu, probefunc] = count(); this->n = cpu + 1; self->depth++; seen[cpu]++; }
+fbt::*:entry { @own[cpu] = sum(this->n); @deepest[cpu] = max(self->depth); @last = max(seen[cpu]); @all = count(); }
+fbt::*:return { self->depth = 0; }
+fbt::sys_*:entry /cpu != 1/ { this->s = strjoin(probefunc, execname); printf("%d %s %d", cpu, this->s, rand() & 7); }
+fbt::sys_*:entry { self->spec = speculation(); speculate(self->spec); printf("%d began", cpu); }
+fbt::sys_*:return /self->spec && cpu != 2/ { commit(self->spec); self->spec = 0; }
+fbt::sys_*:return /self->spec/ { discard(self->spec); self->spec = 0; }
+"""
+
+
+@pytest.mark.skipif(not available(), reason="machine code needs llvmlite")
+def test_machine_code_of_clauses_is_each_cpus_own(monkeypatch):
+    made, compile_ = [], NativeConsumer.compile
+
+    def compiled(self, clause):
+        made.append(compile_(self, clause))
+        return made[-1]
+
+    monkeypatch.setattr(NativeConsumer, "compile", compiled)
+    printed = []
+    for engine in ("native", "python"):
+        monkeypatch.setenv("TRAPLINE_ENGINE", engine)
+        options = ("--isa", "i386", "--cpus", "3", "-q", "-x", "bufpolicy=ring", "-x", "nspec=8")
+        printed.append(dtrace(*options, "-n", OWN, "-c", "ls | wc & true & wait"))
+    native, python = printed
+    assert native == python
+    assert "began" in "".join(native)
+    assert len(made) == 7
+    assert all(made)
 
 
 def test_a_run_depends_on_its_seed_alone():

@@ -89,6 +89,11 @@ def _late_argument(index: int) -> Callable[[Translation], Word | None]:
     return read_argument
 
 
+def cpu(t: Translation) -> Word:
+    """Write the code that reads the number of the CPU, of which most guests have one."""
+    return t.f.call(t.module.external("cpu", 0)) if "cpu" in t.support else 0
+
+
 # Variables whose readers may fault.
 MAY_FAULT: Final = frozenset(range(Var.ARG5, Var.ARG9 + 1))
 READERS: Final[Mapping[int, Callable[[Translation], Word | None]]] = {
@@ -107,6 +112,6 @@ READERS: Final[Mapping[int, Callable[[Translation], Word | None]]] = {
     Var.STACKDEPTH: _of_function("stackdepth", Var.STACKDEPTH),
     Var.UCALLER: _shared("ucaller"),
     Var.USTACKDEPTH: _shared("ustackdepth"),
-    Var.CPU: lambda _t: 0,
+    Var.CPU: cpu,
     Var.JID: lambda _t: 0,
 }

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from emu.native.guest import GuestCode
 from emu.native.linking import Linked
 from emu.plain import WORD, address_of, words
 from trapline.framework import dif
-from trapline.framework.blocks import LATE_BASE, ConsumerWord, EcbWord
+from trapline.framework.blocks import LATE_BASE, ConsumerWord
 from trapline.framework.buffers import RingBuffer
 from trapline.framework.dif import USER_VARIABLE_BASE, Op, Subr
 from trapline.framework.ecb import Clause, Ecb, Run
 from trapline.framework.native import library
+from trapline.framework.native.by_cpu import by_cpu, ecb_size
 from trapline.framework.native.ecb import ClauseCode
 from trapline.framework.native.sharing import share
 from trapline.framework.native.support import Support
@@ -33,21 +34,27 @@ _TOGETHER: Final = 256
 
 
 class NativeClause:
-    """A clause's machine code."""
+    """A clause's machine code.
+
+    `linked` has the function of each CPU, and before them, if there are several, the one that
+    selects one of them.
+    """
 
     def __init__(
         self,
-        linked: Linked,
+        linked: Sequence[Linked],
+        cpus: int,
         staging: memoryview[int],
         upcalls: Upcalls,
         intern: Callable[[str], int],
         start: tuple[int, ...],
     ) -> None:
-        self.address = linked.address("run")
+        self.address = linked[0].address("run")
         """The address of the function."""
         self.start = start
         """What forgets the string of the last firing's strtok(); none if the clause does not use it."""
         self._held = linked, staging
+        self._cpus = cpus
         self._upcalls = upcalls
         self._intern = intern
         self._call = _RUN(self.address)
@@ -56,21 +63,25 @@ class NativeClause:
         self._memory: list[memoryview[int]] = []
 
     def words(self, ecb: Ecb) -> int:
-        """Return the address of an enabling's words (`EcbWord`)."""
+        """Return the address of an enabling's words (`EcbWord`) of the first CPU.
+
+        Those of the other CPUs follow: each has found its values in its own aggregations.
+        """
         address = self._blocks.get(ecb.epid)
         if address is None:
-            size = EcbWord.AGGREGATIONS + 3 * len(ecb.aggregation_ids)
+            size = ecb_size(len(ecb.aggregation_ids))
             number = len(self._blocks) % _TOGETHER
             if not number:
-                self._memory.append(words(_TOGETHER * size))
-            memory, probe, start = self._memory[-1], ecb.probe, number * size
+                self._memory.append(words(_TOGETHER * size * self._cpus))
+            memory, probe, start = self._memory[-1], ecb.probe, number * size * self._cpus
             names = (probe.provider.name, probe.module, probe.function, probe.name)
             anchored = int(bool(probe.function))
             located = probe.provider.late_arguments(probe.id, probe.arg)
             late = 0 if located is None else LATE_BASE + located
             content = (ecb.epid, probe.id, *map(self._intern, names), anchored, late, *ecb.aggregation_ids)
-            for place, word in enumerate(content, start):
-                memory[place] = word
+            for cpu in range(self._cpus):
+                for place, word in enumerate(content, start + cpu * size):
+                    memory[place] = word
             address = self._blocks[ecb.epid] = address_of(memory) + WORD * start
         return address
 
@@ -106,44 +117,60 @@ class NativeConsumer:
         world, variables = runtime.world, runtime.variables
         machine_code = runtime.world.abilities.machine_code
         guest = GuestCode() if machine_code is None else machine_code()
-        support = Support(world.guest.isa, guest, runtime.operations.string_size, len(runtime.speculations.all))
+        self._cpus = world.cpus
+        # With several CPUs a speculation has a buffer of each: Python does what is done to it.
+        speculations = len(runtime.speculations.all) if self._cpus == 1 else 0
+        support = Support(world.guest.isa, guest, runtime.operations.string_size, speculations)
         self.support = frozenset(support.names)
-        self.symbols = {
+        common = {
             **self.upcalls.symbols,
             "core": world.core.address,
             "consumer": runtime.block,
             "regions": address_of(world.memory.table),
             "globals": variables.globals.addresses[0],
-            "locals": variables.locals.addresses[0],
-            "buffer": runtime.buffers[0].address,
-            "aggregation": runtime.aggregation_buffers[0].address,
-            "random": address_of(runtime.machine.subroutines.random[0].state),
             "speculations": address_of(runtime.speculations.words),
             "record_sizes": address_of(runtime.enabled.sizes),
             "dynamic": runtime.words[ConsumerWord.DYNAMIC],
             **library.symbols(),
+            **support.symbols,
         }
-        self._support = Linked(support.module.compiled("support"), self.symbols | support.symbols)
         self._memory = support
-        self.symbols |= {name: self._support.address(name) for name in support.names}
+        code = support.module.compiled("support")
+        self._support: list[Linked] = []
+        self.symbols: list[dict[str, int]] = []
+        """The symbols of each CPU's code: only one CPU runs at a time, so most are the same."""
+        for cpu in range(self._cpus):
+            symbols = common | self._symbols_of(cpu)
+            self._support.append(Linked(code, symbols))
+            self.symbols.append(symbols | {name: self._support[-1].address(name) for name in support.names})
 
     @property
     def surroundings(self) -> Surroundings:
         """The properties that determine the code."""
         return Surroundings(self.support, self._runtime.variables.declared)
 
-    def references(self) -> dict[str, int]:
-        """Return the symbols of the variables that are kept by reference."""
+    def _symbols_of(self, cpu: int) -> dict[str, int]:
+        """Return the symbols of what each CPU has for itself."""
+        runtime = self._runtime
+        return {
+            "locals": runtime.variables.locals.addresses[cpu],
+            "buffer": runtime.buffers[cpu].address,
+            "aggregation": runtime.aggregation_buffers[cpu].address,
+            "random": address_of(runtime.machine.subroutines.random[cpu].state),
+        }
+
+    def references(self, cpu: int) -> dict[str, int]:
+        """Return the symbols of the variables that are kept by reference, with a CPU's own locals."""
         variables, found = self._runtime.variables, {}
-        for scope, statics in ((Scope.GLOBAL, variables.globals), (Scope.LOCAL, variables.locals)):
+        for scope, statics, copy in ((Scope.GLOBAL, variables.globals, 0), (Scope.LOCAL, variables.locals, cpu)):
             for index, reference in statics.references.items():
-                name = reference_symbol(scope, index + USER_VARIABLE_BASE)
-                found[name], found[f"{name}.dif"] = reference.region.host, reference.region.base
+                name, start = reference_symbol(scope, index + USER_VARIABLE_BASE), copy * reference.stride
+                found[name], found[f"{name}.dif"] = reference.region.host + start, reference.region.base + start
         return found
 
     def compile(self, clause: Clause) -> NativeClause | None:
-        """Return a clause's machine code; None: there are several CPUs."""
-        if self._runtime.world.cpus > 1:
+        """Return a clause's machine code; None: machine code cannot tell which CPU runs."""
+        if self._cpus > 1 and "cpu" not in self.support:
             return None
         runtime = self._runtime
         staged = isinstance(runtime.buffers[0], RingBuffer)
@@ -151,9 +178,13 @@ class NativeConsumer:
         own = {f"strings{n}": runtime.functions.string_table(difo) for n, difo in enumerate(code.strings)}
         staging = words(clause.layout.needed // WORD + 1)
         own["staging"] = address_of(staging)
-        linked = Linked(code.module.compiled("clause"), self.symbols | self.references() | own)
-        start = (self.symbols["forget_tokens"], 0) if _uses_tokens(clause.objects) else ()
-        return NativeClause(linked, staging, self.upcalls, runtime.world.memory.intern, start)
+        compiled = code.module.compiled("clause")
+        linked = [Linked(compiled, symbols | self.references(cpu) | own) for cpu, symbols in enumerate(self.symbols)]
+        if self._cpus > 1:
+            aggregating = sum(placed.aggregating is not None for placed in clause.layout.actions)
+            linked.insert(0, by_cpu(linked, WORD * ecb_size(aggregating), self.symbols[0]))
+        start = (self.symbols[0]["forget_tokens"], 0) if _uses_tokens(clause.objects) else ()
+        return NativeClause(linked, self._cpus, staging, self.upcalls, runtime.world.memory.intern, start)
 
 
 def _uses_tokens(objects: Iterable[Difo]) -> bool:

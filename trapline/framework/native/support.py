@@ -79,6 +79,8 @@ class Support:
         for name in _PLACES:
             self._place(name)
         self._scalar("now", Upcall.NOW)
+        if "cpu" in guest.functions:
+            self._scalar("cpu", Upcall.SCALAR, Var.CPU)
         for variable, name in SCALARS.items():
             if name in guest.functions:
                 self._scalar(name, Upcall.SCALAR, variable)

@@ -57,7 +57,7 @@ class Upcalls:
         self._tuple = tuple_stack()
         self._callback = _CALLBACK(self._called)
         self._recorders: dict[tuple[int, int], tuple[ToBytes, int]] = {}
-        memory, builtins, cpu = operations.memory, machine.builtins, 0
+        memory, builtins = operations.memory, machine.builtins
         self.table: dict[int, Callable[[int, int, int, int], int | None]] = {
             Upcall.LOAD: lambda size, address, _c, _d: memory.load(address, size),
             Upcall.LOAD_USER: lambda size, address, _c, _d: memory.load_user(address, size),
@@ -81,8 +81,8 @@ class Upcalls:
             Upcall.RECORD: self._record,
             Upcall.EXIT: lambda _a, _b, _c, _d: runtime.exit(),
             Upcall.SPECULATE: self._speculate,
-            Upcall.COMMIT: lambda number, _b, _c, _d: runtime.speculations.commit(number, cpu),
-            Upcall.DISCARD: lambda number, _b, _c, _d: runtime.speculations.discard(number, cpu),
+            Upcall.COMMIT: lambda number, _b, _c, _d: runtime.speculations.commit(number, self.firing.cpu),
+            Upcall.DISCARD: lambda number, _b, _c, _d: runtime.speculations.discard(number, self.firing.cpu),
             Upcall.EFFECT: lambda kind, value, _c, _d: runtime.effects.table[ActionKind(kind)](context, value),
             Upcall.FAILED: lambda number, _b, _c, _d: runtime.failed(self._ecb, self._buffer, number),
         }

@@ -192,9 +192,10 @@ def _store_dynamic(t: Translation, i: Instruction) -> None:
             slow()
         with natively, f.choice(f.eq(value, 0)) as (gone, there):
             with gone:
-                t.ask("remove", dynamic, key, size, 0)
+                t.ask("remove", dynamic, key, size, builtins.cpu(t))
             with there:
-                offset = t.ask("store", dynamic, key, size, max(variable_size(variable), _WORD), 0)
+                room = max(variable_size(variable), _WORD)
+                offset = t.ask("store", dynamic, key, size, room, builtins.cpu(t))
                 with f.choice(f.ne(offset, 0), likely=True) as (made, dropped):
                     with made:
                         place = f.add(f.load(dynamic, _WORD * DynamicWord.DATA), offset)

@@ -38,7 +38,7 @@ class Trial:
     def native(self, loaded):
         module = Module()
         translate(module, "object", loaded.difo, "strings", self.consumer.surroundings)
-        linked = Linked(module.compiled("test"), {**self.consumer.symbols, "strings": loaded.strings})
+        linked = Linked(module.compiled("test"), {**self.consumer.symbols[0], "strings": loaded.strings})
         function = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p)(linked.address("object"))
         arguments = (ctypes.c_uint64 * 5)(*ARGUMENTS)
         core, firing = self.device.world.core, self.consumer.upcalls.firing
