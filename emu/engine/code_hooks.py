@@ -9,7 +9,8 @@ Its range is never larger than one instruction. Before the translator tests whet
 is hooked, it tests whether the instruction is an exit (`emu.engine.exits`), by a function of the
 engine. So that function looks the address up in a hash table and sets the hook's range: to the
 address, or to an address that no code has. When the instruction runs, the hook finds the functions
-to be called in the same table.
+to be called in the same table. The function also says whether the run may end behind the
+instruction (`emu.engine.exit_tests`): behind a hooked one.
 
 Source: Unicorn 2.1.4, include/uc_priv.h (struct hook, HOOK_EXISTS_BOUNDED), tcg-op.h
 (gen_uc_tracecode); the order of the two questions was observed on each CPU.
@@ -40,6 +41,9 @@ class CodeHookTable(TableHeader):
     """The address of the two words with the start and the end of the range of Unicorn's hook."""
     everywhere: int
     """1: the range is all addresses, and does not change."""
+    untested: int
+    """The address of the byte that is 1 while code without tests is translated
+    (`emu.engine.exit_tests`)."""
 
 
 class HookedPlace(Addressed):
@@ -81,6 +85,14 @@ class CodeHooks:
         self._places: AddressTable[int, HookedPlace] = AddressTable(self.block, _SIZE)
         self._functions: dict[int, list[tuple[HookedCall, Callable[..., Any]]]] = {}
         self._counted = False
+        self._ignored = ctypes.c_uint8()
+        self._untested = self._ignored
+        self.block.untested = ctypes.addressof(self._ignored)
+
+    def leave_out_tests(self, mark: ctypes.c_uint8) -> None:
+        """Leave out the tests behind instructions that are not hooked, by this mark."""
+        self._untested = mark
+        self.count_all(counted=self._counted)
 
     def attach(self, add: Callable[[int, int], int]) -> None:
         """Add Unicorn's hook by `add(begin, end)`, which returns its handle.
@@ -157,14 +169,18 @@ class CodeHooks:
         calls = [call for call, _ in self._functions.get(address, ()) if call.function]
         if not self.block.everywhere:
             self._range[0] = self._range[1] = address if calls else NOWHERE
+        if not self._counted:
+            self._untested.value = not calls
         return any(call.leaves for call in calls)
 
     def count_all(self, *, counted: bool) -> None:
         """Note whether Unicorn counts instructions: it then tests the range at each of them.
 
-        So the range is all addresses, if anything is hooked.
+        So the range is all addresses, if anything is hooked; and the run may end behind each.
         """
         self._counted = counted
+        self._untested.value = 0
+        self.block.untested = ctypes.addressof(self._ignored if counted else self._untested)
         self.block.everywhere = counted and bool(self._places.blocks)
         self._range[0], self._range[1] = (1, 0) if self.block.everywhere else (NOWHERE, NOWHERE)
 

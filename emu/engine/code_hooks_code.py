@@ -78,9 +78,10 @@ class CodeHooksCode:
         return f
 
     def _make_choose(self, module: Module) -> None:
-        """u64 choose(address): set the range of the hook for an instruction to be translated.
+        """u64 choose(address): prepare for an instruction that is to be translated.
 
-        It returns 1 if a breakpoint is served there.
+        It sets the hook's range, and the mark of `emu.engine.exit_tests`. It returns 1 if a
+        breakpoint is served there.
         """
         f = module.function("choose", 1)
         (address,) = f.parameters
@@ -98,6 +99,8 @@ class CodeHooksCode:
             served.set(f.call(self._served, place))
             with f.when(f.ne(served.get(), 0)):
                 chosen.set(address)
+        untested = f.load(self._places.table, CodeHookTable.offset("untested"))
+        f.store(untested, f.flag(f.eq(chosen.get(), NOWHERE)), 0, 1)
         f.ret_if(f.ne(f.load(self._places.table, CodeHookTable.offset("everywhere")), 0), served.get(), likely=False)
         range_ = f.load(self._places.table, CodeHookTable.offset("range"))
         f.store(range_, chosen.get())

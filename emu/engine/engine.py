@@ -31,7 +31,7 @@ from typing import Final
 
 import unicorn
 
-from emu.engine import exits, interpreted, native
+from emu.engine import exit_tests, exits, interpreted, native
 from emu.engine.code import Code
 from emu.engine.code_hooks import CodeHooks
 from emu.engine.counting import Counter
@@ -115,6 +115,9 @@ class Engine:
         if not portable:
             self._exits = self.callbacks.special or exits.interpreted(self._code_hooks.choose, self.special.found)
             exits.install(self.cpu, *self._exits)
+        mark = exit_tests.mark(self.cpu)
+        if mark is not None:
+            self._code_hooks.leave_out_tests(mark)
         self.handlers.take_special = self.special.take_fault
         self.fill_hook = 0
         """Unicorn's handle of the hook for pages; 0: there is none."""
