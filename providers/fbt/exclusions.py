@@ -75,4 +75,7 @@ def module_refusal(module: Module) -> Rule | None:
 
 def excluded(name: str, exclusions: Iterable[Exclusion]) -> Exclusion | None:
     """Return the first exclusion that matches a function's name, None if it may be probed."""
-    return next((exclusion for exclusion in exclusions if exclusion.matches(name)), None)
+    for exclusion in exclusions:
+        if exclusion.matches(name):
+            return exclusion
+    return None

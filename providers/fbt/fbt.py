@@ -19,7 +19,7 @@ Source: FreeBSD sys/cddl/dev/fbt/fbt.c.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
@@ -39,8 +39,10 @@ from providers.fbt.ports import PORTS
 from providers.fbt.records import Record, RecordTable
 from providers.fidelity import Fidelity
 
-# Functions that are not scanned again: the same kernel boots many times in one process.
-_REMEMBERED: Final = 1 << 13
+# Modules that are not scanned again: the same kernel boots many times in one process.
+_REMEMBERED: Final = 128
+# Bytes of code of a module that is remembered whole.
+_LARGEST_TEXT: Final = 1 << 22
 
 WALK_ENDED = Rule(
     "walk ended",
@@ -65,18 +67,12 @@ class SignatureSource(Protocol):
         ...
 
 
-@lru_cache(_REMEMBERED)
 def sound_sites(port: Port, function: Function, result: ScanResult) -> tuple[Site, ...]:
     """Return the sites of a scanned function where a breakpoint does not change its behaviour."""
     if not port.unsound:
         return result.sites
     broken = {remark.address for remark in port.remarks(function, result) if remark.rule in port.unsound}
     return tuple(site for site in result.sites if site.address not in broken)
-
-
-@lru_cache(_REMEMBERED)
-def _scan(port: Port, function: Function) -> ScanResult:
-    return port.scan(function)
 
 
 def walk(
@@ -113,7 +109,58 @@ def walk(
             yield symbol, None, ScanResult((), Refusal(symbol.value, NO_CODE))
             continue
         function = Function(symbol.name, symbol.value, symbol.size, code, fidelity)
-        yield symbol, function, _scan(port, function)
+        yield symbol, function, port.scan(function)
+
+
+class Probed(NamedTuple):
+    """A function that gets probes."""
+
+    number: int
+    """Its place in the walk."""
+    symbol: Symbol
+    code: bytes
+    """Its bytes, and some that follow."""
+    sites: tuple[Site, ...]
+
+
+def _probed(
+    port: Port, functions: Iterable[Symbol], read: Callable[[int, int], bytes], fidelity: Fidelity
+) -> tuple[Probed, ...]:
+    """Return the functions of a module that get probes."""
+    found = []
+    for index, (symbol, function, result) in enumerate(walk(port, functions, read, fidelity=fidelity)):
+        if function is None or not result.sites:
+            continue
+        sites = result.sites if fidelity is Fidelity.FREEBSD else sound_sites(port, function, result)
+        found.append(Probed(index, symbol, function.code, sites))
+    return tuple(found)
+
+
+@lru_cache(_REMEMBERED)
+def _remembered(
+    port: Port, functions: tuple[Symbol, ...], start: int, text: bytes, fidelity: Fidelity
+) -> tuple[Probed, ...]:
+    """Return the same for functions whose code is in one piece, which begins at `start`."""
+
+    def read(address: int, size: int) -> bytes:
+        return text[address - start : address - start + size]
+
+    return _probed(port, functions, read, fidelity)
+
+
+def _text(functions: Sequence[Symbol], read: Callable[[int, int], bytes], lookahead: int) -> tuple[int, bytes] | None:
+    """Return the code of functions and its address; None: it is not in one piece of memory."""
+    if not functions:
+        return None
+    start = min(symbol.value for symbol in functions)
+    size = max(symbol.value + symbol.size for symbol in functions) + lookahead - start
+    if size > _LARGEST_TEXT:
+        return None
+    try:
+        code = read(start, size)
+    except BadAddressError:
+        return None
+    return (start, code) if len(code) == size else None
 
 
 class FBT(Provider):
@@ -160,18 +207,21 @@ class FBT(Provider):
         """Create the probes of a module, once (fbt_provide_module)."""
         if module_refusal(module) is not None or module.fbt_entries:
             return
-        scanned = walk(self._port, module.functions(), module.read, fidelity=self._fidelity)
-        for index, (symbol, function, result) in enumerate(scanned):
-            if function is None or not result.sites:
-                continue
-            sites = result.sites if self._fidelity is Fidelity.FREEBSD else sound_sites(self._port, function, result)
-            self._provide_function(module, index, symbol, sites)
+        functions = tuple(module.functions())
+        text = _text(functions, module.read, self._port.lookahead)
+        if text is None:
+            found = _probed(self._port, functions, module.read, self._fidelity)
+        else:
+            found = _remembered(self._port, functions, *text, self._fidelity)
+        for probed in found:
+            self._provide_function(module, probed)
 
-    def _provide_function(self, module: Module, index: int, symbol: Symbol, sites: tuple[Site, ...]) -> None:
+    def _provide_function(self, module: Module, probed: Probed) -> None:
         """Create the entry probe and one return probe (fbt_provide_module_function)."""
         last: Record | None = None
-        for site in sites:
-            record = self._record(module, index, symbol, site)
+        symbol = probed.symbol
+        for site in probed.sites:
+            record = self._record(module, probed, site)
             if last is not None and last.roffset:
                 record.probe_id = last.probe_id
                 last.probe_next = record
@@ -183,19 +233,24 @@ class FBT(Provider):
             module.fbt_entries += 1
             last = record
 
-    def _record(self, module: Module, index: int, symbol: Symbol, site: Site) -> Record:
+    def _record(self, module: Module, probed: Probed, site: Site) -> Record:
         known = self.table.find(site.address)
-        tracepoint = known.tracepoint if known else self._patcher.create(site.address, site.patch, self.name)
+        if known is not None:
+            tracepoint = known.tracepoint
+        else:
+            offset = site.address - probed.symbol.value
+            original = probed.code[offset : offset + len(site.patch)]
+            tracepoint = self._patcher.create(site.address, site.patch, self.name, original)
         return Record(
             address=site.address,
             tracepoint=tracepoint,
             saved=site.saved,
             rval=site.rval,
             roffset=site.roffset,
-            function=symbol.name,
+            function=probed.symbol.name,
             module=module,
             load_count=module.load_count,
-            symbol_index=index,
+            symbol_index=probed.number,
         )
 
     def enable(self, probe_id: int, arg: Record) -> None:
