@@ -21,7 +21,8 @@ from typing import Final
 
 from emu.engine.hit_steps import Argument, Fire, FireWhen, Register
 from emu.frame import Frame
-from emu.guest.linux_kernel.guest import LinuxKernelGuest
+from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
+from emu.guest.linux_kernel.tables import Placed, Table
 from emu.patcher import Tracepoint as Patch
 from emu.words import WORD_MASK
 from providers.linux_kernel.ports import PORTS
@@ -30,6 +31,8 @@ from providers.linux_kernel.text import Fires, Hook, Text
 
 OWNER: Final = "tracepoint"
 PREFIX: Final = "__tracepoint_"
+# The pointers to tracepoints, in kernels whose lists of them have addresses (__TRACEPOINT_ENTRY).
+_POINTER: Final = PREFIX + "ptr_"
 _PASSED: Final = 5
 # struct jump_entry: distances of the place and of its target, and the key with two flags.
 _JUMP_ENTRY: Final = struct.Struct("<iiq")
@@ -64,6 +67,12 @@ class _Registration:
     patches: list[Patch] = field(default_factory=list)
 
 
+def tracepoint_name(symbol: str) -> str:
+    """Return the name of the tracepoint that a symbol is, "" if it is something else."""
+    is_one = symbol.startswith(PREFIX) and not symbol.startswith(_POINTER)
+    return symbol.removeprefix(PREFIX) if is_one else ""
+
+
 class Registrations:
     """The tracepoints of one kernel that are switched on."""
 
@@ -71,7 +80,7 @@ class Registrations:
         self._guest = guest
         self._text = text
         self._symbols = guest.facts.symbols
-        self._on: dict[str, _Registration] = {}
+        self._on: dict[tuple[str, str], _Registration] = {}
         self._place = 0
         """The address of the breakpoint."""
         self._hook = Hook(self._hit, self._fires)
@@ -80,36 +89,46 @@ class Registrations:
         """Return whether the kernel has a tracepoint of this name."""
         return self._symbols.get(PREFIX + name) is not None
 
-    def add(self, name: str, listener: Listener) -> bool:
-        """Call a listener at every hit of a tracepoint; False: there is no room to switch it on."""
-        known = self._on.get(name)
+    def add(self, name: str, listener: Listener, module: str = MODULE) -> bool:
+        """Call a listener at every hit of a module's tracepoint.
+
+        False: there is no room to switch it on.
+        """
+        known = self._on.get((module, name))
         if known is None:
-            known = self._switch_on(name)
+            known = self._switch_on(self._address(name, module))
             if known is None:
                 return False
-            self._on[name] = known
+            self._on[module, name] = known
         known.listeners.append(listener)
         self._text.changed()
         return True
 
-    def remove(self, name: str, listener: Listener) -> None:
+    def remove(self, name: str, listener: Listener, module: str = MODULE) -> None:
         """Remove a listener; with the last one the tracepoint is switched off."""
-        known = self._on[name]
+        known = self._on[module, name]
         known.listeners.remove(listener)
         if not known.listeners:
-            del self._on[name]
-            self._switch_off(name, known)
+            del self._on[module, name]
+            self._switch_off(self._address(name, module), known)
         self._text.changed()
 
     # -- switching on and off
 
-    def _member(self, name: str, member: str) -> int:
-        """Return the address of a member of a tracepoint's structure."""
-        return self._symbols.address(PREFIX + name) + self._guest.facts.btf.offset("tracepoint", member)
+    def _address(self, name: str, module: str) -> int:
+        """Return the address of a tracepoint's structure; 0: its module has been removed."""
+        if module == MODULE:
+            return self._symbols.address(PREFIX + name)
+        found = self._guest.modules.named(module)
+        return 0 if found is None else found.variables.get(PREFIX + name, 0)
 
-    def _switch_on(self, name: str) -> _Registration | None:
+    def _member(self, tracepoint: int, member: str) -> int:
+        """Return the address of a member of a tracepoint's structure."""
+        return tracepoint + self._guest.facts.btf.offset("tracepoint", member)
+
+    def _switch_on(self, tracepoint: int) -> _Registration | None:
         slot, empty = self._free_slot(), self._symbols.get(_EMPTY)
-        if not slot or empty is None:
+        if not slot or empty is None or not tracepoint:
             return None
         if not self._on:
             found = entry_site(self._text.isa, self._text.code(empty.value, 3 * LONGEST), empty.value)
@@ -117,12 +136,12 @@ class Registrations:
                 return None
             self._place = found[0]
             self._text.add(self._place, self._hook)
-        functions = self._member(name, "funcs")
+        functions = self._member(tracepoint, "funcs")
         made = _Registration([], slot, self._guest.engine.load(functions, _WORD))
         mine = _FUNCTION.pack(empty.value, slot, 0)
         self._guest.store(slot, self._list(made.before) + mine + bytes(_FUNCTION.size))
         self._guest.store(functions, struct.pack("<Q", slot))
-        for site, target in self._places.get(self._member(name, "key"), ()):
+        for site, target in self._places(self._member(tracepoint, "key")):
             jump = self._jump(site, target)
             if jump is not None:
                 patch = self._guest.patcher.create(site, jump, OWNER)
@@ -130,30 +149,27 @@ class Registrations:
                 made.patches.append(patch)
         return made
 
-    def _switch_off(self, name: str, known: _Registration) -> None:
+    def _switch_off(self, tracepoint: int, known: _Registration) -> None:
         for patch in known.patches:
             self._guest.patcher.remove(patch)
             self._guest.patcher.forget(patch)
-        self._guest.store(self._member(name, "funcs"), struct.pack("<Q", known.before))
+        if tracepoint:
+            self._guest.store(self._member(tracepoint, "funcs"), struct.pack("<Q", known.before))
         if not self._on:
             self._text.remove(self._place, self._hook)
 
-    @cached_property
-    def _places(self) -> Mapping[int, list[tuple[int, int]]]:
-        """The places of static keys, with their targets, by the address of the key."""
-        found: dict[int, list[tuple[int, int]]] = {}
-        for at, code, target, key in self._entries():
-            where = at + 8 + (key & ~_FLAGS) & WORD_MASK
-            found.setdefault(where, []).append((at + code & WORD_MASK, at + 4 + target & WORD_MASK))
-        return found
+    def _places(self, key: int) -> Iterator[tuple[int, int]]:
+        """Yield the places of a static key with their targets: a module may use the kernel's keys."""
+        yield from self._of_kernel.get(key, ())
+        for module in self._guest.modules.all():
+            yield from _by_key(module.tables(Table.JUMP_LABELS)).get(key, ())
 
-    def _entries(self) -> Iterator[tuple[int, int, int, int]]:
+    @cached_property
+    def _of_kernel(self) -> Mapping[int, list[tuple[int, int]]]:
         start, end = self._symbols.get("__start___jump_table"), self._symbols.get("__stop___jump_table")
         if start is None or end is None:
-            return
-        table = self._guest.load(start.value, end.value - start.value)
-        for place, entry in enumerate(_JUMP_ENTRY.iter_unpack(table)):
-            yield (start.value + _JUMP_ENTRY.size * place, *entry)
+            return {}
+        return _by_key(Placed(start.value, self._guest.load(start.value, end.value - start.value)))
 
     def _free_slot(self) -> int:
         memory, taken = self._guest.scratch, {known.slot for known in self._on.values()}
@@ -203,3 +219,13 @@ class Registrations:
                     return None
                 steps.append(FireWhen(fire, names[0], known.slot))
         return steps
+
+
+def _by_key(table: Placed) -> Mapping[int, list[tuple[int, int]]]:
+    """Return the places of static keys, with their targets, by the address of the key."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for number, (code, target, key) in enumerate(_JUMP_ENTRY.iter_unpack(table.content)):
+        at = table.start + _JUMP_ENTRY.size * number
+        where = at + 8 + (key & ~_FLAGS) & WORD_MASK
+        found.setdefault(where, []).append((at + code & WORD_MASK, at + 4 + target & WORD_MASK))
+    return found

@@ -1,4 +1,4 @@
-"""sdt:kernel:sched:sched_switch: the tracepoints of a Linux kernel.
+"""sdt:kernel:sched:sched_switch: the tracepoints of a Linux kernel and its modules.
 
 The function of a probe's name is the tracepoint's subsystem, as in /sys/kernel/tracing/events.
 `registrations` documents how a tracepoint is switched on.
@@ -8,7 +8,7 @@ The function of a probe's name is the tracepoint's subsystem, as in /sys/kernel/
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
@@ -17,7 +17,7 @@ from emu.bad_address import BadAddressError
 from emu.engine.hit_steps import Argument, Fire
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from providers.base import ArgumentDescription, Framework, Provider
-from providers.linux_kernel.registrations import PREFIX, Listener, Registrations
+from providers.linux_kernel.registrations import PREFIX, Listener, Registrations, tracepoint_name
 
 _EVENT: Final = "event_"
 _AFRAMES: Final = 2
@@ -28,13 +28,14 @@ _LONGEST_NAME: Final = 64
 class TypeSource(Protocol):
     """A source of the types of tracepoints."""
 
-    def tracepoint(self, name: str) -> tuple[str, ...] | None:
-        """Return the types of a tracepoint's arguments, None if they are not known."""
+    def tracepoint(self, module: str, name: str) -> tuple[str, ...] | None:
+        """Return the types of the arguments of a module's tracepoint, None if they are not known."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class _Probe:
+    module: str
     name: str
     probe_id: int = 0
     listener: Listener | None = None
@@ -60,36 +61,46 @@ class Tracepoints(Provider):
         self._matches = matches
         self._types = types
         self._symbols = guest.facts.symbols
-        self._known: set[str] = set()
+        self._known: set[tuple[str, str]] = set()
         framework.register(self)
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
         """Make the probes that a description may match."""
         provider, module, function, name = description or ("", "", "", "")
-        if not (self._matches(provider, self.name) and self._matches(module, MODULE)):
+        if not self._matches(provider, self.name):
             return
-        for plain in self._names:
-            if plain in self._known or not self._matches(name, plain):
+        for source, plain, event in self._all():
+            if (source, plain) in self._known or not (self._matches(name, plain) and self._matches(module, source)):
                 continue
-            system = self._system(plain)
+            system = self._system(event)
             if self._matches(function, system):
-                self._known.add(plain)
-                probe = _Probe(plain)
-                probe.probe_id = self._framework.probe_create(self, MODULE, system, plain, _AFRAMES, probe)
+                self._known.add((source, plain))
+                probe = _Probe(source, plain)
+                probe.probe_id = self._framework.probe_create(self, source, system, plain, _AFRAMES, probe)
+
+    def _all(self) -> Iterator[tuple[str, str, int]]:
+        """Yield module, name and event of each tracepoint, those of the kernel first."""
+        for name in self._names:
+            event = self._symbols.get(_EVENT + name)
+            yield MODULE, name, event.value if event else 0
+        for module in self._guest.modules.all():
+            for symbol in module.variables:
+                name = tracepoint_name(symbol)
+                if name:
+                    yield module.name, name, module.variables.get(_EVENT + name, 0)
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
         """The kernel's tracepoints."""
-        return tuple(symbol.name.removeprefix(PREFIX) for symbol in self._symbols.starting(PREFIX))
+        return tuple(filter(None, (tracepoint_name(symbol.name) for symbol in self._symbols.starting(PREFIX))))
 
-    def _system(self, name: str) -> str:
-        """Return a tracepoint's subsystem, "" if it has no event in tracefs."""
-        event = self._symbols.get(_EVENT + name)
-        if event is None:
+    def _system(self, event: int) -> str:
+        """Return the subsystem of an event's tracepoint, "" if it has no event in tracefs."""
+        if not event:
             return ""
         btf, load = self._guest.facts.btf, self._guest.engine.load
         try:
-            kind = load(event.value + btf.offset("trace_event_call", "class"), _WORD)
+            kind = load(event + btf.offset("trace_event_call", "class"), _WORD)
             text = load(kind + btf.offset("trace_event_class", "system"), _WORD)
             return self._guest.load(text, _LONGEST_NAME).split(b"\0", 1)[0].decode("ascii", "replace")
         except BadAddressError:
@@ -107,20 +118,20 @@ class Tracepoints(Provider):
             return Fire(runs, arguments) if runs else None
 
         listener = Listener(call, native)
-        if self._registrations.add(arg.name, listener):
+        if self._registrations.add(arg.name, listener, arg.module):
             arg.listener = listener
 
     def disable(self, probe_id: int, arg: _Probe) -> None:
         """Switch the tracepoint off."""
         if arg.listener is not None:
-            self._registrations.remove(arg.name, arg.listener)
+            self._registrations.remove(arg.name, arg.listener, arg.module)
             arg.listener = None
 
     def argument_description(self, probe_id: int, arg: _Probe, index: int) -> ArgumentDescription | None:
         """Return an argument's type."""
-        types = self._types.tracepoint(arg.name)
+        types = self._types.tracepoint(arg.module, arg.name)
         return ArgumentDescription(index, types[index]) if types is not None and index < len(types) else None
 
     def destroy(self, probe_id: int, arg: _Probe) -> None:
         """Forget a probe."""
-        self._known.discard(arg.name)
+        self._known.discard((arg.module, arg.name))

@@ -258,9 +258,9 @@ def check_command(
     faults are compared.  Then the program is run with ARGUMENTS, plain and with all its sites
     patched.
 
-    PROGRAM is an ELF file or a Linux kernel (vmlinuz) by its path, a program of the --root by its
-    name, linux-kernel for the kernel that `trapline kernel get` has fetched, or one of the
-    package's own: testbins:kernel, testbins:user, testbins:zoo, ...
+    PROGRAM is an ELF file, a Linux kernel (vmlinuz) or a module of one (.ko, .ko.xz) by its path, a
+    program of the --root by its name, linux-kernel for the kernel that `trapline kernel get` has
+    fetched, or one of the package's own: testbins:kernel, testbins:user, testbins:zoo, ...
 
     With --object, your own compiled code takes the place of the package's rules: docs/objects.md.
 

@@ -94,10 +94,10 @@ def sites_command(
 ) -> None:
     """Show where probes go in TARGET, and by which rule they do not go elsewhere.
 
-    TARGET is the path of an ELF file or of a Linux kernel (vmlinuz), a program or library of the
-    --root by its name, testbins:NAME, or linux-kernel for the one that `trapline kernel get` has
-    fetched.  The pid provider, uprobes and kinst probe every instruction: what replaces each is
-    shown.
+    TARGET is the path of an ELF file, of a Linux kernel (vmlinuz) or of a module of one (.ko,
+    .ko.xz), a program or library of the --root by its name, testbins:NAME, or linux-kernel for the
+    one that `trapline kernel get` has fetched.  The pid provider, uprobes and kinst probe every
+    instruction: what replaces each is shown.
     """
     asked = _Asked(fidelity=Fidelity(fidelity), **wanted)
     try:

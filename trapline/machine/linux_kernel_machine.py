@@ -34,7 +34,7 @@ from trapline.framework.glob import is_glob, matcher
 from trapline.machine.linux_kernel_programs import LinuxKernelPrograms
 from trapline.machine.linux_kernel_sources import KernelFunctions, ModuleFunctions, Signatures, TracepointTypes
 from trapline.types.btf import BtfTypes
-from trapline.types.linux_kernel import LinuxKernelNames
+from trapline.types.linux_kernel import LinuxKernelNames, LinuxKernelTypes
 
 # The longest line of a terminal (N_TTY_BUF_SIZE).
 _LONGEST_COMMAND: Final = 4000
@@ -181,7 +181,7 @@ def start(
     guest = LinuxKernelGuest(machine, traps)
     dtrace = DTrace(guest, guest.traps.core, dof)
     framework = watched(Watch(guest, dtrace))
-    types = BtfTypes(guest.facts.btf)
+    types = LinuxKernelTypes(BtfTypes(guest.facts.btf), guest.modules)
     text = Text(guest.isa, guest.patcher, guest.traps, guest.executable, guest.clock)
     refusals = Refusals(guest)
     functions = KernelFunctions(guest.facts)
@@ -198,7 +198,7 @@ def start(
         forbidden=refusals.forbids,
         matches=_matches,
         is_glob=is_glob,
-        signatures=Signatures(types, guest.modules),
+        signatures=Signatures(types),
     )
     Profile(framework, guest)
     Cpc(framework, guest)
@@ -210,4 +210,4 @@ def start(
     for name, events in PROVIDERS.items():
         NamedProbes(name, events, framework, guest, text, registrations, matches=_matches)
     programs = LinuxKernelPrograms(guest, text, dtrace, options.report, "; ".join(options.commands))
-    return TracedLinuxKernel(guest, dtrace, LinuxKernelNames(guest.facts, types, guest.modules), text, programs)
+    return TracedLinuxKernel(guest, dtrace, LinuxKernelNames(guest.facts, types), text, programs)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from emu.guest.linux_kernel.facts import KernelFacts, is_function
-from emu.guest.linux_kernel.guest import MODULE
 from emu.guest.linux_kernel.kallsyms import Symbol
-from emu.guest.linux_kernel.modules import Module, Modules
+from emu.guest.linux_kernel.modules import Module
 from providers.fbt.fbt import Signature
 from trapline.d.types import Function, Pointer, resolve, type_name
-from trapline.types.btf import BtfTypes
+from trapline.types.linux_kernel import LinuxKernelTypes
 
 
 class KernelFunctions:
@@ -49,34 +48,28 @@ class ModuleFunctions:
 class Signatures:
     """Types of functions' arguments.  Implements `providers.fbt.fbt.SignatureSource`."""
 
-    def __init__(self, types: BtfTypes, modules: Modules) -> None:
-        self._modules = modules
-        self._types: dict[str, BtfTypes | None] = {MODULE: types}
+    def __init__(self, types: LinuxKernelTypes) -> None:
+        self._types = types
 
     def signature(self, module: str, function: str) -> Signature | None:
         """Return the types of a function, None if they are not known."""
-        types = self._of(module)
+        types = self._types.of(module)
         found = None if types is None else types.function(function)
         if found is None:
             return None
         return Signature(type_name(found.returns), tuple(map(type_name, found.parameters)))
 
-    def _of(self, module: str) -> BtfTypes | None:
-        if module not in self._types:
-            found = self._modules.named(module)
-            self._types[module] = None if found is None or found.types is None else BtfTypes(found.types)
-        return self._types[module]
-
 
 class TracepointTypes:
     """Types of tracepoints' arguments.  Implements `providers.linux_kernel.tracepoints.TypeSource`."""
 
-    def __init__(self, types: BtfTypes) -> None:
+    def __init__(self, types: LinuxKernelTypes) -> None:
         self._types = types
 
-    def tracepoint(self, name: str) -> tuple[str, ...] | None:
+    def tracepoint(self, module: str, name: str) -> tuple[str, ...] | None:
         """Return the types after the first argument, which is the kernel's own."""
-        found = self._types.typedef(f"btf_trace_{name}")
+        types = self._types.of(module)
+        found = None if types is None else types.typedef(f"btf_trace_{name}")
         pointer = None if found is None else resolve(found)
         function = pointer.target if isinstance(pointer, Pointer) else None
         return tuple(map(type_name, function.parameters[1:])) if isinstance(function, Function) else None

@@ -122,8 +122,10 @@ class BtfTypes:
         if known is not None:
             return self._type(known.size)
         written = _VARIABLES.get(name)
-        if written is None:
-            return None
+        return None if written is None else self.written(written)
+
+    def written(self, written: str) -> Type | None:
+        """Return a type by its text: a base type, a tag or a typedef, or a pointer to one."""
         plain = written.removesuffix(" *")
         keyword, _, tag = plain.rpartition(" ")
         if keyword in _KEYWORDS:

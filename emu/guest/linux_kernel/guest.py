@@ -82,7 +82,7 @@ class LinuxKernelGuest(KernelMemory):
         self._kept: list[object] = []
         CodePages(self.engine, self.facts, self.tasks)
         self._show_image()
-        self._unwinder = unwinder(self.engine, self.facts, self.tasks)
+        self._unwinder = unwinder(self.engine, self.facts, self.tasks, self.modules)
         self.host_trap = HostTrap(
             self.engine,
             self.traps,

@@ -1,16 +1,16 @@
 """The modules of a running kernel, read from its memory: names, code, symbols and types.
 
 Source: Linux 6.12 include/linux/module.h (struct module, struct mod_kallsyms), kernel/bpf/btf.c
-(struct btf_module, struct btf).
+(struct btf_module, struct btf), kernel/params.c.
 """
 
 from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from emu.bad_address import BadAddressError
 from emu.engine.engine import Engine
@@ -26,7 +26,8 @@ _NAME_MAX: Final = 56
 _MOST: Final = 1024
 # Elf64_Sym: name, info, other, section, value, size.
 _SYMBOL: Final = struct.Struct("<IBBHQQ")
-_FUNCTION: Final = 2
+_OBJECT, _FUNCTION = 1, 2
+_LONGEST_NAME: Final = 512
 _TYPE_MASK: Final = 0xF
 # The members of struct module that have the place of a table, and the number of its entries.
 _TABLES: Final = {
@@ -34,6 +35,36 @@ _TABLES: Final = {
     Table.STATIC_CALLS: ("static_call_sites", "num_static_call_sites"),
     Table.EXCEPTIONS: ("extable", "num_exentries"),
 }
+
+
+# The operations of parameters (struct kernel_param_ops), with the types of their variables.
+_PARAMETERS: Final = {
+    f"param_ops_{name}": written
+    for name, written in (
+        ("byte", "unsigned char"),
+        ("short", "short"),
+        ("ushort", "unsigned short"),
+        ("int", "int"),
+        ("uint", "unsigned int"),
+        ("hexint", "unsigned int"),
+        ("long", "long"),
+        ("ulong", "unsigned long"),
+        ("ullong", "unsigned long long"),
+        ("bool", "bool"),
+        ("invbool", "bool"),
+        ("charp", "char *"),
+    )
+}
+
+
+class OrcPlace(NamedTuple):
+    """The tables .orc_unwind_ip and .orc_unwind of a module."""
+
+    pointer: int
+    """The address of the member of struct module that has the place of the first."""
+    ips: int
+    entries: int
+    entry_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +79,12 @@ class Module:
     """Its tables about its code."""
     types: Btf | None
     """The types of the module; None if the kernel has none for it."""
+    variables: Mapping[str, int]
+    """The addresses of its variables."""
+    parameters: Mapping[int, str]
+    """The C types of the variables that are its parameters, by address."""
+    orc: OrcPlace | None
+    """Where its tables for stacks are; None: it has none."""
 
     def holding(self, address: int) -> Symbol | None:
         """Return the function that contains an address."""
@@ -123,13 +160,45 @@ class Modules:
         start = load(part + offset("module_memory", "base"), _WORD)
         text = range(start, start + load(part + offset("module_memory", "size"), 4))
         tables = {table: self._table(at, table) for table in _TABLES}
+        functions, variables = self._symbols(at, text)
         return Module(
             name,
             text,
-            tuple(self._functions(at, text)),
+            functions,
             lambda table: tables.get(table, _NO_TABLE),
             self._types(at, name),
+            variables,
+            dict(self._parameters(at)),
+            self._orc(at),
         )
+
+    def _orc(self, at: int) -> OrcPlace | None:
+        """Return where the tables for stacks are, which x86-64 has."""
+        load, offset = self._engine.load, self._facts.btf.offset
+        try:
+            first, last = offset("module", "arch.orc_unwind_ip"), offset("module", "arch.orc_unwind")
+            count = load(at + offset("module", "arch.num_orcs"), 4)
+        except BtfError:
+            return None
+        return OrcPlace(at + first, load(at + first, _WORD), load(at + last, _WORD), count) if count else None
+
+    def _parameters(self, at: int) -> Iterator[tuple[int, str]]:
+        """Yield the address and type of each parameter of one value."""
+        load, offset, known = self._engine.load, self._facts.btf.offset, self._facts.symbols
+        try:
+            first, count = load(at + offset("module", "kp"), _WORD), load(at + offset("module", "num_kp"), 4)
+            size, ops, arg = (
+                self._facts.btf.struct_size("kernel_param"),
+                offset("kernel_param", "ops"),
+                offset("kernel_param", "arg"),
+            )
+        except BtfError:
+            return
+        for place in range(first, first + count * size, size):
+            kind = known.holding(load(place + ops, _WORD))
+            written = _PARAMETERS.get(kind.name) if kind else None
+            if written is not None:
+                yield load(place + arg, _WORD), written
 
     def _table(self, at: int, table: Table) -> Placed:
         """Return a table of the module whose struct module is at an address."""
@@ -141,22 +210,27 @@ class Modules:
             return _NO_TABLE  # a kernel without such tables
         return Placed(first, self._engine.read(first, entries * table.value.entry.size)) if entries else _NO_TABLE
 
-    def _functions(self, at: int, text: range) -> Iterator[Symbol]:
-        """Yield the functions in a module's code, by address; each has its first name."""
+    def _symbols(self, at: int, text: range) -> tuple[tuple[Symbol, ...], dict[str, int]]:
+        """Return the functions in a module's code, by address, and its variables."""
         load, offset = self._engine.load, self._facts.btf.offset
         table = load(at + offset("module", "kallsyms"), _WORD)
         symbols = load(table + offset("mod_kallsyms", "symtab"), _WORD)
         strings = load(table + offset("mod_kallsyms", "strtab"), _WORD)
         count = load(table + offset("mod_kallsyms", "num_symtab"), 4)
+        entries = [*_SYMBOL.iter_unpack(self._engine.read(symbols, count * _SYMBOL.size))]
+        last = max((name for name, *_ in entries), default=0)
+        names = self._engine.read(strings, last) + self._text(strings + last, _LONGEST_NAME).encode() + b"\0"
         found: dict[int, Symbol] = {}
-        for name, info, _other, _section, value, size in _SYMBOL.iter_unpack(
-            self._engine.read(symbols, count * _SYMBOL.size)
-        ):
-            if info & _TYPE_MASK == _FUNCTION and value in text and value not in found:
-                symbol = Symbol(self._text(strings + name, 512), value, size, "t")
-                if is_function(symbol):
+        variables: dict[str, int] = {}
+        for name, info, _other, section, value, size in entries:
+            kind = info & _TYPE_MASK
+            if (kind == _FUNCTION and value in text and value not in found) or (kind == _OBJECT and section):
+                written = names[name : names.index(b"\0", name)].decode("utf-8", "replace")
+                if kind == _OBJECT:
+                    variables.setdefault(written, value)
+                elif is_function(symbol := Symbol(written, value, size, "t")):
                     found[value] = symbol
-        yield from (found[value] for value in sorted(found))
+        return tuple(found[value] for value in sorted(found)), variables
 
     def _types(self, at: int, name: str) -> Btf | None:
         """Return the types of a module; the kernel copied them when it loaded the module."""

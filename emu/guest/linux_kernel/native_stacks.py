@@ -5,11 +5,13 @@ If memory is out of reach, or a frame is of a rare kind, Python walks the stack 
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Final
 
 from emu.cpu_core import CoreWord
 from emu.engine.tracepoint_blocks import Firing
+from emu.guest.linux_kernel.orc_modules import OrcRow, OrcRows
 from emu.guest.linux_kernel.stacks import (
     CALL,
     IRET_SP,
@@ -136,16 +138,23 @@ class _OrcCode(_StackCode):
         ips = f.call(Callee("kernel_place"), table.ips, _IP * table.count)
         entries = f.call(Callee("kernel_place"), table.entries, ORC_ENTRY * table.count)
         self._python_if(f, f.either(f.eq(ips, 0), f.eq(entries, 0)))
-        search = self._search(f)
+        search, search_module = self._search(f), self._search_module(f)
         ip, sp, bp = (f.variable(self._register(f, name)) for name in ("rip", "rsp", "rbp"))
         count, exact = f.variable(0), f.variable(1)
         with f.loop() as loop:
             loop.leave_if(f.uge(count.get(), limit))
             loop.leave_if(f.uge(count.get(), MOST))
             wanted = f.sub(ip.get(), f.sub(1, exact.get()))
-            found = f.call(search, ips, wanted)
-            loop.leave_if(f.eq(found, 0))
-            at = f.add(entries, f.mul(f.sub(found, 1), ORC_ENTRY))
+            place_of_entry = f.variable(0)
+            with f.choice(f.ult(f.sub(wanted, table.text.start), len(table.text))) as (kernel, other):
+                with kernel:
+                    found = f.call(search, ips, wanted)
+                    with f.when(f.ne(found, 0)):
+                        place_of_entry.set(f.add(entries, f.mul(f.sub(found, 1), ORC_ENTRY)))
+                with other:
+                    place_of_entry.set(self._of_module(f, wanted, search_module))
+            at = place_of_entry.get()
+            loop.leave_if(f.eq(at, 0))
             sp_offset, bp_offset = f.load(at, 0, 2, signed=True), f.load(at, 2, 2, signed=True)
             rest = f.load(at, 4, 2)
             kind = f.and_(f.lshr(rest, 8), 7)
@@ -189,6 +198,46 @@ class _OrcCode(_StackCode):
                 base.set(self._load(f, f.add(bp, offset)))
         self._python_if(f, f.eq(base.get(), 0))
         return base.get()
+
+    def _of_module(self, f: Function, ip: Value, search: Function) -> Value:
+        """Return the place of the entry for an address of a module's code, 0 if it has none."""
+        words = self._table.modules.words.address
+        rows, count = f.load(words, OrcRows.offset("rows")), f.load(words, OrcRows.offset("count"))
+        left, found = f.variable(count), f.variable(0)
+        with f.loop() as loop:
+            loop.leave_if(f.eq(left.get(), 0))
+            left.set(f.sub(left.get(), 1))
+            row = f.add(rows, f.mul(left.get(), ctypes.sizeof(OrcRow)))
+            start, size = f.load(row, OrcRow.offset("start")), f.load(row, OrcRow.offset("size"))
+            with f.when(f.ult(f.sub(ip, start), size)):
+                found.set(row)
+            loop.leave_if(f.ne(found.get(), 0))
+        row = found.get()
+        self._python_if(f, f.eq(row, 0))
+        loaded = self._load(f, f.load(row, OrcRow.offset("pointer")))
+        self._python_if(f, f.ne(loaded, f.load(row, OrcRow.offset("value"))))  # another module is there now
+        number = f.call(search, f.load(row, OrcRow.offset("ips")), f.load(row, OrcRow.offset("count")), ip)
+        place = f.variable(0)
+        with f.when(f.ne(number, 0)):
+            place.set(f.add(f.load(row, OrcRow.offset("entries")), f.mul(f.sub(number, 1), ORC_ENTRY)))
+        return place.get()
+
+    @staticmethod
+    def _search_module(f: Function) -> Function:
+        """u64 search(ips, count, ip): the same in a copied table, which has addresses."""
+        s = f.module.function("orc_search_module", 3, local=True)
+        ips, count, ip = s.parameters
+        low, high = s.variable(0), s.variable(count)
+        with s.loop() as loop:
+            loop.leave_if(s.uge(low.get(), high.get()))
+            middle = s.lshr(s.add(low.get(), high.get()), 1)
+            with s.choice(s.ule(s.load(s.add(ips, s.shl(middle, 3))), ip)) as (lower, upper):
+                with lower:
+                    low.set(s.add(middle, 1))
+                with upper:
+                    high.set(middle)
+        s.ret(low.get())
+        return s
 
     def _search(self, f: Function) -> Function:
         """u64 search(ips, ip): the number of entries that do not begin after an address."""

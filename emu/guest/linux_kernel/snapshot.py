@@ -40,8 +40,8 @@ _READERS: Final = frozenset(
     f"{name}.py"
     for name in (
         "areas", "btf", "compression", "executable", "facts", "guest", "image_files", "kallsyms", "kernel_calls",
-        "kernel_file", "modules", "native_parts", "native_stacks", "program_cpu", "programs", "stacks", "store",
-        "tasks",
+        "kernel_file", "linux_text", "module_file", "modules", "native_parts", "native_stacks", "orc_modules",
+        "program_cpu", "programs", "stacks", "store", "tables", "tasks",
     )
 )  # fmt: skip
 # The number of snapshots that are kept; each has some 60 MiB.

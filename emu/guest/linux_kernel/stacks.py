@@ -16,6 +16,8 @@ from emu.bad_address import BadAddressError
 from emu.engine.engine import Engine
 from emu.frame import Frame
 from emu.guest.linux_kernel.facts import KernelFacts
+from emu.guest.linux_kernel.modules import Modules
+from emu.guest.linux_kernel.orc_modules import ModuleOrc
 from emu.guest.linux_kernel.tasks import Tasks
 from emu.words import WORD_MASK
 
@@ -117,10 +119,12 @@ class _Entry(NamedTuple):
 
 
 class Orc:
-    """Unwinds by the tables .orc_unwind_ip and .orc_unwind of x86-64."""
+    """Unwinds by the tables .orc_unwind_ip and .orc_unwind of the kernel and its modules."""
 
-    def __init__(self, engine: Engine, facts: KernelFacts) -> None:
+    def __init__(self, engine: Engine, facts: KernelFacts, modules: Modules) -> None:
         self._engine = engine
+        self.text = facts.text
+        self.modules = ModuleOrc(engine, modules, ORC_ENTRY)
         address = facts.symbols.address
         self.ips, end = address("__start_orc_unwind_ip"), address("__stop_orc_unwind_ip")
         self.count = (end - self.ips) // 4
@@ -182,6 +186,9 @@ class Orc:
         """Return the entry for an address: the last one that does not begin after it."""
         if ip in self._known:
             return self._known[ip]
+        of_module = None if ip in self.text else self.modules.entry(ip)
+        if of_module is not None:
+            return _read(of_module)
         low, high = 0, self.count
         while low < high:
             middle = (low + high) // 2
@@ -191,8 +198,7 @@ class Orc:
                 high = middle
         found = None
         if low:
-            sp, bp, rest = _ORC.unpack(self._engine.read(self.entries + _ORC.size * (low - 1), _ORC.size))
-            found = _Entry(sp, bp, rest & 0xF, rest >> 4 & 0xF, rest >> 8 & 7, bool(rest >> 11 & 1))
+            found = _read(self._engine.read(self.entries + _ORC.size * (low - 1), _ORC.size))
         self._known[ip] = found
         return found
 
@@ -203,8 +209,13 @@ class Orc:
         return place + int(distance)
 
 
-def unwinder(engine: Engine, facts: KernelFacts, tasks: Tasks) -> Unwinder:
+def _read(entry: bytes) -> _Entry:
+    sp, bp, rest = _ORC.unpack(entry)
+    return _Entry(sp, bp, rest & 0xF, rest >> 4 & 0xF, rest >> 8 & 7, bool(rest >> 11 & 1))
+
+
+def unwinder(engine: Engine, facts: KernelFacts, tasks: Tasks, modules: Modules) -> Unwinder:
     """Return the unwinder for a kernel: ORC if it has the tables."""
     if facts.symbols.get("__start_orc_unwind_ip") is not None:
-        return Orc(engine, facts)
+        return Orc(engine, facts, modules)
     return FramePointers(engine, facts, tasks)

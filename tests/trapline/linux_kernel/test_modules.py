@@ -63,3 +63,38 @@ def test_a_module_that_does_not_exist_is_said_in_one_line(isa):
     result = traced(isa, "BEGIN", "nosuch", "true")
     assert result.returncode == 1
     assert result.stderr == "dtrace: no module nosuch is stored; it may be a part of the kernel itself\n"
+
+
+@every_kernel
+def test_instructions_variables_and_types_of_a_module(isa):
+    program = """
+    BEGIN { printf("found %d %s ", loop`max_part, stringof(loop`__this_module.name)); }
+    BEGIN { printf("%d\\n", sizeof(struct loop`loop_cmd)); }
+    kinst:loop:loop_queue_rq:0 { @k[probemod, probefunc] = count(); }
+    fbt:loop:loop_queue_rq:entry { @k[probemod, probefunc] = count(); }
+    fbt::blk_mq_start_request:entry { @s[stack()] = count(); }
+    """
+    result = traced(isa, program, "loop", _READS)
+    assert result.returncode == 0, result.stderr
+    part, name, size = result.stdout.partition("found ")[2].split()[:3]
+    assert (part, name) == ("0", "loop")
+    assert int(size) > 100
+    stacks = result.stdout.partition("loop_queue_rq")[2]
+    assert "loop`loop_queue_rq" in stacks
+    assert "kernel`vfs_read" in stacks  # the stack goes on below the module
+
+
+@every_kernel
+def test_tracepoints_of_a_module_have_probes(isa):
+    program = """
+    sdt:xfs:xfs: { @n[probemod] = count(); }
+    sdt:xfs:xfs:xfs_buf_init { @t[args[0]->b_target != 0] = count(); }
+    """
+    command = (
+        "dd if=/dev/zero of=/tmp/d bs=64k count=4 2>/dev/null; losetup /dev/loop0 /tmp/d; mkdir /tmp/m; "
+        "mount -t xfs /dev/loop0 /tmp/m 2>/dev/null"
+    )
+    result = traced(isa, program, "crc32c_generic,xfs,loop" if isa == "riscv64" else "xfs,loop", command)
+    words = result.stdout.split()
+    assert words[0] == "xfs", result.stderr
+    assert words[2:] == ["1", words[3]]
