@@ -1,12 +1,13 @@
 """Long work goes on where it was stopped: no unit is done twice, and no finished one is lost."""
 
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 
-from benchmarks import provenance
-from benchmarks.ongoing import Kept, complete
+from benchmarks import provenance, release
+from benchmarks.ongoing import Kept, TimeIsUpError, bounded, complete
 
 UNITS = {str(number): (number,) for number in range(9)}
 
@@ -62,3 +63,33 @@ def test_a_result_that_says_the_same_keeps_its_date(tmp_path, monkeypatch):
     assert path.read_text() == first
     provenance.save(path, {"cases": (1, 3)}, "7")
     assert '"later"' in path.read_text()
+
+
+def test_a_part_stops_when_its_time_is_over():
+    before = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(TimeIsUpError), bounded(1_000):
+        signal.raise_signal(signal.SIGALRM)
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_all_parts_have_their_turn_and_what_is_wrong_or_unfinished_is_said(monkeypatch, capsys):
+    given = []
+
+    def unfinished(words):
+        given.append(words)
+        raise TimeIsUpError
+
+    def wrong(words):
+        given.append(words)
+        return 1
+
+    monkeypatch.setattr(release, "PARTS", {"check": unfinished, "sweep": wrong, "race": lambda _words: 0})
+    monkeypatch.setattr(release.prose, "write", lambda: None)
+    assert release.main(["--minutes", "1000", "--jobs", "3", "--dask", "tcp://host:1"]) == 1
+    assert given == 2 * [["--jobs", "3", "--dask", "tcp://host:1"]]
+    printed = capsys.readouterr().out
+    assert "wrong: sweep; not finished: check" in printed
+    assert "states of their instructions" in printed
+    assert release.main(["--part", "race"]) == 0
+    assert "not finished: nothing" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -314,6 +315,8 @@ def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor) -> T
     description = describe(spec)
     path = kept or default_results(description)
     results = Results(path, description)
+    # A command that is told to end stops its workers as after ^C.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with Bar(shown=sys.stderr.isatty()) as bar:
             tally = check(spec, results=results, executor=executor, jobs=jobs, progress=bar)
@@ -321,6 +324,7 @@ def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor) -> T
         click.echo(f"trapline: interrupted; the same command continues where this one stopped ({path})", err=True)
         sys.exit(_INTERRUPTED)
     finally:
+        signal.signal(signal.SIGTERM, before)
         results.close()
     if kept is None:
         Path(path).unlink(missing_ok=True)
