@@ -106,7 +106,7 @@ class Subject:
         if isinstance(self.image, LinuxText):
             return LinuxKernelProber(cpu, rules)
         if self.kind == "fbt":
-            return FbtProber(cpu, self._new_module(), rules)
+            return FbtProber(cpu, self._new_module(bias), rules)
         end = max(segment.vaddr + segment.memsz for segment in self.image.segments)
         near = (end + bias) // PAGE * PAGE + _BEYOND
         return PidProber(cpu, near, rules) if self.kind == "pid" else UprobeProber(cpu, near, rules)
@@ -143,14 +143,18 @@ class Subject:
         glob = self.function
         return [one for one in self.image.functions if one.size and (glob is None or fnmatchcase(one.name, glob))]
 
-    def _new_module(self) -> Module:
-        """Return a new object of the kernel or module, because it stores its probes."""
+    def _new_module(self, bias: int = 0) -> Module:
+        """Return a new object of the kernel or module, because it stores its probes.
+
+        It is `bias` bytes from its place in the file.
+        """
         glob = self.function
         needed = dependencies(self.image.symbols)
         symbols = self.image.symbols
         if glob is not None:
             symbols = tuple(one for one in symbols if not one.is_function or fnmatchcase(one.name, glob))
-        return Module(self.path.name, symbols, self.image.read, needed)
+        moved = tuple(one._replace(value=one.value + bias) for one in symbols) if bias else symbols
+        return Module(self.path.name, moved, lambda address, size: self.image.read(address - bias, size), needed)
 
     def _fbt(self, rules: Rules) -> Iterator[CheckSite]:
         port = rules.fbt or fbt.PORTS[self.isa.name]

@@ -252,6 +252,15 @@ def test_what_a_check_leaves_out_is_said(words: tuple[str, ...], said: str) -> N
     assert [said in line for line in result.output.splitlines() if line.startswith("left out: ")] == [True]
 
 
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("provider", ["fbt", "pid", "uprobe"])
+def test_a_position_independent_program_is_checked_by_every_provider(isa: str, provider: str) -> None:
+    """Its addresses in the check are not those in its file."""
+    result = run("testbins:libzoo.so", "--isa", isa, "--provider", provider, "--states", "1", "--jobs", "1")
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("same: ")
+
+
 def test_rules_of_another_isa_are_refused_in_one_line() -> None:
     result = run("testbins:tiny", "--isa", "aarch64", "--rules", f"{RULES}:x86_64")
     assert result.exit_code == 2
