@@ -20,6 +20,7 @@ from typing import Final
 from emu.elf import Image
 from emu.guest.abilities import Abilities
 from emu.guest.base import Location, RunState, Thread
+from emu.guest.code_caches import CodeCaches
 from emu.guest.function import DEFAULT_LIMIT, FunctionFaultError, FunctionGuest
 from emu.isa.base import Isa
 from emu.patcher import Patcher
@@ -35,13 +36,22 @@ class _EveryCpu:
 
     def __init__(self) -> None:
         self.cpus: list[FunctionGuest] = []
+        self.caches: CodeCaches | None = None
+        self.writer = 0
+        """The number of the CPU that writes."""
 
     def read(self, address: int, size: int) -> bytes:
         """Return bytes.  Raises `BadAddressError`."""
         return self.cpus[0].engine.read(address, size)
 
     def write_code(self, address: int, data: bytes) -> None:
-        """Write bytes, and drop what every CPU has translated from them.  Raises `BadAddressError`."""
+        """Write bytes, and drop what every CPU has translated from them, if it keeps no old bytes.
+
+        Raises `BadAddressError`.
+        """
+        if self.caches is not None:
+            self.caches.written(address, data, self.cpus[self.writer])
+            return
         for cpu in self.cpus:
             cpu.engine.write_code(address, data)
 
@@ -50,8 +60,10 @@ class Multiprocessor:
     """`cpus` CPUs over one RAM; implements `emu.guest.base.Guest`."""
 
     def __init__(
-        self, isa: Isa, code: bytes | Image, *, cpus: int, seed: int = 0, accelerated: bool | None = None
-    ) -> None:
+        self, isa: Isa, code: bytes | Image, *, cpus: int, seed: int = 0, accelerated: bool | None = None,
+        code_caches: bool = False,
+    ) -> None:  # fmt: skip
+        """`code_caches`: each CPU may execute old bytes of patched code until it synchronizes."""
         self.isa = isa
         self._every = _EveryCpu()
         self.patcher = Patcher(self._every)
@@ -61,6 +73,8 @@ class Multiprocessor:
             cpu = FunctionGuest(isa, code, accelerated=accelerated, beside=beside, patcher=self.patcher)
             cpu.host_trap.use_python()
             self._every.cpus.append(cpu)
+        if code_caches:
+            self._every.caches = CodeCaches(self._every.cpus, code)
         self._running = self.cpus[0]
         self._draw = random.Random(seed)  # noqa: S311
         self._latest = 0
@@ -115,6 +129,7 @@ class Multiprocessor:
             self.turns += 1
             between(self.turns)
             self._running = self._draw.choice(busy)
+            self._every.writer = self._running.cpu
             if self._turn(self._running):
                 busy.remove(self._running)
         for cpu in self.cpus:
@@ -132,6 +147,13 @@ class Multiprocessor:
         waiting = self._interrupts[cpu.cpu]
         while waiting:
             waiting.popleft()(cpu)
+            if self._every.caches is not None:
+                self._every.caches.interrupted(cpu)
+
+    def synchronize(self, cpu: FunctionGuest) -> None:
+        """Make a CPU fetch anew, as a synchronizing instruction does; for handlers of interrupts."""
+        if self._every.caches is not None:
+            self._every.caches.synchronize(cpu)
 
     # -- the interface for the framework
 

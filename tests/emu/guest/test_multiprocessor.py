@@ -91,3 +91,61 @@ def test_a_fault_is_told_with_its_place():
         machine("x86_64", {"x86_64": "again: jmp again"}).call_all([()] * 4, limit=20)
     with pytest.raises(ValueError, match="1 calls for 4 CPUs"):
         machine("x86_64", ATOMIC).call_all([()])
+
+
+# -- caches of code
+
+# Returns 1; with SYNC, after an instruction that makes the CPU fetch anew, and a jump.
+ONE = {
+    "x86_64": "SYNC mov eax, 1; ret",
+    "i386": "SYNC mov eax, 1; ret",
+    "aarch64": "SYNC mov w0, #1; ret",
+    "riscv64": "SYNC li a0, 1; ret",
+}
+SYNC = {
+    "x86_64": "xor eax, eax; cpuid; jmp on; on:",
+    "i386": "xor eax, eax; cpuid; jmp on; on:",
+    "aarch64": "isb; b on; on:",
+    "riscv64": "fence.i; j on; on:",
+}
+
+
+def patched(isa, sync="", cpus=3, **how):
+    """A machine whose CPUs have executed code that then returns 2, and what they return now."""
+    one, two = (machine_code(ISAS[isa], ONE[isa].replace("1", n, 1).replace("SYNC", sync), CODE) for n in "12")
+    assert len(one) == len(two)
+    made = Multiprocessor(ISAS[isa], one, cpus=cpus, **how)
+    assert made.call_all([()] * cpus) == [1] * cpus
+    at = next(place for place, (old, new) in enumerate(zip(one, two, strict=True)) if old != new)
+    at -= at % 2 if isa == "riscv64" else at % 4 if isa == "aarch64" else 0
+    made.patcher.install(made.patcher.create(CODE + at, two[at : at + 4], "test"))
+    return made
+
+
+def results(made):
+    return made.call_all([()] * len(made.cpus))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_cpu_may_execute_old_bytes_until_it_synchronizes(isa):
+    assert results(patched(isa)) == [2] * 3
+    made = patched(isa, code_caches=True)
+    found = results(made)
+    # The CPU that wrote sees its own stores on x86.
+    assert sorted(found) == ([1, 1, 2] if ISAS[isa].traps.coherent else [1, 1, 1])
+    for cpu in made.cpus:
+        made.synchronize(cpu)
+    assert results(made) == [2] * 3
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_an_interrupt_synchronizes_where_the_isa_says_so(isa):
+    made = patched(isa, code_caches=True)
+    made.interrupt_others(lambda _cpu: None)
+    stale = results(made).count(1)
+    assert stale == {"aarch64": 1, "riscv64": 3}.get(isa, 0)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_an_instruction_synchronizes_its_own_cpu(isa):
+    assert results(patched(isa, SYNC[isa], code_caches=True)) == [2] * 3

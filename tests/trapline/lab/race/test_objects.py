@@ -63,6 +63,10 @@ def test_the_operations_are_those_of_the_code():
     assert [type(one).__name__ for one in write(patch, patch.site, patch.new)] == (
         "Stop Store Wait Flush FetchAnew FetchStopped Release".split()
     )
+    x86 = find(ISAS["x86_64"], glue_of("text-poke").usual_patch(ISAS["x86_64"]))
+    kinds = [type(one).__name__ for one in own_method(x86, "testbins:poke.o").method.write(x86, x86.site, x86.new)]
+    # on_each_cpu, then this CPU's own cpuid.
+    assert kinds[:5] == ["Divert", "Store", "Interrupt", "Wait", "FetchAnew"]
     write = own_method(patch, "testbins:poke-early.o").method.write
     assert "Flush" not in [type(one).__name__ for one in write(patch, patch.site, patch.new)]
 

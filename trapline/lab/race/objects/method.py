@@ -96,6 +96,8 @@ class _Writer:
         try:
             with recorder:
                 self._code.glue.write(self._entry, patch, data)
+        except FunctionFaultError as error:
+            raise RaceError(f"{self._code.name}: {error}, at {self._code.where(error.pc)}") from None
         except _ERRORS as error:
             raise RaceError(f"{self._code.name}: {error}") from None
         done = list(operations(patch, [event for _, event in recorder.events]))

@@ -7,11 +7,9 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final, Self
 
-from emu.elf import Image
+from emu.engine.barriers import watch_barriers
 from emu.engine.observing import Observer
-from emu.isa.base import Isa
 from emu.isa.fetching import Barrier, Effect
-from emu.isa.walking import instructions
 from trapline.lab.objects.user_code import UserCode
 from trapline.lab.race.operations import FetchAnew, Flush, Operation, Store, Wait
 from trapline.lab.race.patch import Patch, RaceError
@@ -38,10 +36,9 @@ class Recorder:
         self._open: tuple[int, int, int] | None = None
         """A store that has begun: CPU, offset in the code, bytes."""
         self._exits = ExitStack()
-        barriers = dict(_barriers(code.isa, code.image))
+        parts = [(one.value, code.image.read(one.value, one.size)) for one in code.image.functions]
         for cpu in code.cpus:
-            for address, barrier in barriers.items():
-                cpu.engine.on_code(address, partial(self._barrier, cpu.cpu, barrier))
+            watch_barriers(cpu.engine, parts, partial(self._barrier, cpu.cpu))
 
     def set(self, data: bytes) -> None:
         """Put bytes at the place of the patch, without an event."""
@@ -104,16 +101,6 @@ class Recorder:
             if not (line < self._patch.end and self._patch.site < line + _LINE):
                 return
         self.events.append((cpu, barrier.effect))
-
-
-def _barriers(isa: Isa, image: Image) -> Iterator[tuple[int, Barrier]]:
-    """Yield the barriers of the functions of a file, with their addresses."""
-    for symbol in image.functions:
-        code = image.read(symbol.value, symbol.size)
-        for offset, size in instructions(isa.instruction_length, code):
-            barrier = isa.fetching.barrier(code[offset : offset + size])
-            if barrier.effect:
-                yield symbol.value + offset, barrier
 
 
 def operations(patch: Patch, events: Iterable[Event]) -> Iterator[Operation]:
