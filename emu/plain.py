@@ -1,23 +1,35 @@
 """Plain memory: words and bytes that Python and machine code share, at fixed addresses.
 
-Words are a view of 64-bit numbers, and bytes are a `bytearray`: Python reads and writes these
-fastest.  The view, or a `Pinned`, makes Python refuse to change the size of the bytes below it.
+Words are a view of 64-bit numbers.  Bytes are a `bytearray`, which Python reads and writes fastest;
+many of them are a mapping, because Python writes zeros into every page of a new `bytearray`.  The
+view, or a `Pinned`, makes Python refuse to change the size of the bytes below it.
 """
 
 from __future__ import annotations
 
 import ctypes
+import mmap
 from typing import Final, Protocol
 
 WORD: Final = 8
+Bytes = bytearray | mmap.mmap
+
+# The size from which on bytes are a mapping.
+_MANY: Final = 1 << 16
+
+
+def zeroed(size: int) -> Bytes:
+    """Return zeroed bytes; of many bytes, pages that are never written take no memory."""
+    # Private: a forked copy of this process has its own.
+    return bytearray(size) if size < _MANY else mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 def words(count: int) -> memoryview[int]:
-    """Return zeroed words of 64 bits; pages that are never written take no memory."""
-    return memoryview(bytearray(WORD * count)).cast("Q")
+    """Return zeroed words of 64 bits."""
+    return memoryview(zeroed(WORD * count)).cast("Q")
 
 
-def address_of(memory: memoryview[int] | bytearray) -> int:
+def address_of(memory: memoryview[int] | Bytes) -> int:
     """Return the address of the first byte; there must be at least one."""
     return ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
@@ -27,7 +39,7 @@ class Pinned:
 
     __slots__ = ("_view", "address")
 
-    def __init__(self, data: bytearray) -> None:
+    def __init__(self, data: Bytes) -> None:
         self._view = memoryview(data)
         self.address = address_of(data) if data else 0
         """The address of the first byte; 0 if there is none."""

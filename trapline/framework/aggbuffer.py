@@ -14,7 +14,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from emu.plain import Word, address_of, words
+from emu.plain import Word, address_of, words, zeroed
 from trapline.framework.aggfuncs import AggregatingFunction
 from trapline.framework.blocks import AggregationWord
 from trapline.framework.program import ActionKind
@@ -62,7 +62,7 @@ class AggregationBuffer:
     drops = Word(AggregationWord.DROPS)
 
     def __init__(self, size: int) -> None:
-        self.data = bytearray(size)
+        self.data = zeroed(size)
         self.words = words(len(AggregationWord))
         """`AggregationWord`, which machine code reads and writes."""
         self.address = address_of(self.words)

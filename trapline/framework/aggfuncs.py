@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from emu.plain import Bytes
 from emu.words import WORD_MASK
 from trapline.framework.program import ActionKind
 from trapline.framework.world import signed
 
 # (data, offset of the value, number, increment)
-Apply = Callable[[bytearray, int, int, int], None]
+Apply = Callable[[Bytes, int, int, int], None]
 
 QUANTIZE_BUCKETS: Final = 127
 # Index of the bucket for 0.
@@ -148,28 +149,28 @@ def quantize_bucket(value: int) -> int:
     return min(QUANTIZE_ZERO + number.bit_length(), QUANTIZE_BUCKETS - 1)
 
 
-def _count(data: bytearray, at: int, _value: int, _increment: int) -> None:
+def _count(data: Bytes, at: int, _value: int, _increment: int) -> None:
     _U64.pack_into(data, at, _U64.unpack_from(data, at)[0] + 1 & WORD_MASK)
 
 
-def _sum(data: bytearray, at: int, value: int, _increment: int) -> None:
+def _sum(data: Bytes, at: int, value: int, _increment: int) -> None:
     _U64.pack_into(data, at, _U64.unpack_from(data, at)[0] + value & WORD_MASK)
 
 
-def _min(data: bytearray, at: int, value: int, _increment: int) -> None:
+def _min(data: Bytes, at: int, value: int, _increment: int) -> None:
     _S64.pack_into(data, at, min(_S64.unpack_from(data, at)[0], signed(value)))
 
 
-def _max(data: bytearray, at: int, value: int, _increment: int) -> None:
+def _max(data: Bytes, at: int, value: int, _increment: int) -> None:
     _S64.pack_into(data, at, max(_S64.unpack_from(data, at)[0], signed(value)))
 
 
-def _avg(data: bytearray, at: int, value: int, _increment: int) -> None:
+def _avg(data: Bytes, at: int, value: int, _increment: int) -> None:
     count, total = _TWO.unpack_from(data, at)
     _TWO.pack_into(data, at, count + 1 & WORD_MASK, total + value & WORD_MASK)
 
 
-def _stddev(data: bytearray, at: int, value: int, _increment: int) -> None:
+def _stddev(data: Bytes, at: int, value: int, _increment: int) -> None:
     count, total, low, high = _FOUR.unpack_from(data, at)
     squares = (high << 64 | low) + signed(value) ** 2 & _MASK128
     _FOUR.pack_into(data, at, count + 1 & WORD_MASK, total + value & WORD_MASK, squares & WORD_MASK, squares >> 64)
@@ -178,7 +179,7 @@ def _stddev(data: bytearray, at: int, value: int, _increment: int) -> None:
 def _bucketed(bucket: Callable[[int], int], first: int) -> Apply:
     """Make the function that adds to a bucket; `first` is the offset of the first one."""
 
-    def apply(data: bytearray, at: int, value: int, increment: int) -> None:
+    def apply(data: Bytes, at: int, value: int, increment: int) -> None:
         place = at + first + _WORD * bucket(value)
         _U64.pack_into(data, place, _U64.unpack_from(data, place)[0] + increment & WORD_MASK)
 

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final
 
-from emu.plain import Word, address_of, words
+from emu.plain import Bytes, Word, address_of, words, zeroed
 from trapline.framework.blocks import BufferWord
 from trapline.framework.memory import Memory, Region
 
@@ -41,7 +41,7 @@ class LinearBuffer:
         """`BufferWord`, which machine code reads and writes."""
         self.address = address_of(self.words)
         self._memory = memory
-        self._active = memory.allocate(bytearray(size))
+        self._active = memory.allocate(zeroed(size))
         self.size = self.words[BufferWord.SIZE] = size
         self._write_to(self._active)
 
@@ -78,7 +78,7 @@ class PrincipalBuffer(LinearBuffer, ABC):
 
     def __init__(self, memory: Memory, size: int) -> None:
         super().__init__(memory, size)
-        self._other = memory.allocate(bytearray(size))
+        self._other = memory.allocate(zeroed(size))
         self.inactive = 1
         self.full = False
 
@@ -251,7 +251,7 @@ class RingBuffer(_ReadOnceBuffer):
         return bytes(self.data[self.oldest : self.offset])
 
 
-def pad(data: bytearray, offset: int, alignment: int) -> int:
+def pad(data: Bytes, offset: int, alignment: int) -> int:
     """Fill up with zero EPIDs to an aligned offset, and return it."""
     while offset & (alignment - 1):
         data[offset : offset + _EPID] = _PADDING

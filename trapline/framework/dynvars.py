@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
+from emu.plain import zeroed
 from trapline.framework import dif
 from trapline.framework.dif import USER_VARIABLE_BASE, Op
 from trapline.framework.memory import Memory
@@ -81,7 +82,7 @@ class DynamicVariables:
         size = max(size, chunk_size + HASH_ENTRY)
         self.memory = memory
         self.chunk_size = chunk_size
-        self.region = memory.allocate(bytearray(size), self._writable)
+        self.region = memory.allocate(zeroed(size), self._writable)
         self.first = 0
         """Offset of the first chunk."""
         self.variables: dict[Key, Stored] = {}

@@ -19,7 +19,7 @@ from typing import Final
 from emu.bad_address import BadAddressError
 from emu.cpu_core import CpuCore
 from emu.guest.base import Guest
-from emu.plain import Pinned, words
+from emu.plain import Bytes, Pinned, words
 from trapline.framework.device import DeviceError
 from trapline.framework.faults import BADADDR, BADALIGN
 
@@ -45,7 +45,7 @@ class Region:
 
     __slots__ = ("_pinned", "base", "data", "host", "writable")
 
-    def __init__(self, base: int, data: bytearray, writable: Writable | None) -> None:
+    def __init__(self, base: int, data: Bytes, writable: Writable | None) -> None:
         self._pinned = Pinned(data)
         self.base = base
         """Its address for DIF."""
@@ -77,7 +77,7 @@ class Memory:
         self._strict = guest.isa.strict_alignment
         self._is_kernel = guest.isa.is_kernel_address
 
-    def allocate(self, data: bytearray, writable: Writable | None = None) -> Region:
+    def allocate(self, data: Bytes, writable: Writable | None = None) -> Region:
         """Give `data` an address.  Raises `DeviceError` ENOMEM if all are in use."""
         count = self._count(data)
         first = self._find(count)
@@ -92,7 +92,7 @@ class Memory:
                 self.table[2 * slot], self.table[2 * slot + 1] = region.host + before, len(data) - before
         return region
 
-    def _count(self, data: bytearray) -> int:
+    def _count(self, data: Bytes) -> int:
         """Return the number of slots for a region."""
         return max(1, -(-len(data) >> self.shift))
 
@@ -174,7 +174,7 @@ class Memory:
         if region is None:
             return self._string(self._fetch, address, limit)
         offset = address - region.base
-        end = region.data.find(0, offset, offset + limit)
+        end = region.data.find(b"\0", offset, offset + limit)
         if end < 0:
             # In the kernel the bytes after a variable can be read: a text that fills a variable ends with it.
             end = min(offset + limit, len(region.data))
