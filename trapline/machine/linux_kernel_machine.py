@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 from emu.engine.clock import DEFAULT_RATE
 from emu.guest.linux_kernel import initramfs, module_files, snapshot, store
 from emu.guest.linux_kernel.errors import KernelFileError
-from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.guest.linux_kernel.machine import RAM, LinuxKernelMachine, MachineParts
 from emu.isa import DEFAULT_ISA, Isa
@@ -152,7 +151,7 @@ class Watch(NamedTuple):
 
 def _boot(machine: LinuxKernelMachine, typed: bytes) -> None:
     """Boot to `BOOT_START`.  Raises `KernelFileError`, and `emu.guest.base.GuestError`."""
-    symbol = KernelFacts(machine.parts.kernel).symbols.get(BOOT_START)
+    symbol = machine.facts.symbols.get(BOOT_START)
     if symbol is None:
         raise KernelFileError(f"Linux {machine.parts.kernel.release}: its boot cannot be traced: no {BOOT_START}()")
     machine.load()

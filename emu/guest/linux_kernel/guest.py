@@ -14,7 +14,6 @@ from emu.guest.abilities import Abilities
 from emu.guest.base import Location, RunState, Thread
 from emu.guest.kernel_memory import KernelMemory
 from emu.guest.linux_kernel.btf import BtfError
-from emu.guest.linux_kernel.code_pages import CodePages
 from emu.guest.linux_kernel.debug_file import kernel_source
 from emu.guest.linux_kernel.executable import ExecutableMemory
 from emu.guest.linux_kernel.facts import KernelFacts
@@ -65,7 +64,7 @@ class LinuxKernelGuest(KernelMemory):
         self.now: Callable[[], int] = machine.clock.now
         """Returns virtual nanoseconds since power on."""
         self.timers = Timers()
-        self.facts = KernelFacts(machine.parts.kernel)
+        self.facts: KernelFacts = machine.facts
         self.tasks = Tasks(self.engine, self.facts)
         self.modules = Modules(self.engine, self.facts)
         self.traps = traps or TrapHandler()
@@ -80,7 +79,6 @@ class LinuxKernelGuest(KernelMemory):
         self.executable = ExecutableMemory(self.engine, range(half, scratch.stop), self.facts.text.start)
         """The same for copies of instructions."""
         self._kept: list[object] = []
-        CodePages(self.engine, self.facts, self.tasks)
         self._show_image()
         self._unwinder = unwinder(self.engine, self.facts, self.tasks, self.modules)
         self.host_trap = HostTrap(

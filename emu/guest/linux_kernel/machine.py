@@ -8,7 +8,9 @@ runs are equal to the instruction.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
@@ -16,12 +18,15 @@ from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
 from emu.engine.state import DELIVER, HANDLED
 from emu.guest.base import RunState
+from emu.guest.linux_kernel.code_pages import CodePages
 from emu.guest.linux_kernel.console import Console
 from emu.guest.linux_kernel.errors import KernelFileError, LinuxKernelError
+from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.initramfs import DONE, GO, LACKS, READY
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.guest.linux_kernel.platforms.platform import Wires
+from emu.guest.linux_kernel.tasks import Tasks
 from emu.wheel.layout import REMEDY, current
 from emu.wheel.modes import Mode
 
@@ -141,12 +146,23 @@ class LinuxKernelMachine:
         if not called:
             raise self._not_booted(limit)
         self._typed, self._limit = line, limit
+        self._watch_code()
 
     def _not_booted(self, limit: int) -> LinuxKernelError:
         what = "it powered off" if self.off else f"not within {limit // NANOSECONDS} s of its own time"
         return LinuxKernelError(
             f"Linux {self.parts.kernel.release} did not reach user space: {what}", self.console.last_lines
         )
+
+    @cached_property
+    def facts(self) -> KernelFacts:
+        """The kernel's data about itself.  Raises `KernelFileError` if it has no kallsyms."""
+        return KernelFacts(self.parts.kernel)
+
+    def _watch_code(self) -> None:
+        """Notice the code of programs that the kernel writes; its page tables exist by now."""
+        with suppress(KernelFileError):  # it can be booted all the same
+            CodePages(self.engine, self.facts, Tasks(self.engine, self.facts))
 
     def type(self, data: bytes) -> None:
         """Type on the console."""
@@ -157,6 +173,7 @@ class LinuxKernelMachine:
 
         Raises `LinuxKernelError` if /init does not accept it.
         """
+        self._watch_code()
         self.type(line)
         self.run(self.clock.now() + COMMAND_LIMIT, until=lambda: self.target is not None)
         if self.target is None:
