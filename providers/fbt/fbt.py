@@ -219,7 +219,7 @@ class FBT(Provider):
     def _provide_function(self, module: Module, probed: Probed) -> None:
         """Create the entry probe and one return probe (fbt_provide_module_function)."""
         last: Record | None = None
-        symbol = probed.symbol
+        name, symbol = module_name(module.name), probed.symbol
         for site in probed.sites:
             record = self._record(module, probed, site)
             if last is not None and last.roffset:
@@ -227,7 +227,7 @@ class FBT(Provider):
                 last.probe_next = record
             else:
                 record.probe_id = self._framework.probe_create(
-                    self, module_name(module.name), symbol.name, site.probe, self._port.aframes, record
+                    self, name, symbol.name, site.probe, self._port.aframes, record
                 )
             self.table.insert(record, share=self._port.shares_tracepoints)
             module.fbt_entries += 1

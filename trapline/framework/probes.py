@@ -5,6 +5,7 @@ Source: FreeBSD dtrace.c dtrace_probe_create(), dtrace_match().
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -42,9 +43,9 @@ class ProbeTable:
 
     def __init__(self) -> None:
         self._probes: list[Probe | None] = [None]  # ids count from 1
-        self._by_function: dict[str, dict[int, Probe]] = {}
-        self._by_module: dict[str, dict[int, Probe]] = {}
-        self._by_name: dict[str, dict[int, Probe]] = {}
+        self._by_function: defaultdict[str, dict[int, Probe]] = defaultdict(dict)
+        self._by_module: defaultdict[str, dict[int, Probe]] = defaultdict(dict)
+        self._by_name: defaultdict[str, dict[int, Probe]] = defaultdict(dict)
 
     def __iter__(self) -> Iterator[Probe]:
         return (probe for probe in self._probes if probe is not None)
@@ -53,22 +54,17 @@ class ProbeTable:
         """Add a probe under the next id."""
         probe = Probe(len(self._probes), provider, module, function, name, aframes, arg)
         self._probes.append(probe)
-        for table, key in self._tables(probe):
-            table.setdefault(key, {})[probe.id] = probe
+        self._by_function[function][probe.id] = probe
+        self._by_module[module][probe.id] = probe
+        self._by_name[name][probe.id] = probe
         return probe
 
     def remove(self, probe: Probe) -> None:
         """Remove a probe; its id is not used again."""
         self._probes[probe.id] = None
-        for table, key in self._tables(probe):
-            del table[key][probe.id]
-
-    def _tables(self, probe: Probe) -> tuple[tuple[dict[str, dict[int, Probe]], str], ...]:
-        return (
-            (self._by_function, probe.function),
-            (self._by_module, probe.module),
-            (self._by_name, probe.name),
-        )
+        del self._by_function[probe.function][probe.id]
+        del self._by_module[probe.module][probe.id]
+        del self._by_name[probe.name][probe.id]
 
     @property
     def newest(self) -> int:

@@ -23,10 +23,13 @@ def archive(files: Mapping[str, bytes]) -> bytes:
     Files in a directory named bin, sbin or libexec are executable.  Owners and times are 0: the
     same files give the same bytes.
     """
-    directories = {parent.as_posix() for path in files for parent in Path(path).parents if parent.as_posix() != "."}
-    entries: dict[str, tuple[int, bytes]] = dict.fromkeys(directories, (stat.S_IFDIR | 493, b""))
+    entries: dict[str, tuple[int, bytes]] = {}
     for path, content in files.items():
-        mode = 0o755 if Path(path).parent.name in {"bin", "sbin", "libexec"} else 0o644
+        directory = parent = path.rpartition("/")[0]
+        while parent:
+            entries[parent] = (stat.S_IFDIR | 0o755, b"")
+            parent = parent.rpartition("/")[0]
+        mode = 0o755 if directory.rpartition("/")[2] in {"bin", "sbin", "libexec"} else 0o644
         entries[path] = (stat.S_IFREG | mode, content)
     records = [_record(number, path, *entries[path]) for number, path in enumerate(sorted(entries), start=1)]
     return b"".join((*records, _record(0, "TRAILER!!!", 0, b"")))
