@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from typing import Final, NamedTuple
 
+from emu.bad_address import BadAddressError
+from trapline.lab.check import alike
 from trapline.lab.check.cpu import Ending, TrialCpu
 from trapline.lab.check.native.batch import Batches, possible
-from trapline.lab.check.probers import NoProbe, Prober, Way
+from trapline.lab.check.probers import NoProbe, Prober, Treated, Way
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import LAST_PAGE, State, States, chosen, general_registers
 
@@ -46,6 +49,7 @@ class Outcome(Enum):
 
 # The function that tries a site in a state.
 MACHINE_CODE: Final = "machine code"
+ELSEWHERE: Final = "machine code, at an equal instruction"
 PYTHON: Final = "Python"
 
 # Outcomes that make a check fail.
@@ -120,6 +124,7 @@ class SiteChecker:
         self._states = states
         self._pool: Sequence[State] = States(plain.isa.name)
         self._names = general_registers(plain.isa)
+        self._left_out = 0
         self._batches = Batches(plain, patched, self._pool) if possible(plain, patched, wanted=native) else None
         self.executed: Counter[str] = Counter()
         """Site-states that machine code has tried, and those that Python has, by name."""
@@ -132,10 +137,11 @@ class SiteChecker:
         numbers = self._numbers(site, len(looked.ways))
         self._left_out = 0
         divergences = []
-        repeats = self._plain.isa.repeats is not None and self._plain.isa.repeats(site.code)
+        repeats = self._repeats(site)
         for index, way in enumerate(looked.ways):
             with way.in_place():
-                for number in self._for_python(site, numbers[index], repeats):
+                for place in self._for_python(site, numbers[index], repeats):
+                    number = numbers[index][place]
                     if self._agree(site, number, repeats):
                         continue
                     if not self._repeatable(site, number, repeats):
@@ -147,21 +153,82 @@ class SiteChecker:
             site, outcome, looked.how, sum(map(len, numbers)) - self._left_out, self._left_out, tuple(divergences)
         )
 
+    def decide(self, site: CheckSite) -> alike.Decision | None:
+        """Return how a site's instruction is displaced; None: `check` must check it by itself."""
+        with suppress(BadAddressError):
+            return self._prober.decide(site) if self._batches else None
+        return None
+
+    def check_group(self, sites: Sequence[CheckSite]) -> list[SiteResult]:
+        """Check sites that are alike: the last where it is, the others where the first one is."""
+        *most, last = sites
+        together = self.check_alike(most) if len(sites) >= alike.FEWEST else None
+        return [*(together or ()), *map(self.check, sites if together is None else [last])]
+
+    def check_alike(self, sites: Sequence[CheckSite]) -> list[SiteResult] | None:
+        """Check sites that are alike (`trapline.lab.check.alike`), all where the first one is.
+
+        Return None if `check` must check each where it is.
+        """
+        first, repeats = sites[0], self._repeats(sites[0])
+        looked = self._prober.look(first)
+        if repeats or not isinstance(looked, Treated):
+            return None
+        before = self.executed.copy()
+        left_out = [0] * len(sites)
+        shares = [self._numbers(site, len(looked.ways)) for site in sites]
+        for index, way in enumerate(looked.ways):
+            found = self._try_alike(first, way, [share[index] for share in shares])
+            if found is None:
+                self.executed.clear()
+                self.executed.update(before)
+                return None
+            left_out = [sum(pair) for pair in zip(left_out, found, strict=True)]
+        total = sum(map(len, shares[0]))
+        return [
+            SiteResult(site, Outcome.AGREED, looked.how, total - unknown, unknown)
+            for site, unknown in zip(sites, left_out, strict=True)
+        ]
+
+    def _try_alike(self, first: CheckSite, way: Way, shares: list[list[int]]) -> list[int] | None:
+        """Try a site in the states of several; return how many of each site are left out.
+
+        None: it does not agree in all.
+        """
+        assert self._batches is not None
+        numbers = [number for share in shares for number in share]
+        own = len(shares[0])
+        elsewhere = len(numbers) - own
+        unknown: list[int] = []
+        with way.in_place():
+            for place in self._for_python(first, numbers, repeats=False):
+                before = self._left_out
+                if not self._agree(first, numbers[place], repeats=False):
+                    return None
+                unknown += [place] * (self._left_out - before)
+                elsewhere -= place >= own
+        self.executed[MACHINE_CODE] -= elsewhere
+        self.executed[ELSEWHERE] += elsewhere
+        return alike.shares(shares, (*unknown, *self._batches.left_out))
+
+    def _repeats(self, site: CheckSite) -> bool:
+        """Return whether an instruction repeats."""
+        repeats = self._plain.isa.repeats
+        return repeats is not None and repeats(site.code)
+
     def _for_python(self, site: CheckSite, numbers: list[int], repeats: bool) -> Iterator[int]:
-        """Yield the states that machine code could not try, or found different."""
-        before = self._batches.left_out if self._batches else 0
-        natively = self._batches is not None and not repeats
-        found = self._batches.left_over(site.address, numbers) if self._batches and natively else numbers
+        """Yield the places of states that machine code could not try, or found different."""
+        batches = None if repeats else self._batches
+        found = batches.left_over(site.address, numbers) if batches else range(len(numbers))
         left = 0
         try:
-            for number in found:
+            for place in found:
                 left += 1
-                yield number
+                yield place
         finally:
-            if self._batches:
-                self._left_out += self._batches.left_out - before
             self.executed[PYTHON] += left
-            self.executed[MACHINE_CODE] += (len(numbers) - left) * natively
+            self.executed[MACHINE_CODE] += len(numbers) - left if batches else 0
+            self._left_out += len(batches.left_out) if batches else 0
 
     def _numbers(self, site: CheckSite, ways: int) -> list[list[int]]:
         """Return the states of the pool for each way of execution; the ways share a site's states."""

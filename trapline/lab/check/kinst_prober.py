@@ -65,6 +65,9 @@ class KinstProber:
 
         self._trap = HostTrap(engine, traps, patcher, unclaimed=unclaimed, faulted=faulted)
 
+    def decide(self, site: CheckSite) -> None:
+        """Return None: each site is tried where it is (`trapline.lab.check.probers.Prober`)."""
+
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""
         found = self._points.get(site.address)

@@ -56,6 +56,9 @@ class LinuxKernelProber:
         self._native, self._python = trap(), trap()
         self._python.use_python()
 
+    def decide(self, site: CheckSite) -> None:
+        """Return None: each site is tried where it is (`trapline.lab.check.probers.Prober`)."""
+
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""
         treatment = treat(self._isa, site.code, site.address)

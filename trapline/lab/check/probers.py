@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from emu.bad_address import BadAddressError
-from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped
+from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped, Treatment
 from emu.guest.linux.code import ProcessCode, SlotPages
+from emu.guest.linux.regular_files import RegularFile
 from emu.guest.modules import Module
 from emu.guest.processes import Slots
 from emu.host_trap import HostTrap
@@ -22,6 +23,7 @@ from providers import fasttrap, fbt, uprobes
 from providers.fasttrap.records import Probe, ProbeType
 from providers.fasttrap.stepping import CHUNK
 from providers.fbt.records import Record
+from trapline.lab.check.alike import Decision
 from trapline.lab.check.cpu import TrialCpu
 from trapline.lab.check.native.listening import CountingListener
 from trapline.lab.check.rules import Rules
@@ -70,6 +72,10 @@ class Prober(Protocol):
         """Decide about a site."""
         ...
 
+    def decide(self, site: CheckSite) -> Decision | None:
+        """Return how the instruction is displaced; None: other sites are never like this one."""
+        ...
+
 
 class PidProber:
     """The pid provider: probes before and after the instruction, scratch space far and near."""
@@ -77,6 +83,7 @@ class PidProber:
     def __init__(self, cpu: TrialCpu, near: int, rules: Rules) -> None:
         framework = CountingListener()
         self._cpu = cpu
+        self._own = rules.own
         self._fasttrap = fasttrap.Fasttrap(cpu.kernel, framework, rules.fidelity, port=rules.pid)
         self._target = target = self._fasttrap.target(cpu.process)
         target.patcher = rules.patcher(target.code)
@@ -95,6 +102,11 @@ class PidProber:
         places = (("far", self._far), ("near", self._near))
         ways = tuple(way for name, slots in places for way in self._ways(f"out of line, {name}", site, slots))
         return Treated(f"out of line: {treatment.code.hex()}{scratch}", ways)
+
+    def decide(self, site: CheckSite) -> Decision | None:
+        """Return how the instruction is displaced (`Prober`)."""
+        found = self._fasttrap.look(self._target, site.address, site.start) if self._own else None
+        return None if isinstance(found, Refused) else found
 
     def _ways(self, name: str, site: CheckSite, slots: Slots | None = None) -> Iterator[Way]:
         yield self._way(name, site, ProbeType.OFFSETS, slots)
@@ -119,6 +131,7 @@ class UprobeProber:
 
     def __init__(self, cpu: TrialCpu, near: int, rules: Rules) -> None:
         self._cpu = cpu
+        self._own = rules.own
         self._listener = CountingListener()
         self._uprobes = uprobes.Uprobes(cpu.kernel, rules.fidelity, rules.uprobe)
         self._space = space = self._uprobes.watch(cpu.process)
@@ -131,8 +144,7 @@ class UprobeProber:
         file, offset = self._cpu.file_at(site.address)
         if offset % self._uprobes.port.alignment:
             return NoProbe(f"not a multiple of {self._uprobes.port.alignment}")
-        code = Code(file.read(offset, self._uprobes.port.longest), site.address)
-        treatment = self._uprobes.port.treat(code, self._uprobes.fidelity)
+        treatment = self._treat(file, offset, site.address)
         if isinstance(treatment, Refused):
             return NoProbe(f"{treatment.rule.why} ({treatment.rule.source})")
         consumer = uprobes.Consumer(handler=lambda _frame: None, runs=self._listener.native_runs(0))
@@ -153,6 +165,18 @@ class UprobeProber:
             f"stepped: {treatment.code.hex()}{scratch}",
             (way("stepped, far", self._far), way("stepped, near", self._near)),
         )
+
+    def decide(self, site: CheckSite) -> Decision | None:
+        """Return how the instruction is displaced (`Prober`)."""
+        file, offset = self._cpu.file_at(site.address)
+        if not self._own or offset % self._uprobes.port.alignment:
+            return None
+        found = self._treat(file, offset, site.address)
+        return None if isinstance(found, Refused) else found
+
+    def _treat(self, file: RegularFile, offset: int, address: int) -> Treatment:
+        code = Code(file.read(offset, self._uprobes.port.longest), address)
+        return self._uprobes.port.treat(code, self._uprobes.fidelity)
 
 
 class KernelCode(ProcessCode):
@@ -205,6 +229,9 @@ class FbtProber:
                 self._way("emulated by Python", number, first, self._python),
             ),
         )
+
+    def decide(self, site: CheckSite) -> None:
+        """Return None: each site is tried where it is (`Prober`)."""
 
     def _way(self, name: str, number: int, record: Record, trap: HostTrap) -> Way:
         def enter() -> None:

@@ -53,6 +53,11 @@ class Rules:
     fidelity: Fidelity = Fidelity.EXACT
     """The fidelity of the package's own rules, and of the providers."""
 
+    @property
+    def own(self) -> bool:
+        """Whether they are the package's own, true to the CPU."""
+        return self == Rules()
+
 
 # Type of an object -> the part of the rules that it is.
 _FIELDS: Final[tuple[tuple[type, str], ...]] = (

@@ -6,6 +6,7 @@ numbers, the answer as data.
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor
@@ -17,7 +18,7 @@ from emu.disassembly import Syntax
 from emu.engine.errors import EngineError
 from emu.guest.base import GuestError
 from providers.fidelity import Fidelity
-from trapline.lab.check import encodings
+from trapline.lab.check import alike, encodings
 from trapline.lab.check.compare import GUEST_PATH, PYTHON, Outcome, SiteChecker, SiteResult
 from trapline.lab.check.encodings import run
 from trapline.lab.check.guest_runs import RunSpec
@@ -116,8 +117,8 @@ class Done(NamedTuple):
 
 @lru_cache(maxsize=2)
 def sites_of(spec: Spec, number: int) -> list[CheckSite]:
-    """Return the sites of a subject, by address."""
-    return spec.subjects[number].sites(spec.all_rules())
+    """Return the sites of a subject, in the order in which they are checked."""
+    return alike.ordered(spec.subjects[number].sites(spec.all_rules()))
 
 
 @lru_cache(maxsize=1)
@@ -126,7 +127,9 @@ def _checker(spec: Spec, number: int) -> SiteChecker:
     plain = subject.cpu(stepping=True, accelerated=spec.accelerated)
     patched = subject.cpu(stepping=False, accelerated=spec.accelerated)
     prober = subject.prober(patched, spec.all_rules(), subject.bias)
-    return SiteChecker(plain, patched, prober, spec.states, native=spec.native)
+    checker = SiteChecker(plain, patched, prober, spec.states, native=spec.native)
+    gc.freeze()  # two guests, and all sites: the collector need not look at them again and again
+    return checker
 
 
 @lru_cache(maxsize=1)
@@ -135,33 +138,60 @@ def _kernel_checker(spec: Spec, number: int) -> KernelPathChecker:
 
 
 def _check_sites(spec: Spec, unit: Unit) -> Done:
-    return _each(spec, unit, _checker, spec.subjects[unit.number].kind)
+    executed: Counter[str] = Counter()
+    sites = [site.moved(spec.subjects[unit.number].bias) for site in _sites(spec, unit)]
+    found: list[SiteResult] = []
+    for group in alike.groups(sites, lambda site: _checker(spec, unit.number).decide(site)):
+        found += _group(spec, unit.number, group, executed)
+    return _done(spec, unit, spec.subjects[unit.number].kind, found, executed)
 
 
 def _check_kernel_path(spec: Spec, unit: Unit) -> Done:
-    return _each(spec, unit, _kernel_checker, GUEST_PATH)
-
-
-def _each(spec: Spec, unit: Unit, checker: Any, provider: str) -> Done:
-    """Check each site of a unit; a checker that fails is replaced by a new one."""
-    subject = spec.subjects[unit.number]
-    path = str(subject.path)
-    found = []
     executed: Counter[str] = Counter()
-    for site in sites_of(spec, unit.number)[unit.first : unit.last]:
-        try:
-            one = checker(spec, unit.number)
-            result = replace(one.check(site.moved(subject.bias)), site=site)
-            executed += one.executed
-            one.executed.clear()
-        except (EngineError, GuestError) as error:
-            result = SiteResult(site, Outcome.CRASHED, f"{type(error).__name__}: {error}")
-            checker.cache_clear()
-        except Exception as error:  # noqa: BLE001  whatever a rule under test does, the others are checked
-            result = SiteResult(site, Outcome.FAILED, f"{type(error).__name__}: {error}")
-            checker.cache_clear()
-        found.append((path, provider, result))
+    found = [_one(spec, unit.number, site, _kernel_checker, executed) for site in _sites(spec, unit)]
+    return _done(spec, unit, GUEST_PATH, found, executed)
+
+
+def _sites(spec: Spec, unit: Unit) -> list[CheckSite]:
+    return sites_of(spec, unit.number)[unit.first : unit.last]
+
+
+def _done(spec: Spec, unit: Unit, provider: str, results: Iterable[SiteResult], executed: Counter[str]) -> Done:
+    """Return the results of a unit, in the order of its sites, at their addresses in the file."""
+    path = str(spec.subjects[unit.number].path)
+    found = [
+        (path, provider, replace(result, site=site)) for site, result in zip(_sites(spec, unit), results, strict=True)
+    ]
     return Done(unit, {"executed": dict(executed)}, found)
+
+
+def _group(spec: Spec, number: int, sites: list[CheckSite], executed: Counter[str]) -> list[SiteResult]:
+    """Check sites that are alike."""
+    checker = _checker(spec, number)
+    try:
+        results = checker.check_group(sites)
+    except Exception:  # noqa: BLE001  it comes again where the site that causes it is checked by itself
+        _checker.cache_clear()
+        return [_one(spec, number, site, _checker, executed) for site in sites]
+    executed += checker.executed
+    checker.executed.clear()
+    return results
+
+
+def _one(spec: Spec, number: int, site: CheckSite, checker: Any, executed: Counter[str]) -> SiteResult:
+    """Check a site; a checker that fails is replaced by a new one."""
+    try:
+        one = checker(spec, number)
+        result: SiteResult = one.check(site)
+        executed += one.executed
+        one.executed.clear()
+    except (EngineError, GuestError) as error:
+        result = SiteResult(site, Outcome.CRASHED, f"{type(error).__name__}: {error}")
+        checker.cache_clear()
+    except Exception as error:  # noqa: BLE001  whatever a rule under test does, the others are checked
+        result = SiteResult(site, Outcome.FAILED, f"{type(error).__name__}: {error}")
+        checker.cache_clear()
+    return result
 
 
 def _run(spec: Spec, unit: Unit) -> Done:

@@ -154,8 +154,9 @@ class Batches:
         ]
         self._scratch = _Table()
         self._areas = -1
-        self.left_out = 0
-        """States, in all, in which a plan has met the page that the CPU emulator does not know."""
+        self.left_out: list[int] = []
+        """The places of states in which a plan has met the page that the CPU emulator does not
+        know, in the last list."""
         sizes = {f"size{number}": size for number, (_, size) in enumerate(plain.places)}
         self._batch = BatchBlock(
             pristine=plain.pristine_at,
@@ -168,15 +169,16 @@ class Batches:
         self._arguments = (self._batch.address, *(trial.block.address for trial in self._trials))
 
     def left_over(self, address: int, numbers: Sequence[int]) -> Iterator[int]:
-        """Try a site in states of the pool; yield those that Python must try, in turn."""
+        """Try a site in states of the pool; yield the places of those that Python must try."""
         batch, place = self._batch, 0
+        self.left_out = []
         words = (ctypes.c_uint64 * len(numbers))(*numbers)
         ranges = self._images.make_all(numbers)
         for trial in self._trials:
             trial.block.ranges = ranges
         while True:
             if not self._show_areas():
-                yield from numbers[place:]
+                yield from range(place, len(numbers))
                 return
             batch.site, batch.next, batch.count, batch.numbers = address, place, len(numbers), ctypes.addressof(words)
             self._patched.leave_stepping(address)
@@ -188,7 +190,7 @@ class Batches:
                 trial.cpu.engine.handlers.raise_failure()
             if place == len(numbers):
                 return
-            yield numbers[place]
+            yield place
             place += 1
             self._trials[0].forget_stepped()
 
@@ -198,7 +200,7 @@ class Batches:
         if raised is None:
             return 0
         if (raised.address or 0) >= LAST_PAGE:
-            self.left_out += 1
+            self.left_out.append(int(self._batch.next))
             return LEFT_OUT
         # A page refuses an access because it is a write, or because it is not mapped.
         met = page_fault(self._plain.cpu.space, Access.WRITE, self._plain.block.refused)

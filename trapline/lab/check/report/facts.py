@@ -13,7 +13,7 @@ from emu.elf_file import ElfError
 from emu.guest.linux_kernel.kernel_file import open_image
 from emu.isa import ISAS, Isa
 from emu.spelling import counted
-from trapline.lab.check.compare import MACHINE_CODE, Divergence, Outcome, SiteResult
+from trapline.lab.check.compare import ELSEWHERE, MACHINE_CODE, Divergence, Outcome, SiteResult
 from trapline.lab.check.native.layout import reason
 from trapline.lab.check.results import Tally
 from trapline.lab.check.site import CheckSite
@@ -119,7 +119,10 @@ def rate(tally: Tally) -> str:
     if not total:
         return rate
     why = f": {reason()} (trapline doctor)" if reason() else ""
-    return f"{rate}; {tally.executed[MACHINE_CODE] / total:.0%} tried by machine code{why}"
+    elsewhere = tally.executed[ELSEWHERE]
+    natively = f"{(tally.executed[MACHINE_CODE] + elsewhere) / total:.0%} tried by machine code{why}"
+    equal = f", {elsewhere / total:.0%} at another site with the same instruction" if elsewhere else ""
+    return f"{rate}; {natively}{equal}"
 
 
 def troubles(tally: Tally) -> list[Trouble]:

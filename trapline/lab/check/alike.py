@@ -1,0 +1,68 @@
+"""Sites with the same instruction, which are tried together.
+
+To put a probe in place and to learn its hits costs a hundred times as much as one more state.  So
+of the sites that are alike only the first and the last are tried where they are; the states of
+those between are tried where the first one is.
+
+Two sites are alike if the bytes of their instruction are equal, the provider decides the same about
+both (its decision is data, and is compared), and the instruction does not cross into another page.
+What the instruction does, and what the provider does in its place, depend on the state and on the
+address; the address only enters as a summand, in a target or a return address.  Two such functions
+that are equal at two addresses are equal at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from emu.displaced import Emulated, OutOfLine, Stepped
+from emu.engine.pages import PAGE
+
+if TYPE_CHECKING:
+    from trapline.lab.check.site import CheckSite
+
+Decision = Emulated | OutOfLine | Stepped
+
+# The smallest number of sites for which it is worthwhile: the first and the last are tried in any case.
+FEWEST: Final = 3
+
+
+def ordered(sites: Iterable[CheckSite]) -> list[CheckSite]:
+    """Return sites in an order in which those with the same instruction follow each other."""
+    return sorted(sites, key=lambda site: (site.code, site.address))
+
+
+def groups(sites: Iterable[CheckSite], decide: Callable[[CheckSite], Decision | None]) -> Iterator[list[CheckSite]]:
+    """Yield the sites, those that follow each other and are alike together.
+
+    `decide` returns how a provider displaces the instruction; None: the site is like no other.
+    """
+    together: list[CheckSite] = []
+    before: Decision | None = None
+    for site in sites:
+        decision = decide(site)
+        if together and not (
+            before is not None and decision is not None and before == decision and _same(together[0], site, before)
+        ):
+            yield together
+            together = []
+        together.append(site)
+        before = decision
+    if together:
+        yield together
+
+
+def _same(first: CheckSite, site: CheckSite, decision: Decision) -> bool:
+    """Return whether the instructions of two sites are the same, and inside a page."""
+    length = decision.length
+    inside = all(one.address % PAGE + length <= PAGE for one in (first, site))
+    return inside and first.code[:length] == site.code[:length]
+
+
+def shares(numbers: Sequence[Sequence[int]], places: Iterable[int]) -> list[int]:
+    """Return how many of some places are in each of several lists of one size, joined."""
+    found = [0] * len(numbers)
+    for place in places:
+        found[place // len(numbers[0])] += 1
+    return found
