@@ -35,6 +35,7 @@ class InOrders:
     offset: int = 0
     mended: Other | None = None
     """The code and the patch under the right rule, if these were changed."""
+    scenario: str = Race.scenario
 
     def verdict(self, exhibit: Exhibit, rules: Rules) -> Showing:
         """Explore."""
@@ -54,4 +55,4 @@ class InOrders:
         patch = Patch(
             exhibit.isa, exhibit.provider, exhibit.name, _FUNCTION, mended.code, PLACE, mended.offset, mended.new, kind
         )
-        return explore(Race(patch, rules.method or self.right))
+        return explore(Race(patch, rules.method or self.right, self.scenario))
