@@ -4,6 +4,12 @@
 MISTAKES := nosync early wide body
 KINDS := scanner scanner-buggy decoder decoder-buggy kprobes kprobes-buggy links links-pic links_other sweep poke \
 	$(MISTAKES:%=poke-%)
+# The exhibits of the museum whose bug was in C, by the ISA that had it.
+EXHIBIT.x86_64 := jump_not_greater loop_count
+EXHIBIT.i386 := word_branch loop_count
+EXHIBIT.aarch64 := fbt_next_instruction
+EXHIBIT.riscv64 := move_as_jump
+KINDS += $(foreach name,$(EXHIBIT.$(ISA)),exhibits/$(name) exhibits/$(name)-buggy)
 OBJECTS := $(KINDS:%=$(OUT)/objects/%.o)
 
 .PHONY: objects
@@ -14,11 +20,11 @@ $(OUT)/objects/sweep.o: private OBJECT_FLAGS += -O2 -g0
 
 OBJECT_FLAGS := $(filter-out -fno-common,$(COMMON)) -fcommon -O1 -g -gdwarf-4
 
-$(OUT)/objects/%.o: objects/%.c $(wildcard objects/*.h)
+$(OUT)/objects/%.o: objects/%.c $(wildcard objects/*.h objects/exhibits/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(OBJECT_FLAGS) -c -o $@ $<
 
-$(OUT)/objects/%-buggy.o: objects/%.c $(wildcard objects/*.h)
+$(OUT)/objects/%-buggy.o: objects/%.c $(wildcard objects/*.h objects/exhibits/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(OBJECT_FLAGS) -DBUGGY -c -o $@ $<
 

@@ -11,6 +11,7 @@ from typing import Any
 from emu.disassembly import Syntax
 from providers.fidelity import Fidelity
 from trapline.api.errors import TraplineError
+from trapline.api.objects import Paths, check_object
 from trapline.commands.check import ERRORS, Wanted
 from trapline.lab.check.checking import check as run_check
 from trapline.lab.check.compare import SiteResult
@@ -20,6 +21,10 @@ from trapline.lab.check.subject import PROVIDERS
 from trapline.lab.displace import DisplaceError, isa_of
 from trapline.lab.html_table import Cell, html_table
 from trapline.lab.html_table import code as cell
+from trapline.lab.objects.findings import ObjectReport
+from trapline.lab.objects.glue import Glue
+from trapline.lab.objects.report import as_html
+from trapline.lab.objects.report import as_text as object_text
 
 
 class _InThisProcess(Executor):
@@ -53,11 +58,15 @@ class Checked:
     """CPU states in which sites were compared."""
     report: str
     """The output of `trapline check`."""
+    objects: ObjectReport | None = None
+    """What a check of the user's own object files has found; None: it was another check."""
 
     def __str__(self) -> str:
         return self.report
 
     def _repr_html_(self) -> str:
+        if self.objects is not None:
+            return as_html(self.objects)
         counts = [(Cell((name,)), cell(f"{count:,}")) for name, count in self.outcomes.items()]
         bad = [
             (
@@ -86,6 +95,10 @@ def check(
     rules: str = "",
     fidelity: str = "exact",
     jobs: int = 1,
+    object: Paths | None = None,  # noqa: A002  the name of the option
+    glue: str | type[Glue] | None = None,
+    sample: int | None = None,
+    fuzz: int = 0,
 ) -> Checked:
     """Check that a program is the same program when it is probed.
 
@@ -101,11 +114,29 @@ def check(
     with `arguments`, plain and patched.  `rules` is "module:object": a patcher or table of your
     own.  With more than one of `jobs`, other processes do the work: a script that is not a module
     then needs `if __name__ == "__main__":`.  Raises `TraplineError`.
+
+    With `object`, your own compiled code takes the place of the package's rules (docs/objects.md):
+    files, and the `glue` that connects them to `program`, a name or a class.  `outcomes` has the
+    numbers of what was examined, and `objects` the findings.  Without a program, `sample` encodings
+    are tried; `fuzz` function bodies are made.
+
+        >>> found = trapline.check("testbins:kernel", object="testbins:scanner.o", glue="fbt",
+        ...                        isa="riscv64", function="sys_access")
+        >>> found.same, found.outcomes["functions"]
+        (True, 1)
     """
     if provider is not None and provider not in PROVIDERS:
         raise TraplineError(f"'{provider}' is not a provider that is checked: there are {', '.join(PROVIDERS)}")
     if fidelity not in {one.value for one in Fidelity}:
         raise TraplineError(f"'{fidelity}' is not a fidelity: there are {', '.join(one.value for one in Fidelity)}")
+    if object is not None:
+        found = check_object(
+            object, glue, program, isa=isa, function=function, states=states, fidelity=fidelity, sample=sample,
+            fuzz=fuzz, root=root,
+        )  # fmt: skip
+        return Checked(found.same, dict(found.counts), {}, (), (), 0, object_text(found), found)
+    if glue is not None:
+        raise TraplineError("glue has no effect without object")
     wanted = Wanted(
         None if program is None else str(program), tuple(arguments), isa, provider, function, every_instruction, states,
         rules, fidelity, run, Path(root) if root else None, None, None, Syntax.INTEL.value, None, asm,

@@ -230,7 +230,11 @@ class Wanted:
     metavar="FILE,...",
     help="Check your own compiled code: object files, which the glue connects to PROGRAM.",
 )
-@click.option("--glue", metavar="NAME", help="What --object is: fbt, linux-uprobes, or FILE.py:CLASS of your own.")
+@click.option(
+    "--glue",
+    metavar="NAME",
+    help="What --object is: fasttrap, fbt, linux-kprobes, linux-uprobes, or FILE.py:CLASS of your own.",
+)
 @click.option("--sweep", is_flag=True, help="With --object: decide about all 2^32 encodings; --sample N: the next N.")
 @click.option("--first", type=click.IntRange(0), default=0, metavar="N", help="With --object: begin at this encoding.")
 @click.option(

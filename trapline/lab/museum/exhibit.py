@@ -67,6 +67,8 @@ class Exhibit:
     now: str
     """The decision of the correct rule."""
     check: ExhibitCheck
+    glue: str = ""
+    """The glue of the exhibit's C file (`trapline.lab.museum.in_c`); "": there is none."""
 
     @property
     def name(self) -> str:

@@ -47,4 +47,5 @@ EXHIBIT = Exhibit(
     was="the entry probe goes to the word after the stp",
     now="the entry probe goes to the stp",
     check=InFbt(arguments=(41,)),
+    glue="fbt",
 )

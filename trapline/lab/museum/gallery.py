@@ -11,6 +11,7 @@ from typing import Final
 from emu.disassembly import Syntax, disassemble
 from emu.spelling import did_you_mean
 from trapline.lab import museum
+from trapline.lab.museum import in_c
 from trapline.lab.museum.exhibit import Exhibit
 
 _WIDTH: Final = 100
@@ -46,7 +47,8 @@ def listing() -> Iterator[str]:
 def show(name: str, echo: Callable[[str], object], syntax: Syntax = Syntax.INTEL) -> int:
     """Print an exhibit with both verdicts, or the list of all; return the exit status.
 
-    It is 0 if the old rule fails and the right one does not.  Raises `MuseumError`.
+    It is 0 if the old rule fails and the right one does not, and their C likewise.  Raises
+    `MuseumError`.
     """
     if name == "list":
         for line in listing():
@@ -57,15 +59,22 @@ def show(name: str, echo: Callable[[str], object], syntax: Syntax = Syntax.INTEL
     for line in _label(exhibit, syntax):
         echo(line)
     echo("")
-    for title, rule, verdict in (("old rule", exhibit.was, old), ("right rule", exhibit.now, right)):
+    shown = [("old rule", exhibit.was, old), ("right rule", exhibit.now, right)]
+    if exhibit.glue:
+        file = f"{in_c.source(exhibit)}, by --glue {exhibit.glue}"
+        shown.append(("old C", f"{file}, with -DBUGGY", in_c.verdict(exhibit, wrong=True)))
+        shown.append(("right C", file, in_c.verdict(exhibit, wrong=False)))
+    for title, rule, verdict in shown:
         echo(f"{title + ':':12}{rule}")
         echo(f"{'':12}{'agrees' if verdict.agrees else 'DIVERGES'}")
         for line in verdict.lines:
             echo(f"{'':14}{line}")
-    shown = not old.agrees and right.agrees
-    if not shown:
-        echo(f"{name}: " + ("the old rule shows nothing" if old.agrees else "the right rule fails as well"))
-    return 0 if shown else 1
+    wrong, corrected = [one for _, _, one in shown[::2]], [one for _, _, one in shown[1::2]]
+    silent = any(one.agrees for one in wrong)
+    if silent or not all(one.agrees for one in corrected):
+        echo(f"{name}: " + ("the old rule shows nothing" if silent else "the right rule fails as well"))
+        return 1
+    return 0
 
 
 def _label(exhibit: Exhibit, syntax: Syntax) -> Iterator[str]:

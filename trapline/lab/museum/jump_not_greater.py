@@ -47,4 +47,5 @@ EXHIBIT = Exhibit(
     was="jle jumps if equal and less",
     now="jle jumps if equal or less",
     check=InStates(),
+    glue="linux-uprobes",
 )

@@ -29,4 +29,5 @@ EXHIBIT = Exhibit(
     was="jump if the count is not zero; then decrement it",
     now="decrement the count; then jump if it is not zero",
     check=InRun(arguments=(0, 0, 0, 4), offset=4),
+    glue="fasttrap",
 )

@@ -43,4 +43,5 @@ EXHIBIT = Exhibit(
     was="an encoding whose second register is even is c.jr (mask f007)",
     now="an encoding whose second register is zero is c.jr (mask f07f)",
     check=InStates(),
+    glue="linux-uprobes",
 )

@@ -55,4 +55,5 @@ EXHIBIT = Exhibit(
     was="jmpw jumps by its whole offset",
     now="jmpw is not probed",
     check=InStates(),
+    glue="linux-uprobes",
 )

@@ -47,6 +47,10 @@ class Displacer(Handler, Protocol):
         """
         ...
 
+    def decided_at(self) -> int:
+        """Return the address of the member that holds the last decision."""
+        ...
+
     def executes(self, decision: str) -> bool:
         """Return whether the code has what executes instructions of this decision."""
         ...
@@ -66,6 +70,8 @@ class DecisionCheck:
         self._decoder, self._code, self._request, self._report = decoder, decoder.code, request, report
         self._displaced = DisplacedCheck(decoder.code, decoder, [(PLACE, PLACE_SIZE)], request.states)
         self._privileged = 0
+        if decoder.code.shadow is not None:
+            decoder.code.shadow.watch(decoder.decided_at(), decoder.code.isa.word)
         report.counts = dict.fromkeys(("encodings", REFUSED, SIMULATED, COPIED, "executed"), 0)
 
     def run(self) -> None:
@@ -134,16 +140,21 @@ class DecisionCheck:
         counts["encodings"] += 1
         if self._code.shadow is not None:
             self._code.shadow.subject = instruction.hex()
+            self._code.shadow.forget_writers()
         differ = partial(self._differ, name, offset, instruction)
         try:
             found = decoder.decide(PLACE, instruction)
             counts[found] += 1
             ours, rule = decoder.ours(PLACE, instruction, self._request.fidelity)
             if ours and found != ours:
-                differ(f"{times}{found} by theirs, {ours} by ours ({rule})", "decoded")
+                differ(
+                    f"{times}{found} by theirs, {ours} by ours ({rule})",
+                    "decoded",
+                    self._code.writer(decoder.decided_at()),
+                )
             elif self._is_executed(found, instruction):
-                for what in self._displaced.differences(PLACE, instruction):
-                    differ(what, "simulated" if found == SIMULATED else "displaced")
+                for what, where in self._displaced.differences(PLACE, instruction):
+                    differ(what, "simulated" if found == SIMULATED else "displaced", where)
         except FunctionFaultError as error:
             self._fail(instruction, str(error), error.pc)
         except GluePanicError as error:
@@ -162,10 +173,10 @@ class DecisionCheck:
     def _fail(self, instruction: bytes, what: str, pc: int) -> None:
         self._report.failures.append(Failure(instruction.hex(), what, self._code.where(pc), instruction))
 
-    def _differ(self, name: str, offset: int, instruction: bytes, what: str, kind: str) -> None:
+    def _differ(self, name: str, offset: int, instruction: bytes, what: str, kind: str, where: str) -> None:
         found = disassembly.first(self._code.isa.capstone, instruction, PLACE, self._request.syntax)
         text = f"{instruction.hex()} {found[2] if found else disassembly.NO_INSTRUCTION}"
-        self._report.differences.append(Difference(kind, name, offset, "", text, what))
+        self._report.differences.append(Difference(kind, name, offset, "", text, what, where))
 
 
 def _encoding(isa: Isa, word: int) -> bytes:

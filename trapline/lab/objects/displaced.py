@@ -1,7 +1,8 @@
 """Displaced instructions: the user's handler on a trap frame is compared with a CPU.
 
-The values of registers are random, from a seed, and many point into the scratch memory; each
-distinct instruction is tried once, in as many states as are asked for.
+In the first states all registers are 1, 0 and -1.  In the others their values are random, from a
+seed, and many point into the scratch memory.  Each distinct instruction is tried once, in as many
+states as are asked for.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from trapline.lab.objects.user_code import UserCode
 
 _SEED: Final = 20
 _HALF_WORD: Final = 2
+# The value of all registers in the first states: counts that are at their ends.
+_FIRST: Final = (1, 0, -1)
 # The number of registers of which one has any value; the others point into the scratch memory.
 _ANY: Final = 3
 
@@ -60,6 +63,10 @@ class Frame:
         if isa.instruction_alignment == _HALF_WORD:  # the register by which a trap returns has no bit 0 (RISC-V sepc)
             registers[isa.registers.pc] &= ~1
         return State(registers, memory, self.fault)
+
+    def writer(self, register: str) -> str:
+        """Return the place in the user's code that has last written a register."""
+        return self._code.writer(self.address + self._places[register][0])
 
     @property
     def pc(self) -> int:
@@ -121,10 +128,14 @@ class DisplacedCheck:
                 keys[register.name] = key
         self._names = tuple(keys)
         self._frame = Frame(code, view, keys, self._cpu)
+        if code.shadow is not None:
+            code.shadow.watch(view.address, view.size)
         self._known: set[bytes] = set()
 
-    def differences(self, address: int, code: bytes) -> Iterator[str]:
-        """Yield a sentence about the first state in which they differ; nothing if they agree.
+    def differences(self, address: int, code: bytes) -> Iterator[tuple[str, str]]:
+        """Yield a sentence about the first state in which they differ, and the line at fault.
+
+        Nothing is yielded if they agree.
 
         `code` are the bytes of the instruction and some after it.  Raises `FunctionFaultError` and
         `GluePanicError`.
@@ -135,7 +146,7 @@ class DisplacedCheck:
         self._known.add(instruction)
         self._cpu.write(address, instruction)
         for number in range(self._states):
-            before = self._state(address)
+            before = self._state(address, number)
             wanted = self._cpu.step(address, before)
             try:
                 refusal = self._handle(address, instruction, before)
@@ -145,9 +156,11 @@ class DisplacedCheck:
                 raise
             if wanted.fault and not self._frame.copied:
                 continue  # what a simulation does then is decided by the rest of its kernel
-            text = refusal or "; ".join(_unlike(self._frame.state(), wanted))
+            found = self._frame.state()
+            text = refusal or "; ".join(_unlike(found, wanted))
             if text:
-                yield refusal or f"state {number}: {text}"
+                wrong = next((name for name, value in found.registers.items() if value != wanted.registers[name]), None)
+                yield refusal or f"state {number}: {text}", "" if wrong is None else self._frame.writer(wrong)
                 return
 
     @property
@@ -155,12 +168,13 @@ class DisplacedCheck:
         """The number of distinct instructions that were tried."""
         return len(self._known)
 
-    def _state(self, address: int) -> State:
-        values = {name: self._value() for name in self._names}
+    def _state(self, address: int, number: int) -> State:
+        values = {name: _FIRST[number] if number < len(_FIRST) else self._value() for name in self._names}
         values[self._isa.registers.sp] = SCRATCH + SCRATCH_SIZE // 2
         values[self._isa.registers.pc] = address
         if self._isa.traps.flags in values:
             values[self._isa.traps.flags] = self._random.getrandbits(8 * self._isa.word) & self._isa.traps.settable
+        values = {name: value & self._isa.address_mask for name, value in values.items()}
         if self._isa.registers.link is not None:  # a return goes to an address of code
             values[self._isa.registers.link] &= ~3
         return self._cpu.settled(State(values, self._random.randbytes(SCRATCH_SIZE)))
@@ -174,6 +188,8 @@ class DisplacedCheck:
         """Call the handler on the frame; return the reason if it refuses the instruction."""
         self._frame.load(before)
         self._frame.copied = False
+        if self._code.shadow is not None:
+            self._code.shadow.forget_writers()
         with self._code.showing(SCRATCH, SCRATCH_SIZE, writable=True):
             return self._handler.execute(self._frame, address, instruction)
 

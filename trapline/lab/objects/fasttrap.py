@@ -185,6 +185,10 @@ class FasttrapGlue(Glue):
         self._decision = REFUSED if refused else COPIED if tracepoint["ftt_type"] == _COMMON else SIMULATED
         return self._decision
 
+    def decided_at(self) -> int:
+        """Return the address of the member that holds the last decision."""
+        return self._tracepoint.place("ftt_type")
+
     def ours(self, address: int, instruction: bytes, fidelity: Fidelity) -> tuple[str, str]:
         """Return the decision of the package's rules, and the rule's name."""
         treatment = fasttrap.PORTS[self.code.isa.name].treat(Code(instruction, address), fidelity)

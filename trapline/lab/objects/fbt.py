@@ -50,6 +50,8 @@ class ObjectSite(NamedTuple):
     record: int
     """The address of the record in the guest."""
     saved: int = 0
+    where: str = ""
+    """The call that has created its probe; "" if it is not known."""
 
 
 class Fired(NamedTuple):
@@ -80,7 +82,7 @@ class FbtKernel(Glue):
     def set_up(self) -> None:
         """Make the table of records, and call the object's own set-up."""
         code = self.code
-        self.created: list[tuple[str, int]] = []
+        self.created: list[tuple[str, int, str]] = []
         self.fired: list[Fired] = []
         self._sizes: dict[int, int] = {}
         word = code.isa.word
@@ -111,7 +113,8 @@ class FbtKernel(Glue):
             "const char *name, int aframes, void *record)")  # fmt: skip
     def probe_create(self, _id: int, _module: str, _function: str, name: str, _aframes: int, record: int) -> int:
         """Record the creation of a probe."""
-        self.created.append((name, record))
+        shadow = self.code.shadow
+        self.created.append((name, record, "" if shadow is None else self.code.where(shadow.caller())))
         return len(self.created)
 
     @extern("void dtrace_probe(dtrace_id_t id, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e)")
@@ -212,7 +215,7 @@ class FbtKernel(Glue):
         del self.created[:]
         with code.showing(address, size):
             result = code.call("fbt_provide_module_function", self._file, 0, symbol.address, self._text("module"))
-        return [site for probe, record in self.created for site in self._records(probe, record)], result & 0xFFFF_FFFF
+        return [site for one in self.created for site in self._records(*one)], result & 0xFFFF_FFFF
 
     def patched(self, site: ObjectSite, address: int, size: int) -> bytes:
         """Return the function's bytes after `fbt_patch_tracepoint`, and undo the patch."""
@@ -230,13 +233,13 @@ class FbtKernel(Glue):
             )
         return after
 
-    def _records(self, probe: str, record: int) -> Sequence[ObjectSite]:
+    def _records(self, probe: str, record: int, where: str) -> Sequence[ObjectSite]:
         found: list[ObjectSite] = []
         while record and len(found) < _MANY:
             view = self.code.view(_PROBE, record)
             found.append(
                 ObjectSite(probe, view["fbtp_patchpoint"], b"", view["fbtp_rval"], view["fbtp_roffset"], record,
-                           view["fbtp_savedval"])
+                           view["fbtp_savedval"], where)
             )  # fmt: skip
             record = view["fbtp_probenext"]
         return found

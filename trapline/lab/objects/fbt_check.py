@@ -114,7 +114,8 @@ class FbtCheck:
         for key in sorted({*ours, *found}, key=lambda one: one[1]):
             mine, yours = ours.get(key), found.get(key)
             if mine is None:
-                self._differ("only theirs", symbol, key, self._why_not(function, result, key[1]))
+                assert yours is not None
+                self._differ("only theirs", symbol, key, self._why_not(function, result, key[1]), yours.where)
             elif yours is None:
                 self._differ("only ours", symbol, key, "their scanner does not make it a site")
             else:
@@ -153,8 +154,8 @@ class FbtCheck:
     def _execute(self, symbol: Symbol, key: tuple[str, int], displaced: DisplacedCheck) -> None:
         """Compare the handler's emulation with the instruction on a CPU."""
         code = self._image.read(key[1], _LONGEST)
-        for what in self._attempt(symbol, lambda: list(displaced.differences(key[1], code))) or ():
-            self._differ("displaced", symbol, key, what)
+        for what, where in self._attempt(symbol, lambda: list(displaced.differences(key[1], code))) or ():
+            self._differ("displaced", symbol, key, what, where)
 
     def _patch(self, symbol: Symbol, mine: Site, yours: ObjectSite) -> None:
         start, size = symbol.value, symbol.size + _LONGEST
@@ -217,12 +218,12 @@ class FbtCheck:
         # The frame that the CPU has pushed (pc, cs, flags), and the return address, lie before them.
         return tuple(word & isa.address_mask for word in words[4:9])
 
-    def _differ(self, kind: str, symbol: Symbol, key: tuple[str, int], what: str) -> None:
+    def _differ(self, kind: str, symbol: Symbol, key: tuple[str, int], what: str, where: str = "") -> None:
         probe, address = key
         code = self._image.read(address, _LONGEST) if self._inside(address) else b""
         found = disassembly.first(self._code.isa.capstone, code, address, self._request.syntax) if code else None
         text = found[2] if found else ""
-        self._report.differences.append(Difference(kind, symbol.name, address - symbol.value, probe, text, what))
+        self._report.differences.append(Difference(kind, symbol.name, address - symbol.value, probe, text, what, where))
 
     def _inside(self, address: int) -> bool:
         return any(one.vaddr <= address < one.vaddr + len(one.data) for one in self._image.segments)

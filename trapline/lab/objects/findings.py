@@ -18,6 +18,8 @@ class Difference:
     probe: str
     instruction: str
     what: str
+    where: str = ""
+    """The place in the user's code that made it so, "" if it is not known."""
 
     @property
     def place(self) -> str:
@@ -103,6 +105,7 @@ class ObjectReport:
                     "probe": one.probe,
                     "instruction": one.instruction,
                     "what": one.what,
+                    "where": one.where,
                 }
                 for one in self.differences
             ],

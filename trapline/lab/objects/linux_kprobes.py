@@ -152,6 +152,10 @@ class LinuxKprobesGlue(LinuxGlue):
             self._decision = COPIED if self._decoded["insn"] else SIMULATED
         return self._decision
 
+    def decided_at(self) -> int:
+        """Return the address of the member that holds the last decision."""
+        return self._decoded.place("emulate_op" if self._decoded.has("emulate_op") else "insn")
+
     def ours(self, address: int, instruction: bytes, fidelity: Fidelity) -> tuple[str, str]:
         """Return nothing: the package has no rules of kprobes, only the CPU to compare with."""
         _ = address, instruction, fidelity

@@ -141,6 +141,10 @@ class LinuxUprobesGlue(LinuxGlue):
             _ANALYZE, arguments, probe.address, self._size, probe.place("insn"), probe.place("simulate"), rows
         )
 
+    def decided_at(self) -> int:
+        """Return the address of the member that holds the last decision."""
+        return self._probe.place("simulate" if self._probe.has("simulate") else "ops")
+
     def ours(self, address: int, instruction: bytes, fidelity: Fidelity) -> tuple[str, str]:
         """Return the decision of the package's rules; "" if the code under test does not decide it."""
         port = uprobes.PORTS[self.code.isa.name]

@@ -22,6 +22,7 @@ _RANGES: Final = 8
 _SINGULAR: Final = {
     "displaced instructions": "displaced instruction",
     "encodings": "encoding",
+    "executed as copies": "executed as a copy",
     "firings": "firing",
     "functions": "function",
     "made functions": "made function",
@@ -35,17 +36,11 @@ def lines(report: ObjectReport) -> Iterator[Text]:
     target = f" on {report.target}" if report.target else ""
     yield Text(f"{report.objects} ({report.isa}, {report.glue}){target}", "bold")
     if report.counts:
-        yield Text(
-            "  "
-            + ", ".join(
-                f"{count:,} {_SINGULAR.get(what, what) if count == 1 else what}"
-                for what, count in report.counts.items()
-            )
-        )
+        yield Text(f"  {counts_text(report)}")
     for kind, found in _by_kind(report.differences).items():
         yield Text(f"{kind}: {len(found):,}", "bold red")
         for one in found[:_SHOWN]:
-            yield Text(f"  {one.place}  {one.probe}  {one.instruction}: {one.what}")
+            yield Text(f"  {difference_text(one)}")
         if len(found) > _SHOWN:
             yield Text(f"  ... and {len(found) - _SHOWN:,} more (--report FILE.json has all)", "dim")
     if report.failures:
@@ -65,6 +60,19 @@ def lines(report: ObjectReport) -> Iterator[Text]:
     for sentence in report.omitted:
         yield Text(f"  left out: {sentence}", "dim")
     yield Text("the same" if report.same else "not the same", "bold green" if report.same else "bold red")
+
+
+def counts_text(report: ObjectReport) -> str:
+    """Return what a report counts, on one line."""
+    return ", ".join(
+        f"{count:,} {_SINGULAR.get(what, what) if count == 1 else what}" for what, count in report.counts.items()
+    )
+
+
+def difference_text(one: Difference) -> str:
+    """Return the sentence about a difference."""
+    where = f" [{one.where}]" if one.where else ""
+    return f"{one.place}  {one.probe}  {one.instruction}: {one.what}{where}"
 
 
 def failure_text(subject: str, what: str, where: str, code: bytes) -> str:
@@ -98,7 +106,13 @@ def as_json(report: ObjectReport) -> str:
 def as_html(report: ObjectReport) -> str:
     """Return the report as a page."""
     rows = [
-        (Cell((one.kind,)), Cell((one.place,)), Cell((one.probe,)), code(one.instruction), Cell((one.what,)))
+        (
+            Cell((one.kind,)),
+            Cell((one.place,)),
+            Cell((one.probe,)),
+            code(one.instruction),
+            Cell((one.what, *([one.where] if one.where else ()))),
+        )
         for one in report.differences
     ]
     table = html_table(("kind", "place", "probe", "instruction", "what"), rows) if rows else ""

@@ -51,6 +51,8 @@ class Shadow:
         self.mistakes: dict[tuple[str, int], Mistake] = {}
         self.subject = ""
         """The function or encoding that is examined now."""
+        self._watched: list[range] = []
+        self._writers: dict[int, int] = {}
         self.inside = 0
         """The number of gates that the host serves now."""
         for segment in image.segments:
@@ -71,6 +73,21 @@ class Shadow:
             if place is not None:
                 self._bytes[place : place + part] = bytes([rights]) * part
             address, size = address + part, size - part
+
+    def watch(self, address: int, size: int) -> None:
+        """Note which instructions write a range, which is on one page."""
+        place = self._guest.physical(address)
+        if place is not None:
+            self._watched.append(range(place, place + size))
+
+    def writer(self, address: int) -> int | None:
+        """Return the instruction that has last written a byte of a watched range."""
+        place = self._guest.physical(address)
+        return None if place is None else self._writers.get(place)
+
+    def forget_writers(self) -> None:
+        """Forget who has written: another call begins."""
+        self._writers.clear()
 
     def host(self, address: int, size: int, *, writes: bool) -> None:
         """Check an access that a gate makes for the code under test."""
@@ -95,6 +112,8 @@ class Shadow:
 
     def _accessed(self, writes: bool, place: int, size: int) -> None:
         shadow = self._bytes[place : place + size]
+        if writes and not self.inside and any(place in one for one in self._watched):
+            self._writers.update(dict.fromkeys(range(place, place + size), self._engine.pc))
         if writes:
             if not all(one & self.WRITE for one in shadow):
                 self._note("write out of bounds", place, size)
@@ -106,14 +125,14 @@ class Shadow:
             self._note("read of uninitialised memory", place, size)
 
     def _note(self, what: str, place: int, size: int) -> None:
-        pc = self._caller() if self.inside else self._engine.pc
+        pc = self.caller() if self.inside else self._engine.pc
         known = self.mistakes.get((what, pc))
         if known is not None:
             known.count += 1
         else:
             self.mistakes[what, pc] = Mistake(what, pc, size, place, self.subject)
 
-    def _caller(self) -> int:
+    def caller(self) -> int:
         """Return the address of the call of the gate that the host serves."""
         isa = self._guest.isa
         link, stack = isa.registers.link, self._engine.read_register(isa.registers.sp)

@@ -216,6 +216,11 @@ class UserCode:
         named = f"{found[0].name}+{found[1]:#x}" if found else f"{address:#x}"
         return f"{line} ({named})" if line else named
 
+    def writer(self, address: int) -> str:
+        """Return the place that has last written a watched byte, "" if it is not known."""
+        pc = self.shadow.writer(address) if self.shadow is not None else None
+        return "" if pc is None else self.where(pc)
+
     def _bind(self, cpu: FunctionGuest, address: int, method: str, declared: Prototype) -> None:
         """Call a method of the glue when a CPU calls an extern."""
         function = getattr(self.glue, method)

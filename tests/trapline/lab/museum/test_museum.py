@@ -1,6 +1,7 @@
 """Each bug of the museum is there under the old rule, and not under the package's own."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,12 @@ import pytest
 from emu.disassembly import disassemble
 from emu.isa import ISAS
 from trapline.lab.check.rules import Rules
-from trapline.lab.museum import gallery
+from trapline.lab.museum import gallery, in_c
 from trapline.lab.museum.exhibit import Exhibit, Showing
 from trapline.lab.museum.gallery import MuseumError
 
 EXHIBITS = gallery.exhibits()
+IN_C = [name for name, exhibit in EXHIBITS.items() if exhibit.glue]
 PAGE = Path(__file__).parents[4] / "docs" / "museum.md"
 
 
@@ -26,6 +28,22 @@ def test_there_are_enough_on_every_isa_and_for_every_provider():
 def test_the_old_rule_fails_and_the_right_one_does_not(name):
     old, right = EXHIBITS[name].run()
     assert not old.agrees, old.lines
+    assert right.agrees, right.lines
+
+
+def test_bugs_of_c_are_rebuilt_on_every_isa():
+    assert {EXHIBITS[name].isa_name for name in IN_C} == set(ISAS)
+
+
+@pytest.mark.parametrize("name", IN_C)
+def test_the_bug_in_c_is_found_with_its_line_and_the_corrected_c_is_right(name):
+    old, right = (in_c.verdict(EXHIBITS[name], wrong=wrong) for wrong in (True, False))
+    assert not old.agrees
+    source = Path(in_c.source(EXHIBITS[name]))
+    lines = (PAGE.parents[1] / source).read_text().splitlines()
+    numbers = [int(one) for line in old.lines for one in re.findall(rf"\[{source.name}:(\d+) ", line)]
+    assert numbers
+    assert all(lines[number - 1].strip() for number in numbers)
     assert right.agrees, right.lines
 
 
