@@ -36,6 +36,18 @@ def test_a_method_that_holds_exits_with_0_and_says_how_much_was_explored():
     assert "all of them" in done.output
 
 
+def test_an_object_fails_on_its_own_isa_with_a_page_and_a_replay(tmp_path):
+    page, file = tmp_path / "race.html", "testbins/built/riscv64/objects/poke-early.o"
+    done = run("--object", file, "--html", str(page))
+    assert done.exit_code == 1
+    assert "poke-early.o is for riscv64, not for i386: left out" in done.output
+    assert "riscv64  patch_text_nosync FAILS: missed" in done.output
+    assert "patch_text_nosync of poke-early.o" in page.read_text()
+    line = done.output.partition("--replay '")[2].partition("'")[0]
+    assert f"object={file} glue=text-poke" in line
+    assert run("--replay", line).output.splitlines()[-1] in done.output
+
+
 def test_json_has_the_trace():
     done = run("--patch", NOP, "--isa", "x86_64", "--method", "write-once", "--format", "json")
     (found,) = json.loads(done.output)
@@ -74,6 +86,10 @@ def test_the_list_names_sources():
         (("--patch", "fbt::maloc:entry"), 1, "did you mean"),
         (("--patch", "fbt:/nonexistent:f:entry"), 1, "/nonexistent"),
         (("--patch", NOP, "--method", "prayer"), 2, "prayer"),
+        (("--patch", NOP, "--glue", "fbt"), 2, "are for --object"),
+        (("--object", "testbins:poke.o", "--method", "all"), 2, "leave out --method"),
+        (("--object", "/nonexistent.o", "--isa", "i386"), 1, "/nonexistent.o"),
+        (("--patch", NOP, "--isa", "i386", "--scenario", "fork"), 1, "only the code of processes"),
         (
             ("--patch", NOP, "--isa", "x86_64", "--method", "write-once", "--html", "/nonexistent/x"),
             1,
