@@ -16,3 +16,9 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
+
+
+def pytest_sessionfinish() -> None:
+    """Search for garbage once: pytest does it several times at its end, among all that lives."""
+    gc.collect()
+    gc.freeze()
