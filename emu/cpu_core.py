@@ -46,6 +46,9 @@ class CoreWord(IntEnum):
     """Not 0: `CpuCore.prepare` was called for this firing."""
     FAILED = 5
     """Not 0: Python code that the firing called has raised an exception; the firing ends."""
+    ASIDE = 6
+    """The same as FIRING, for a firing whose context is not that of the stopped CPU: `prepare`
+    provides it, and machine code does not know it.  FIRING is 0 then."""
 
 
 _FLAGS: Final = int(CoreWord.FLAGS)

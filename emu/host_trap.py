@@ -18,7 +18,7 @@ from typing import NamedTuple
 from emu.bad_address import BadAddressError
 from emu.displaced import DisplacedTable
 from emu.engine.engine import Engine
-from emu.engine.state import DELIVER, HANDLED
+from emu.engine.state import DELIVER, HANDLED, Word
 from emu.learning import Learner, Rest
 from emu.patcher import Patcher
 from emu.plan_execution import compile_plan
@@ -42,9 +42,9 @@ class HostTrap:
     `unclaimed(address)` is called for a breakpoint that no handler claims; it returns `DELIVER` or
     `HANDLED`, or raises.  `faulted(address, error)` is called if a displaced instruction faults; it
     raises, or returns the same; the registers are as they were before that instruction. A
-    breakpoint below `lowest` is not a kernel's: `below(address)` answers it, and
-    `below_rest(address)` does the rest of a hit that machine code could not complete. `table`
-    replaces the ISA's table of displaced instructions.
+    breakpoint below `lowest` is not a kernel's: `below(address)` answers it, None: the guest's
+    kernel gets its exception; `below_rest(address)` does the rest of a hit that machine code could
+    not complete. `table` replaces the ISA's table of displaced instructions.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class HostTrap:
         *,
         unclaimed: Callable[[int], int],
         faulted: Callable[[int, BadAddressError], int],
-        below: Callable[[int], int] = lambda _address: DELIVER,
+        below: Callable[[int], int] | None = None,
         below_rest: Callable[[int], Rest | None] = lambda _address: None,
         lowest: int = 0,
         table: DisplacedTable | None = None,
@@ -67,7 +67,8 @@ class HostTrap:
         self._patcher = patcher
         self._unclaimed = unclaimed
         self._faulted = faulted
-        self._below = below
+        self._below = below or (lambda _address: DELIVER)
+        self._delivered = 0 if below is not None else lowest
         self._below_rest = below_rest
         self._lowest = lowest
         self._table = table or engine.isa.stub
@@ -80,6 +81,7 @@ class HostTrap:
     def attach(self) -> None:
         """Make the engine call this object at its breakpoints."""
         self._engine.handlers.on_breakpoint = self.breakpoint
+        self._engine.counter.state[Word.DELIVERED] = self._delivered
         self._engine.handlers.on_late = self._late
 
     def breakpoint(self, address: int) -> int:

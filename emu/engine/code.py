@@ -105,6 +105,17 @@ class Code:
         self._forget_translation(physical, physical + size)
         self.changed()
 
+    def forget_instruction(self, physical: int, address: int, size: int) -> None:
+        """Do the same for a few instructions of a program, which are at a virtual address.
+
+        No other block has code of theirs.
+        """
+        self._forget_translation(physical, physical + size)
+        if not self.running:
+            self._counter.user_code_written()
+        step = self._cpu.isa.instruction_alignment
+        self._counter.forget_user_blocks_at(range(address, address + size, step))
+
     def _forget_translation(self, start: int, end: int) -> None:
         self._cpu.forget_code(start, end, running=self.running)
 

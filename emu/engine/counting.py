@@ -150,6 +150,15 @@ class Counter:
         if self._user_indices:
             self._user_indices.clear()
 
+    def forget_user_blocks_at(self, places: range) -> None:
+        """Forget the sizes of the user blocks that begin at some addresses."""
+        table, mask = self.table, self.half - 1
+        for address in places:
+            entry = table[(address >> 1 ^ address >> 17) & mask]
+            if entry.address == address:
+                entry.address = 0
+        self._user_indices.clear()
+
     def code_written(self) -> None:
         """Forget the sizes of all blocks, but not yet.
 

@@ -158,6 +158,7 @@ class Engine:
         self.lose_reservation = self.cpu.lose_reservation
         self.write_code, self.on_code = self.code.write, self.code.on_code
         self.forget_code, self.code_changed = self.code.forget, self.code.changed
+        self.forget_instruction = self.code.forget_instruction
         self.refuse_in = self.code.refuse_in
         self.discount, self.forget_user_blocks = self.counter.discount, self.counter.forget_user_blocks
 

@@ -61,6 +61,7 @@ class Handlers:
     @on_breakpoint.setter
     def on_breakpoint(self, taker: Callable[[int], int]) -> None:
         self._on_breakpoint = taker
+        self._counter.state[Word.DELIVERED] = 0
         self._tracepoints.clear()
 
     def breakpoint(self, address: int) -> int:

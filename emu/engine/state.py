@@ -70,6 +70,8 @@ class Word(IntEnum):
 
     FILLS = 21
     """Address of the table of answers of the current address space (`emu.engine.tlb`)."""
+    DELIVERED = 22
+    """Breakpoints below this address are delivered to the guest's kernel, and nobody is asked."""
 
 
 WORDS: Final = 24

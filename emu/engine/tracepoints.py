@@ -141,7 +141,7 @@ class Tracepoints:
 
     def _prepare(self, core: CpuCore) -> None:
         """Provide the context of the current firing of machine code to Python code."""
-        firing = core.words[CoreWord.FIRING]
+        firing = core.words[CoreWord.FIRING] or core.words[CoreWord.ASIDE]
         found = self._contexts.get(firing) or self._lasting.get(firing)
         if found is None:
             return

@@ -16,21 +16,28 @@ include/linux/uprobes.h.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 from emu.bad_address import BadAddressError
+from emu.cpu_core import CpuFlag
 from emu.displaced import Emulated, OutOfLine
+from emu.engine.hit_steps import Argument, Call, Fire, Number, Register
 from emu.guest import processes
 from emu.guest.linux_kernel.errors import LinuxKernelError
 from emu.guest.linux_kernel.kernel_calls import Answer, KernelCallError, KernelCalls, error_name
 from emu.guest.linux_kernel.program_cpu import ProgramCpu
 from emu.guest.linux_kernel.programs import Process, Programs
 from emu.plan_execution import compile_plan
+from emu.words import WORD_MASK
 from providers.fasttrap.fasttrap import EVERYWHERE as ANY_FUNCTION
 from providers.fasttrap.fasttrap import Fasttrap, TracepointError
-from providers.fasttrap.records import AFTER, Point, Probe, Target
+from providers.fasttrap.hits import PASSED
+from providers.fasttrap.records import AFTER, Point, Probe, ProbeType, Target
 from providers.fidelity import Fidelity
 from providers.linux_kernel.consumers import EVERYWHERE, Consumer, Consumers, Place, RefusedError
+from providers.linux_kernel.native_uprobes import NativeUprobes, of_program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +45,14 @@ if TYPE_CHECKING:
     from emu.guest.linux_kernel.guest import LinuxKernelGuest
     from providers.base import Framework
 
+_ENTRY: Final = int(CpuFlag.ENTRY)
+
 
 class KernelUprobes(Fasttrap):
-    """The probes of programs.  Probes must be enabled while kernel functions may be called."""
+    """The probes of programs.
+
+    Functions of the kernel are called when probes are enabled and disabled (`KernelCalls.call`).
+    """
 
     def __init__(
         self,
@@ -53,14 +65,22 @@ class KernelUprobes(Fasttrap):
         super().__init__(programs, framework, Fidelity.EXACT, report=report)
         self._guest = guest
         self._programs = programs
+        self._framework = framework
         self.calls = KernelCalls(guest, self._called)
         self.consumers = Consumers(guest, self.calls)
         self._watched: dict[tuple[int, int], Point] = {}
         """By the number of the consumer, and the address."""
         self._consumers: dict[Point, Consumer] = {}
-        self.meet: Callable[[int, int], bool] = lambda _pid, _pc: False
-        """Asked at each hit, with the process and the pc, before probes fire; True: the machine is
-        to stop, and the same hit is met again when it continues."""
+        self._meet: Callable[[int, int], bool] | None = None
+        self.calls.serving = self._serving
+
+    def meet(self, met: Callable[[int, int], bool] | None) -> None:
+        """Ask at each hit, with the process and the pc, before probes fire; None: no more.
+
+        True: the machine is to stop, and the same hit is met again when it continues.
+        """
+        self._meet = met
+        self._guest.traps.changed()
 
     # -- registering
 
@@ -97,6 +117,7 @@ class KernelUprobes(Fasttrap):
             consumer = self.watch_place(target.process, address, semaphore)
             self._points[key] = self._watched[consumer.number, address] = point
             self._consumers[point] = consumer
+        self._unlearn(self._consumers[point])
         (point.after if probe.type in AFTER else point.before).insert(0, probe)
 
     def _look_at(self, probe: Probe, target: Target, address: int) -> Point:
@@ -116,6 +137,7 @@ class KernelUprobes(Fasttrap):
         users = point.after if probe.type in AFTER else point.before
         if probe in users:
             users.remove(probe)
+        self._unlearn(self._consumers[point])
         if point.before or point.after:
             return
         consumer = self._forget(point)
@@ -126,8 +148,13 @@ class KernelUprobes(Fasttrap):
         except (KernelCallError, LinuxKernelError) as error:
             self.report(f"the tracepoint at {address:#x} in pid {probe.target.process.pid} stays: {error}")
 
+    def _unlearn(self, consumer: Consumer) -> None:
+        if self._native is not None:
+            self._native.forget(consumer.number)
+
     def _forget(self, point: Point) -> Consumer:
         consumer = self._consumers.pop(point)
+        self._unlearn(consumer)
         del self._points[point.target.process.pid, point.address]
         del self._watched[consumer.number, point.address]
         return consumer
@@ -167,13 +194,69 @@ class KernelUprobes(Fasttrap):
             return Answer.ONE
         with programs.trapped(registers):
             pc = programs.cpu.pc
-            if self.meet(thread.process.pid, pc):
+            if self._meet is not None and self._meet(thread.process.pid, pc):
                 return Answer.AGAIN
             point = self._watched.get((consumer.number, pc))
             if point is not None:
                 self._hits.fire_before(thread, point, programs.frame)
                 self._fire_returns(point, programs.cpu)
+                self._learn(consumer, point)
         return Answer.ZERO
+
+    # -- machine code
+
+    @cached_property
+    def _native(self) -> NativeUprobes | None:
+        """The hits in machine code; None: this engine has none."""
+        fire = self._guest.engine.tracepoints.fire
+        return NativeUprobes(self._guest, self._programs.hit_frame) if fire else None
+
+    def _serving(self) -> Call | None:
+        native = self._native
+        return None if native is None or self._meet is not None else Call(native.function, native.argument)
+
+    def _learn(self, consumer: Consumer, point: Point) -> None:
+        """Let machine code serve the next hits of a place, if it can."""
+        native = self._native
+        if native is None or consumer.place.space == EVERYWHERE or native.knows(consumer.number):
+            return
+        fires = self._described(point)
+        if fires is not None:
+            native.set(consumer.number, point.address, fires)
+
+    def _described(self, point: Point) -> list[Fire] | None:
+        """Return what fires at a place; None: Python must do it."""
+        fires = []
+        for probe, of_returns in (*((one, False) for one in point.before), *((one, True) for one in point.after)):
+            runs = self._framework.native_runs(probe.id)
+            arguments = self._returned(point, probe) if of_returns else self._passed(point, probe)
+            if not runs or arguments is None:
+                return None
+            fires.append(Fire(runs, arguments, flags=_ENTRY if probe.type is ProbeType.ENTRY else 0))
+        return fires
+
+    def _passed(self, point: Point, probe: Probe) -> tuple[Argument, ...] | None:
+        """Return the locations of a probe's arguments before an instruction."""
+        if probe.read is None:
+            names = self.port.arguments[:PASSED]
+            return None if probe.types or probe.questions else tuple(Register(of_program(name)) for name in names)
+        located = probe.locate(point.address) if probe.locate is not None else None
+        if located is None or located.operations:
+            return None
+        return tuple(
+            replace(one, name=of_program(one.name)) if isinstance(one, Register) else one
+            for one in located.arguments[:PASSED]
+        )
+
+    def _returned(self, point: Point, probe: Probe) -> tuple[Argument, ...] | None:
+        """Return the locations of a return probe's arguments, if the instruction always returns."""
+        treatment = point.treatment
+        if not isinstance(treatment, Emulated) or not treatment.leaves:
+            return None
+        results = (Register(of_program(name)) for name in self.port.results)
+        return (Number(point.address - probe.function & WORD_MASK), *results)
+
+    # -- returns
 
     def _fire_returns(self, point: Point, cpu: ProgramCpu) -> None:
         if not point.after:

@@ -175,7 +175,7 @@ def _watch(run: _Run, places: dict[int, Row], values: Callable[[int], str]) -> N
             row.hit(values(pc))
         return False
 
-    run.uprobes.meet = meet
+    run.uprobes.meet(meet)
     for address in places:
         run.uprobes.watch_place(run.process, address, everywhere=True)
 

@@ -251,7 +251,7 @@ class LinuxKernelPrograms:
             self._guest.machine.interrupt()
             return True
 
-        uprobes.meet = meet
+        uprobes.meet(meet)
         try:
             uprobes.watch_place(process, address)
         except TracepointError as error:
@@ -259,5 +259,6 @@ class LinuxKernelPrograms:
         machine = self._guest.machine
         while not met and not machine.off:
             machine.run(None)
+        uprobes.meet(None)
         uprobes.calls.here()
         programs.of(process)

@@ -168,6 +168,11 @@ new:
   %pc.p = call ptr @env(ptr %words, i64 $PC_OFFSET)
   %pc = load i64, ptr %pc.p
   %address = sub i64 %pc, $PC_AFTER
+  %delivered.p = getelementptr i64, ptr %words, i64 $DELIVERED
+  %delivered = load i64, ptr %delivered.p
+  %unasked = icmp ult i64 %address, %delivered
+  br i1 %unasked, label %unclaimed, label %take
+take:
   store i64 %address, ptr %pc.p
   %taken = call i64 @take(i64 %address)
   switch i64 %taken, label %ask [ i64 $HANDLED, label %handled  i64 $LATE, label %late ]

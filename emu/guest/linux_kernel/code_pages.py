@@ -28,6 +28,8 @@ _WORD: Final = 8
 _VM_EXEC: Final = 4
 # Its arguments are the struct page of a slot, and the slot's address in the process.
 _SLOT_WRITTEN: Final = "arch_uprobe_copy_ixol"
+# The bytes of a slot that are used: the longest instruction, and a breakpoint.
+_SLOT: Final = 20
 # Its arguments are the new page of a process, which has been filled, and its vm_area_struct.
 _PAGE_ADDED: Final = "folio_add_new_anon_rmap"
 
@@ -67,19 +69,23 @@ class CodePages:
         if physical is not None:
             engine.forget_code(physical, 1)  # it may have run already, and its translation does not call
 
-    def _slot_written(self, page: int, _address: int) -> None:
-        self._forget(page)
+    def _slot_written(self, page: int, address: int) -> None:
+        physical = self._physical(page)
+        if physical is not None:
+            offset = address % PAGE
+            self._engine.forget_instruction(physical + offset, address, min(_SLOT, PAGE - offset))
 
     def _page_added(self, page: int, area: int) -> None:
         if self._engine.load(area + self._flags_at, _WORD) & _VM_EXEC:
-            self._forget(page)
+            physical = self._physical(page)
+            if physical is not None:
+                self._engine.forget_code(physical, PAGE)
 
-    def _forget(self, page: int) -> None:
-        """Forget the translation of a page, by its struct page."""
+    def _physical(self, page: int) -> int | None:
+        """Return the physical address of a page by its struct page, None if that is not known."""
         if self._first_page is None:
             self._first_page = self._page_zero()
-        if self._first_page is not None:
-            self._engine.forget_code((page - self._first_page) // self._page_size * PAGE, PAGE)
+        return None if self._first_page is None else (page - self._first_page) // self._page_size * PAGE
 
     def _page_zero(self) -> int | None:
         """Return the address of the first struct page: by the stack of the current task.

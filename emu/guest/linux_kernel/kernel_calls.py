@@ -26,8 +26,11 @@ from errno import errorcode
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.engine.clock import NANOSECONDS
+from emu.engine.hit_steps import HitStep, Run
 from emu.frame import Frame
 from emu.guest.linux_kernel.platforms.boards import BOARDS
+from emu.plans import Set
+from emu.trap import Hit, Served
 from emu.words import WORD_MASK
 
 if TYPE_CHECKING:
@@ -127,7 +130,10 @@ class KernelCalls:
         for address in (self._back, self._worked, self.met):
             patch = next(one for one in reversed(guest.isa.traps.breakpoints) if len(one) <= len(code.nop))
             guest.patcher.install(guest.patcher.create(address, patch, _OWNER))
-        guest.traps.add(self._invop)
+        self.serving: Callable[[], HitStep | None] = lambda: None
+        """Returns the step by which machine code serves calls of `callback`, and returns 0; None:
+        Python serves them."""
+        guest.traps.add(self._invop, self._describe)
         general = set(guest.isa.registers.slots) - {guest.isa.registers.pc}
         self._registers = [name for name in guest.tasks.abi.pt_regs if name in general]
 
@@ -155,6 +161,15 @@ class KernelCalls:
         self._guest.machine.interrupt()
         frame.go_to(address)
         return 1
+
+    def _describe(self, address: int) -> Hit | Served | None:
+        """Describe a hit for machine code."""
+        if address not in {self._back, self._worked, self.met}:
+            return None
+        step = self.serving() if address == self.met else None
+        if step is None:
+            return Served.PYTHON
+        return Hit((step, Run((Set(self._guest.isa.registers.pc, "", self.zero),))))
 
     def _resume(self, sp: int) -> None:
         """Continue a task that was parked."""

@@ -77,7 +77,11 @@ class ProgramFrame:
     """The same as a frame.  Implements `emu.frame.Frame`."""
 
     def __init__(self, cpu: ProgramCpu) -> None:
-        self._cpu = cpu
+        self._held = cpu
+
+    @property
+    def _cpu(self) -> ProgramCpu:
+        return self._held
 
     def register(self, name: str) -> int:
         """Return a register by name.  Raises KeyError for one that is not kept."""

@@ -107,6 +107,17 @@ class _Code:
     write_code = write
 
 
+class _HitFrame(ProgramFrame):
+    """The registers of the current hit."""
+
+    def __init__(self, programs: Programs) -> None:
+        self._programs = programs
+
+    @property
+    def _cpu(self) -> ProgramCpu:
+        return self._programs.cpu
+
+
 class Programs:
     """The processes that have a program.  Implements `Processes` and `Objects`."""
 
@@ -126,20 +137,32 @@ class Programs:
         self._objects: dict[Process, tuple[LoadedObject, ...]] = {}
         """Kept after a process's end, for a stack may be printed then."""
         self._processes: dict[int, Process] = {}
-        self._cpu = ProgramCpu(self.isa, {}, guest.user_load)
+        self._cpu: ProgramCpu | None = None
         self._stacks = StackWalker(self.isa, Memory(guest.user_load, self._here))
 
     # -- the CPU in a trap
 
     @property
     def cpu(self) -> ProgramCpu:
-        """The registers that the kernel has saved."""
-        return self._cpu
+        """The registers that the kernel has saved.
+
+        While machine code serves a hit, they are those to which the second argument of the kernel's
+        call points.
+        """
+        if self._cpu is not None:
+            return self._cpu
+        registers = self.engine.read_register(self.isa.calling.arguments[1])
+        return ProgramCpu(self.isa, self._guest.tasks.registers_at(registers), self._guest.user_load)
 
     @property
     def frame(self) -> ProgramFrame:
         """The same as a frame."""
-        return ProgramFrame(self._cpu)
+        return ProgramFrame(self.cpu)
+
+    @property
+    def hit_frame(self) -> ProgramFrame:
+        """The frame of whatever hit there is when it is used."""
+        return _HitFrame(self)
 
     @contextmanager
     def trapped(self, registers: int) -> Iterator[None]:

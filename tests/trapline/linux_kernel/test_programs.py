@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+import trapline
 from emu.guest.base import RunState
 from emu.isa import ISAS
 from providers.linux_kernel.uprobes import KernelUprobes
@@ -156,3 +157,45 @@ def test_a_page_is_as_before_when_its_last_probe_is_removed(isa, root):
         assert guest.engine.memory.translate(place, root_of(process)) == physical
     assert guest.run(None) is RunState.FINISHED
     assert guest.machine.status == 7
+
+
+@every_kernel
+def test_hits_of_programs_that_machine_code_serves_are_as_those_that_python_serves(isa, root, monkeypatch):
+    program = """
+    pid$target:zoo:fib:, pid$target::ackermann:return, pid$target::is_*:entry, pid$target::factorial:return {
+        @[probefunc, probename, execname, pid, tid, errno] = count();
+        @passed = sum(arg0 + 3 * arg1 + 5 * arg2 + 7 * arg3 + 11 * arg4);
+        @late = sum(arg5 + 3 * arg6 + 5 * arg7);
+        @stacks[stack(4), ustack(4), caller, ucaller] = count();
+        @depths[stackdepth, ustackdepth] = count();
+        @registers = sum(uregs[R_SP]);
+        @times = sum(vtimestamp); @last = max(timestamp);
+    }
+    zoo$target::: { @markers[probename, arg0, arg1, arg2, arg3, arg4, arg7] = count(); }
+    zoo$target:::string { @strings[copyinstr(arg0)] = count(); }
+    """
+    shown = {}
+    for engine in ("native", "python"):
+        monkeypatch.setenv("TRAPLINE_ENGINE", engine)
+        shown[engine] = [traced(isa, root, program, f"zoo {case}", "-Z") for case in ("recursion", "markers")]
+        assert [one.returncode for one in shown[engine]] == [0, 0], shown[engine]
+    assert [one.stdout for one in shown["native"]] == [one.stdout for one in shown["python"]]
+    assert "zoo`fib" in shown["native"][0].stdout
+
+
+@every_kernel
+def test_python_serves_only_the_first_hits_of_a_program(isa, root, monkeypatch):
+    served = []
+    called = KernelUprobes._called
+
+    def counted(self, *arguments):
+        served.append(arguments)
+        return called(self, *arguments)
+
+    monkeypatch.setattr(KernelUprobes, "_called", counted)
+    # Every instruction of a recursive function.
+    program = 'pid$target:zoo:fib: /probename != "return"/ { @ = count(); }'
+    found = trapline.trace(program, guest="linux-kernel", isa=isa, root=root, command="zoo recursion").aggregation()
+    hits = found if isinstance(found, int) else sum(found.values())
+    assert hits > 1500
+    assert 0 < len(served) < hits // 2

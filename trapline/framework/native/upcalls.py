@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, *(5 * (ctypes.c_uint64,)))
 _ARGUMENTS: Final = 5 * ctypes.c_uint64
 _FIRING: Final = int(CoreWord.FIRING)
+_ASIDE: Final = int(CoreWord.ASIDE)
 _PREPARED: Final = int(CoreWord.PREPARED)
 _FAILED: Final = int(CoreWord.FAILED)
 _SCOPES: Final = {int(scope): scope for scope in Scope}
@@ -124,7 +125,8 @@ class Upcalls:
         if self.failure is not None:
             return 0  # the firing is over
         core = self._core
-        if core.words[_FIRING] and not core.words[_PREPARED] and core.prepare is not None:
+        fires = core.words[_FIRING] or core.words[_ASIDE]
+        if fires and not core.words[_PREPARED] and core.prepare is not None:
             core.prepare()
         firing = self._enter()
         self._under_way += 1
