@@ -19,6 +19,7 @@ from emu import disassembly
 from emu.bad_address import BadAddressError
 from emu.guest.function import CODE, FunctionFaultError
 from emu.isa import Isa
+from emu.spelling import counted
 from providers import fasttrap
 from providers.fidelity import Fidelity
 from trapline.lab.objects.displaced import DisplacedCheck, Handler
@@ -69,7 +70,7 @@ class DecisionCheck:
     def __init__(self, decoder: Displacer, request: Request, report: ObjectReport) -> None:
         self._decoder, self._code, self._request, self._report = decoder, decoder.code, request, report
         self._displaced = DisplacedCheck(decoder.code, decoder, [(PLACE, PLACE_SIZE)], request.states)
-        self._privileged = 0
+        self._privileged = self._repeated = 0
         if decoder.code.shadow is not None:
             decoder.code.shadow.watch(decoder.decided_at(), decoder.code.isa.word)
         report.counts = dict.fromkeys(("encodings", REFUSED, SIMULATED, COPIED, "executed"), 0)
@@ -87,6 +88,8 @@ class DecisionCheck:
         )
         if self._privileged:
             omitted.append(f"{self._privileged:,} privileged instructions were not executed")
+        if self._repeated:
+            omitted.append(f"{counted(self._repeated, 'repeated instruction')} not executed: one takes many steps")
         if self._request.image is None:
             first, count = self._request.first, self._request.sample
             omitted.append("only simulated encodings were executed: copies are, if TARGET is a program")
@@ -167,6 +170,10 @@ class DecisionCheck:
         if found == COPIED and self._request.image is not None:
             left_out = _is_privileged(self._code.isa, instruction)
             self._privileged += left_out
+            repeats = self._code.isa.repeats
+            if repeats is not None and repeats(instruction):
+                self._repeated += 1
+                return False
             return not left_out
         return found == SIMULATED
 
