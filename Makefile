@@ -33,14 +33,25 @@ BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/byte
 test: lint
 	$(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal
 
-# A part of the tests on an arm64 host, below qemu-aarch64: the calibrated layout, machine code for arm64, traces.
+# A part of the tests on an arm64 host, below qemu-aarch64 (docs/hosts.md): the calibrated layout, machine code for
+# arm64, both modes' traces; then tests in portable mode, and a check whose report must be this host's.
 ARM64 := .arm64
+ARM64_PYTHON = PYTHONPATH=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(ARM64)/python
 ARM64_TESTS := tests/emu/wheel tests/emu/native tests/emu/engine tests/emu/test_engine.py \
-	tests/emu/test_native_firing.py tests/emu/test_trap.py tests/trapline/framework/test_firing.py
+	tests/emu/test_native_firing.py tests/emu/test_trap.py tests/trapline/framework/test_firing.py \
+	tests/trapline/lab/check/native
+ARM64_PORTABLE_TESTS := tests/emu/engine/test_watch.py tests/emu/test_function_system_calls.py \
+	tests/emu/guest/linux/test_privileged.py
+ARM64_CHECK := -m trapline check testbins:zoo --no-run --every-instruction --function main --states 40
 test-arm64: $(STAMP)
 	testbins/arm64-root $(ARM64) $(BIN)/python
-	PYTHONPATH=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(ARM64)/python -m trapline doctor
-	PYTHONPATH=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(ARM64)/python -m pytest -p no:cacheprovider $(ARM64_TESTS)
+	$(ARM64_PYTHON) -m trapline doctor
+	$(ARM64_PYTHON) -m pytest -p no:cacheprovider $(ARM64_TESTS)
+	TRAPLINE_ENGINE=portable $(ARM64_PYTHON) -m pytest -p no:cacheprovider $(ARM64_PORTABLE_TESTS)
+	$(BIN)/python $(ARM64_CHECK) --report $(ARM64)/here.txt
+	$(ARM64_PYTHON) $(ARM64_CHECK) --report $(ARM64)/there.txt
+	sed -i 's/ in .* per second//' $(ARM64)/here.txt $(ARM64)/there.txt
+	diff $(ARM64)/here.txt $(ARM64)/there.txt
 
 # Portable mode, by Unicorn's public calls alone (docs/hosts.md): the engine, and Linux programs on four ISAs.
 PORTABLE_TESTS := tests/emu/engine/test_watch.py \
