@@ -15,7 +15,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, Final
 
-from benchmarks import evidence
+from benchmarks import evidence, wheels
 
 HOME: Final = Path(__file__).parent
 README: Final = HOME / "README.md"
@@ -258,6 +258,7 @@ PAGES: Final[Mapping[Path, Callable[[], str]]] = {
     README: section,
     _DOCS / "bench.md": models,
     _DOCS / "evidence.md": evidence.section,
+    _DOCS / "hosts.md": wheels.section,
 }
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from benchmarks import models, prose
+from benchmarks import models, prose, wheels
 from benchmarks.figures import Scale
 from emu.isa import ISAS
 
@@ -20,6 +20,16 @@ def test_a_page_says_what_the_results_say(page):
 def test_the_saved_predictions_are_those_of_the_models():
     saved = json.loads((prose.RESULTS / "models.json").read_text())
     assert [list(row) for row in models.measure(list(ISAS.values()), Scale()).rows] == saved["rows"]
+
+
+def test_the_wheels_were_read_for_the_functions_that_are_called_today():
+    assert json.loads(wheels.SAVED.read_text())["needed"] == len(wheels.needed())
+
+
+def test_a_file_that_is_not_a_wheel_is_refused(tmp_path):
+    (tmp_path / "unicorn-2-any.whl").write_text("no archive")
+    with pytest.raises(wheels.WheelError, match="cannot be read"):
+        wheels.read(tmp_path / "unicorn-2-any.whl")
 
 
 def test_another_result_makes_another_text(tmp_path, monkeypatch):

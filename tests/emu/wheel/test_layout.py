@@ -11,9 +11,9 @@ from emu.engine import layout as engine_layout
 from emu.engine.portable import PortableCpu
 from emu.guest.function import FunctionGuest
 from emu.isa import ISAS
-from emu.isa.calibration import KNOWN
+from emu.isa.calibration import KNOWN, SUBJECTS
 from emu.wheel import finding, layout, library
-from emu.wheel.bench import NotFoundError, only, places
+from emu.wheel.bench import Bench, NotFoundError, only, places
 from emu.wheel.finding import CalibrationError, experiment, find, understood
 from emu.wheel.library import Library
 from emu.wheel.reading import Reader
@@ -122,6 +122,13 @@ def test_an_experiment_needs_exactly_one_place():
         only("a place", {0, 8})
     with pytest.raises(NotFoundError, match="no place fit"):
         only("a place", ())
+
+
+def test_a_function_that_the_library_does_not_export_is_told():
+    reader = Reader()
+    with pytest.raises(NotFoundError, match="the library does not export no_such_function"):
+        Bench(SUBJECTS[0], 0, reader).function("no_such_function")
+    reader.close()
 
 
 def test_doctor_says_how_and_what_to_do():
