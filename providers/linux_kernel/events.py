@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from emu.bad_address import BadAddressError
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
@@ -40,13 +40,30 @@ class At(Enum):
     RETURN = "return of a function"
 
 
+class Constant(NamedTuple):
+    """A value that is always the same."""
+
+    value: int
+
+
+class Pointee(NamedTuple):
+    """The word that is a member of a structure to which a passed argument points."""
+
+    number: int
+    structure: str
+    member: str
+
+
+Value = int | Constant | Pointee | Callable[["LinuxKernelGuest", Arguments], int]
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """An argument of a probe."""
 
-    value: int | Callable[[LinuxKernelGuest, Arguments], int]
-    """The number of the passed argument, or a function that finds the value; at a return, 0 is the
-    result."""
+    value: Value
+    """The number of the passed argument, a form that machine code finds too, or a function that
+    finds the value; at a return, 0 is the result."""
     native: str = ""
     """Its type, "" if it has none."""
     translated: str = ""
@@ -88,11 +105,6 @@ def _current(guest: LinuxKernelGuest, _arguments: Arguments) -> int:
     return guest.tasks.current()
 
 
-def _path(guest: LinuxKernelGuest, arguments: Arguments) -> int:
-    """Return the name of the file that is about to be executed."""
-    return _read_word(guest, arguments[0], "linux_binprm", "filename")
-
-
 def _as_int(value: int) -> int:
     """Return the C int in a register: the upper half may be anything."""
     return (value & 0xFFFF_FFFF ^ _SIGN) - _SIGN
@@ -126,28 +138,40 @@ def _has_device(guest: LinuxKernelGuest, arguments: Arguments) -> bool:
     return _read_word(guest, arguments[0], "bio", "bi_bdev") != 0
 
 
-def _handler(guest: LinuxKernelGuest, arguments: Arguments) -> int:
-    """Return the function of a program that handles a signal (struct k_sigaction)."""
-    return _read_word(guest, arguments[2], "k_sigaction", "sa.sa_handler")
+def value_of(value: Value, guest: LinuxKernelGuest, arguments: Arguments) -> int:
+    """Return the value of an argument."""
+    match value:
+        case int():
+            return arguments[value]
+        case Constant(number):
+            return number
+        case Pointee(number, structure, member):
+            return _read_word(guest, arguments[number], structure, member)
+    return value(guest, arguments)
 
 
-def _thread(value: int | Callable[[LinuxKernelGuest, Arguments], int]) -> Shown:
+# The name of the file that is about to be executed; the function of a program that handles a signal.
+_PATH: Final = Pointee(0, "linux_binprm", "filename")
+_HANDLER: Final = Pointee(2, "k_sigaction", "sa.sa_handler")
+
+
+def _thread(value: Value) -> Shown:
     return Shown(value, _TASK, "lwpsinfo_t *")
 
 
-def _process(value: int | Callable[[LinuxKernelGuest, Arguments], int]) -> Shown:
+def _process(value: Value) -> Shown:
     return Shown(value, _TASK, "psinfo_t *")
 
 
-def _both(value: int | Callable[[LinuxKernelGuest, Arguments], int]) -> tuple[Shown, ...]:
+def _both(value: Value) -> tuple[Shown, ...]:
     return _thread(value), _process(value)
 
 
 _TRANSFER: Final = (Shown(0, _BIO, "bufinfo_t *"), Shown(0, _BIO, "devinfo_t *"), Shown(0, _BIO, "fileinfo_t *"))
 # The numbers of pages that the tracepoints mm_vmscan_lru_isolate and mm_vmscan_lru_shrink_inactive pass.
 _SCANNED, _RECLAIMED = 3, 2
-_COUNTED: Final = (Shown(lambda _guest, _arguments: 1, "int"),)
-_CPU: Final = Shown(lambda _guest, _arguments: 0, "int", "cpuinfo_t *")
+_COUNTED: Final = (Shown(Constant(1), "int"),)
+_CPU: Final = Shown(Constant(0), "int", "cpuinfo_t *")
 
 _T, _E, _R = At.TRACEPOINT, At.ENTRY, At.RETURN
 _SWITCH, _GENERATE, _EXIT = ("sched_switch",), ("signal_generate",), ("sched_process_exit",)
@@ -157,7 +181,7 @@ _EXEC, _NEW = ("bprm_execve",), ("sched_process_fork",)
 _EXECUTES: Final = ("do_execveat_common", "do_execveat_common.isra.0", "do_execve", *_EXEC)
 EVENTS: Final = (
     Event("proc", "create", _T, _NEW, (_process(1),), lambda guest, passed: _is_process(guest, passed[1])),
-    Event("proc", "exec", _E, _EXEC, (Shown(_path, "char *"),)),
+    Event("proc", "exec", _E, _EXEC, (Shown(_PATH, "char *"),)),
     Event("proc", "exec-failure", _R, _EXECUTES, (Shown(_error, "int"),), _failed),
     Event("proc", "exec-success", _T, ("sched_process_exec",)),
     Event("proc", "exit", _T, _EXIT, (Shown(_reason, "int"),), _is_last),
@@ -174,7 +198,7 @@ EVENTS: Final = (
         "signal-handle",
         _T,
         ("signal_deliver",),
-        (Shown(0, "int"), Shown(1, "struct kernel_siginfo *"), Shown(_handler, "void *")),
+        (Shown(0, "int"), Shown(1, "struct kernel_siginfo *"), Shown(_HANDLER, "void *")),
     ),
     Event(
         "proc",
@@ -190,7 +214,7 @@ EVENTS: Final = (
     Event("sched", "preempt", _T, _SWITCH, (), lambda _guest, passed: bool(passed[0])),
     Event("sched", "wakeup", _T, ("sched_wakeup",), _both(0)),
     Event("sched", "enqueue", _E, ("enqueue_task",), (*_both(1), _CPU)),
-    Event("sched", "dequeue", _E, ("dequeue_task",), (*_both(1), _CPU, Shown(lambda _guest, _passed: 0, "int"))),
+    Event("sched", "dequeue", _E, ("dequeue_task",), (*_both(1), _CPU, Shown(Constant(0), "int"))),
     Event("sched", "tick", _E, ("sched_tick", "scheduler_tick"), _both(_current)),
     Event("sched", "surrender", _E, ("do_sched_yield",), _both(_current)),
     Event("sched", "change-pri", _E, ("set_user_nice",), (*_both(0), Shown(1, "int"))),

@@ -14,17 +14,18 @@ from typing import Final
 
 from emu.arguments import entry_arguments, results
 from emu.bad_address import BadAddressError
-from emu.engine.hit_steps import Argument, Fire
+from emu.engine.hit_steps import Argument, Fire, InMemory, Number, Register
 from emu.frame import Frame
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.guest.linux_kernel.kallsyms import Symbol
 from providers.base import ArgumentDescription, Framework, Provider
-from providers.linux_kernel.events import At, Event
+from providers.linux_kernel.events import At, Constant, Event, Pointee, Value, value_of
 from providers.linux_kernel.registrations import Listener, Registrations
 from providers.linux_kernel.sites import LONGEST, entry_site, return_sites
 from providers.linux_kernel.text import Fires, Hook, NoPlanError, Text
 
 _AFRAMES: Final = 2
+_WORD: Final = 8
 
 
 @dataclass(slots=True, eq=False)
@@ -100,20 +101,29 @@ class NamedProbes(Provider):
     def _call(self, probe: _Probe, passed: tuple[int, ...]) -> None:
         event, guest = probe.event, self._guest
         if event.holds is None or event.holds(guest, passed):
-            values = (
-                passed[shown.value] if isinstance(shown.value, int) else shown.value(guest, passed)
-                for shown in event.shown
-            )
-            self._framework.probe(probe.probe_id, *values)
+            self._framework.probe(probe.probe_id, *(value_of(shown.value, guest, passed) for shown in event.shown))
 
     def _fire(self, probe: _Probe, passed: tuple[Argument, ...]) -> Fire | None:
         """Describe a hit for machine code; computed arguments are left to Python."""
-        values = [shown.value for shown in probe.event.shown]
-        numbers = [value for value in values if isinstance(value, int)]
-        runs = self._framework.native_runs(probe.probe_id)
-        if not runs or probe.event.holds is not None or probe.event.of_entry or len(numbers) < len(values):
+        event, runs = probe.event, self._framework.native_runs(probe.probe_id)
+        found = [self._native(shown.value, passed) for shown in event.shown]
+        arguments = tuple(argument for argument in found if argument is not None)
+        if not runs or event.holds is not None or event.of_entry or len(arguments) < len(found):
             return None
-        return Fire(runs, tuple(passed[number] for number in numbers))
+        return Fire(runs, arguments)
+
+    def _native(self, value: Value, passed: tuple[Argument, ...]) -> Argument | None:
+        """Return where machine code finds the value of an argument; None: only Python can find it."""
+        match value:
+            case int():
+                return passed[value]
+            case Constant(number):
+                return Number(number)
+            case Pointee(number, structure, member):
+                pointer = passed[number]
+                if isinstance(pointer, Register) and pointer.size == _WORD:
+                    return InMemory(pointer.name, self._guest.facts.btf.offset(structure, member), _WORD)
+        return None
 
     def _hook(self, probe: _Probe) -> Hook:
         isa, at_return = self._text.isa, probe.event.at is At.RETURN

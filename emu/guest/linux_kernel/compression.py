@@ -83,6 +83,8 @@ def unpack(data: bytes, name: str) -> bytes:
 
     Raises `KernelFileError`.
     """
+    if not data:
+        raise KernelFileError(f"{name}: damaged: its compressed part is empty")
     known = next((each for each in _FORMATS if data.startswith(each.magic)), None)
     if known is None:
         raise KernelFileError(f"{name}: unknown compression ({data[:4].hex(' ')}); unpack it first")

@@ -78,7 +78,8 @@ def test_a_stored_kernel_is_found_by_its_file(monkeypatch, tmp_path, isa):
     ("content", "message"),
     [
         (b"", "not an ELF file"),
-        (b"MZ\0\0zimg" + bytes(100), "unknown compression"),
+        (b"MZ\0\0zimg" + bytes(100), "damaged: its compressed part is empty"),
+        (b"MZ\0\0zimg\x10\0\0\0\x10\0\0\0" + bytes(100), r"unknown compression \(00 00 00 00\); unpack it first"),
         (gzip.compress(b"text", mtime=0), "not a Linux kernel"),
         (gzip.compress(b"text", mtime=0)[:-4], "cannot be unpacked"),
         (bytes(56) + b"ARM\x64" + b"Linux version 6.1 (x)\0", "it has no kallsyms"),
