@@ -133,6 +133,13 @@ def _linux_speed(rows: Rows) -> Iterator[str]:
         yield f"From start to end a short program takes {_range(times)} times as long as under qemu-user."
 
 
+def _interpreters(rows: Rows) -> Iterator[str]:
+    yield (
+        f"Debian's lua, python, sqlite and bash take {_range(rows.values('times'))} times the CPU seconds that they "
+        f"take under qemu-user, without the start ({rows.isas()})."
+    )
+
+
 def _startup(rows: Rows) -> Iterator[str]:
     for command in ("dtrace -n 'BEGIN{exit(0)}'", "dtrace -l"):
         yield f"`{command}` takes {_range(rows.values('seconds', command), '.2f')} s."
@@ -158,6 +165,7 @@ _TABLES: Final[Mapping[str, Callable[[Rows], Iterator[str]]]] = {
     "language": _language,
     "linux": _linux,
     "linux_speed": _linux_speed,
+    "interpreters": _interpreters,
     "sdt": _sdt,
     "startup": _startup,
     "check_speed": _check_speed,
