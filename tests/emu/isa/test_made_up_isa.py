@@ -45,7 +45,7 @@ def tree(request, tmp_path_factory):
     # The exhibits of the museum are about one ISA each: this tree has none.
     (top / "trapline/lab/museum").mkdir()
     for file in (ROOT / "trapline/lab/museum").glob("*.py"):
-        if file.name in {"__init__.py", "gallery.py", "exhibit.py", "exhibits.py"}:
+        if "\nEXHIBIT" not in file.read_text():
             shutil.copy(file, top / "trapline/lab/museum" / file.name)
     for row in files():
         for path in row.paths(isa):
