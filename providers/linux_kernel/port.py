@@ -35,6 +35,3 @@ class Port:
     """Whether an instruction is a return."""
     more: Callable[[bytes], Known]
     """The effects of other instructions, beside the change of the pc, and their length."""
-    jump: Callable[[bytes, int], bytes | None] = lambda _code, _distance: None
-    """(code, distance) -> the jump that replaces the nop that starts the code, if that nop is not
-    the one of `Isa.jump`; None: no jump does."""

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 from emu.bad_address import BadAddressError
 from emu.engine.hit_steps import Argument, Fire
+from emu.guest.linux_kernel.facts import is_function
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.linux_kernel.registrations import PREFIX, Listener, Registrations, tracepoint_name
@@ -92,7 +93,8 @@ class Tracepoints(Provider):
     @cached_property
     def _names(self) -> tuple[str, ...]:
         """The kernel's tracepoints."""
-        return tuple(filter(None, (tracepoint_name(symbol.name) for symbol in self._symbols.starting(PREFIX))))
+        found = (symbol for symbol in self._symbols.starting(PREFIX) if not is_function(symbol))
+        return tuple(filter(None, (tracepoint_name(symbol.name) for symbol in found)))
 
     def _system(self, event: int) -> str:
         """Return the subsystem of an event's tracepoint, "" if it has no event in tracefs."""
@@ -107,7 +109,7 @@ class Tracepoints(Provider):
             return ""
 
     def enable(self, probe_id: int, arg: _Probe) -> None:
-        """Enable a tracepoint; if there is no room for it, it never fires."""
+        """Enable a tracepoint; if the kernel cannot switch it on, it never fires."""
         fire, framework = self._framework.probe, self._framework
 
         def call(arguments: tuple[int, ...]) -> None:

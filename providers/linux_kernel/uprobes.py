@@ -26,7 +26,7 @@ from emu.displaced import Emulated, OutOfLine
 from emu.engine.hit_steps import Argument, Call, Fire, Number, Register
 from emu.guest import processes
 from emu.guest.linux_kernel.errors import LinuxKernelError
-from emu.guest.linux_kernel.kernel_calls import Answer, KernelCallError, KernelCalls, error_name
+from emu.guest.linux_kernel.kernel_calls import Answer, KernelCallError, error_name
 from emu.guest.linux_kernel.program_cpu import ProgramCpu
 from emu.guest.linux_kernel.programs import Process, Programs
 from emu.plan_execution import compile_plan
@@ -66,7 +66,8 @@ class KernelUprobes(Fasttrap):
         self._guest = guest
         self._programs = programs
         self._framework = framework
-        self.calls = KernelCalls(guest, self._called)
+        self.calls = guest.calls
+        self.calls.called = self._called
         self.consumers = Consumers(guest, self.calls)
         self._watched: dict[tuple[int, int], Point] = {}
         """By the number of the consumer, and the address."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.isa.x86.jump import JUMP as NEAR_JUMP
 from emu.plans import Set, Store
 from providers.linux_kernel.port import PUSH, Known, Port
 
@@ -19,8 +18,6 @@ _X86_NOPS: Final = tuple(
     map(bytes.fromhex, ("6690", "90", "0f1f00", "0f1f4000", "0f1f440000", "660f1f440000", "0f1f8000000000"))
 )
 _X86_RETURN: Final = 0xC3
-_X86_SHORT_NOP: Final = bytes.fromhex("6690")
-_JMP_SHORT, _SHORT, _REACH = 0xEB, 2, 128
 _X86_REX_B: Final = 0x41
 _X86_REGISTERS: Final = (
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
@@ -41,20 +38,10 @@ def _x86_more(code: bytes) -> Known:
     return PUSH, (Store(register, "rsp", -8), Set("rsp", "rsp", -8)), 1 + prefixed
 
 
-def _jump(code: bytes, distance: int) -> bytes | None:
-    """Return a jump of two or of five bytes."""
-    if code.startswith(_X86_PAD):
-        return NEAR_JUMP.encode(distance - len(_X86_PAD))
-    if code.startswith(_X86_SHORT_NOP) and -_REACH <= distance - _SHORT < _REACH:
-        return bytes((_JMP_SHORT, distance - _SHORT & 0xFF))
-    return None
-
-
 PORT: Final = Port(
     lambda code: next((len(nop) for nop in _X86_NOPS if code.startswith(nop)), 0),
     _x86_landing,
     lambda code: 5 if code.startswith(_X86_PAD) else 0,
     lambda code: code[0] == _X86_RETURN,
     _x86_more,
-    _jump,
 )

@@ -21,7 +21,7 @@ from typing import Final
 from emu.bad_address import BadAddressError
 from emu.displaced import Code, Refused
 from emu.guest.base import GuestError
-from emu.guest.linux_kernel.kernel_calls import Answer, KernelCallError, KernelCalls, error_name, error_of
+from emu.guest.linux_kernel.kernel_calls import KernelCallError, KernelCalls, error_name, error_of
 from emu.isa.base import Isa
 from providers import fasttrap, uprobes
 from providers.fidelity import Fidelity
@@ -77,7 +77,7 @@ def refusals(isa: Isa, kprobe_step: int = KPROBE_STEP, uprobe_step: int = UPROBE
     """
     traced = start(LinuxKernelOptions(isa=isa, commands=("ls /",)))
     traced.programs.run_to_program(traced.target)
-    calls = KernelCalls(traced.guest, lambda _consumer, _registers: Answer.ZERO)
+    calls = traced.guest.calls
     calls.here()
     try:
         found = [*_kprobes(traced, calls, kprobe_step), *_uprobes(traced, calls, uprobe_step)]

@@ -204,7 +204,7 @@ def start(
     path = machine.board.abi.calls
     if path is not None:
         Syscall(framework, [KernelCalls(guest, text, framework, path)])
-    registrations = Registrations(guest, text)
+    registrations = Registrations(guest, text, options.report)
     Tracepoints(framework, guest, registrations, matches=_matches, types=TracepointTypes(types))
     for name, events in PROVIDERS.items():
         NamedProbes(name, events, framework, guest, text, registrations, matches=_matches)

@@ -39,6 +39,9 @@ class ExecutableMemory:
         self._engine = engine
         self._physical = physical
         self._text = text
+        first = text & -_GIB | _FIRST
+        self.reach = range(first - (_TRIES - 1) * _BLOCK, first + _BLOCK)
+        """The addresses among which those of the pieces are; no other code of the kernel is there."""
         self._next = 0
         self._end = 0
 
@@ -62,8 +65,7 @@ class ExecutableMemory:
         tables = self._engine.isa.paging.tables
         assert tables is not None
         _, like = self._entry(tables, self._text, leaf=True)
-        first = self._text & -_GIB | _FIRST
-        for base in range(first, first - _TRIES * _BLOCK, -_BLOCK):
+        for base in range(self.reach.stop - _BLOCK, self.reach.start - 1, -_BLOCK):
             place, entry = self._entry(tables, base, leaf=False)
             if not entry & tables.valid:
                 self._store(place, _block(tables, like, self._physical.start & -_BLOCK))

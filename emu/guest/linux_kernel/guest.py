@@ -17,6 +17,7 @@ from emu.guest.linux_kernel.btf import BtfError
 from emu.guest.linux_kernel.debug_file import kernel_source
 from emu.guest.linux_kernel.executable import ExecutableMemory
 from emu.guest.linux_kernel.facts import KernelFacts
+from emu.guest.linux_kernel.kernel_calls import KernelCalls
 from emu.guest.linux_kernel.machine import LinuxKernelMachine
 from emu.guest.linux_kernel.modules import Modules
 from emu.guest.linux_kernel.platforms.platform import EPOCH
@@ -65,6 +66,8 @@ class LinuxKernelGuest(KernelMemory):
         """Returns virtual nanoseconds since power on."""
         self.timers = Timers()
         self.facts: KernelFacts = machine.facts
+        self.began = machine.engine.instructions
+        """The number of instructions when it became a guest."""
         self.tasks = Tasks(self.engine, self.facts)
         self.modules = Modules(self.engine, self.facts)
         self.traps = traps or TrapHandler()
@@ -80,7 +83,7 @@ class LinuxKernelGuest(KernelMemory):
         """The same for copies of instructions."""
         self._kept: list[object] = []
         self._show_image()
-        self._unwinder = unwinder(self.engine, self.facts, self.tasks, self.modules)
+        self._unwinder = unwinder(self.engine, self.facts, self.tasks, self.modules, self.executable.reach)
         self.host_trap = HostTrap(
             self.engine,
             self.traps,
@@ -222,6 +225,14 @@ class LinuxKernelGuest(KernelMemory):
     @cached_property
     def _source(self) -> Source | None:
         return kernel_source(self.facts)
+
+    @cached_property
+    def calls(self) -> KernelCalls:
+        """Calls of functions of the kernel.
+
+        Raises `emu.guest.linux_kernel.executable.NoRoomError`.
+        """
+        return KernelCalls(self)
 
     @cached_property
     def programs(self) -> Programs | None:

@@ -5,6 +5,10 @@ function such as `finalize_exec`, in the context of a process.  The registers ar
 with the address of a breakpoint as the return address; the kernel runs, also other processes if the
 function sleeps, until it hits the breakpoint; then the registers are restored.
 
+Two entries are known as such places: of `begin_new_exec`, in each exec, and of `driver_init`, which
+the first process calls.  If the kernel has not run since it is a guest, it runs to the first: a
+shell is about to execute a command there.
+
 If the CPU has stopped elsewhere, a worker of the kernel makes the calls: at the end of the next
 interrupt a work item is queued, and the machine runs until a worker executes it.  An interrupt is
 only taken where no lock is held that `queue_work_on()` needs.
@@ -14,7 +18,8 @@ returns.  `equal` is the address of a function that compares its second argument
 `KEY` of the structure to which its first argument points.
 
 Source: Linux 6.12 kernel/workqueue.c (queue_work_on: it may be called in any context),
-kernel/softirq.c (irq_exit_rcu), include/linux/workqueue_types.h (struct work_struct).
+kernel/softirq.c (irq_exit_rcu), include/linux/workqueue_types.h (struct work_struct), fs/exec.c
+(begin_new_exec), init/main.c (do_basic_setup).
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ import struct
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from errno import errorcode
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from emu.engine.clock import NANOSECONDS
 from emu.engine.hit_steps import HitStep, Run
@@ -34,7 +39,14 @@ from emu.trap import Hit, Served
 from emu.words import WORD_MASK
 
 if TYPE_CHECKING:
-    from emu.guest.linux_kernel.guest import LinuxKernelGuest
+    from emu.engine.engine import Engine
+    from emu.guest.linux_kernel.executable import ExecutableMemory
+    from emu.guest.linux_kernel.facts import KernelFacts
+    from emu.guest.linux_kernel.machine import LinuxKernelMachine
+    from emu.guest.linux_kernel.tasks import Tasks
+    from emu.isa.base import Isa
+    from emu.patcher import Patcher
+    from emu.trap import TrapHandler
 
 KEY: Final = 64
 _OWNER: Final = "kernel calls"
@@ -47,6 +59,10 @@ _OWN_ERRORS: Final = {524: "ENOTSUPP"}
 _SLEEP: Final = "msleep"
 # The function at the end of every interrupt.
 _INTERRUPT_ENDS: Final = "irq_exit_rcu"
+# Functions at whose entries a process may sleep, and holds no lock but that of its credentials; the kernel is run to
+# the first.
+_PROGRAM_BEGINS: Final = "begin_new_exec"
+_MAY_SLEEP: Final = (_PROGRAM_BEGINS, "driver_init")
 # struct work_struct: data (0: not queued), a list, a function.
 _WORK: Final = struct.Struct("<QQQQ")
 _LIST: Final = 8
@@ -57,6 +73,27 @@ _PATIENCE: Final = 10 * NANOSECONDS
 
 class KernelCallError(Exception):
     """A function of the kernel cannot be called; the message says why."""
+
+
+class Kernel(Protocol):
+    """The kernel whose functions are called, as `LinuxKernelGuest` is one."""
+
+    isa: Isa
+    engine: Engine
+    machine: LinuxKernelMachine
+    facts: KernelFacts
+    tasks: Tasks
+    traps: TrapHandler
+    patcher: Patcher
+    executable: ExecutableMemory
+    work: range
+    """Memory for a struct work_struct."""
+    began: int
+    """The number of instructions when it became a guest."""
+
+    def store(self, address: int, data: bytes) -> None:
+        """Write memory.  Raises `emu.bad_address.BadAddressError`."""
+        ...
 
 
 class _Context(NamedTuple):
@@ -95,15 +132,13 @@ def error_name(number: int) -> str:
 
 
 class KernelCalls:
-    """Calls into one kernel, and from it.
+    """Calls into one kernel, and from it."""
 
-    `hit(first, second)` is called with the two arguments of each call of `callback`.
-    """
-
-    def __init__(self, guest: LinuxKernelGuest, hit: Callable[[int, int], Answer]) -> None:
+    def __init__(self, guest: Kernel) -> None:
         """Write the code.  Raises `emu.guest.linux_kernel.executable.NoRoomError`."""
         self._guest = guest
-        self._called = hit
+        self.called: Callable[[int, int], Answer] = lambda _first, _second: Answer.ZERO
+        """Takes the two arguments of each call of `callback`."""
         code = BOARDS[guest.isa.name].callback
         self._back = self._written(code.nop)
         self._working = self._written(code.landing + code.nop + code.zero)
@@ -124,7 +159,12 @@ class KernelCalls:
         self._parked: dict[int, tuple[_Context, Callable[[], object]]] = {}
         """The tasks that sleep, by their stack pointers, with what is called when they continue."""
         self._wants_worker = False
-        self._watches_interrupts = self._interrupted = False
+        self._watched: set[str] = set()
+        """The functions whose entries are watched."""
+        self._awaited: str | None = None
+        """The one at whose entry the machine is to stop."""
+        entries = map(guest.facts.symbols.get, _MAY_SLEEP)
+        self._may_sleep = {symbol.value for symbol in entries if symbol is not None}
         self._place: tuple[int, int] | None = None
         """Where the CPU has stopped, pc and instruction count, if functions may be called there."""
         for address in (self._back, self._worked, self.met):
@@ -153,7 +193,7 @@ class KernelCalls:
         elif address == self._worked:
             self._wants_worker = False
         elif address == self.met:
-            answer = self._called(*frame.arguments()[:2])
+            answer = self.called(*frame.arguments()[:2])
             frame.go_to({Answer.ZERO: self.zero, Answer.ONE: self.one}.get(answer, address))
             return 1
         else:
@@ -189,8 +229,8 @@ class KernelCalls:
         """
         if self._guest.facts.symbols.get(name) is None:
             raise KernelCallError(f"this kernel has no function {name}()")
-        if self._place != (self._guest.engine.pc, self._guest.engine.instructions):
-            self._go_to_worker()
+        if not self._is_callable():
+            self._go_to_process()
         result = self._call(name, *arguments)
         self.here()
         return result
@@ -241,7 +281,19 @@ class KernelCalls:
         context = self._begin(_SLEEP, (1,))
         self._parked[context.sp] = context, resumed
 
-    # -- a worker
+    # -- where functions may be called
+
+    def _is_callable(self) -> bool:
+        """Return whether functions may be called where the CPU has stopped."""
+        engine = self._guest.engine
+        return engine.pc in self._may_sleep or self._place == (engine.pc, engine.instructions)
+
+    def _go_to_process(self) -> None:
+        """Run the kernel to where functions may be called.  Raises `KernelCallError`."""
+        guest = self._guest
+        limit = guest.machine.clock.now() + _PATIENCE
+        if guest.engine.instructions != guest.began or not self._run_to(_PROGRAM_BEGINS, limit):
+            self._go_to_worker()
 
     def _go_to_worker(self) -> None:
         """Run the kernel until one of its workers executes a work item of ours.
@@ -251,7 +303,7 @@ class KernelCalls:
         machine, engine = self._guest.machine, self._guest.engine
         limit = machine.clock.now() + _PATIENCE
         self._wants_worker = True
-        if self._run_to_interrupt(limit):
+        if self._run_to(_INTERRUPT_ENDS, limit):
             self._queue()
             self._run(limit, until=lambda: not self._wants_worker)
         if self._wants_worker:
@@ -259,30 +311,30 @@ class KernelCalls:
             raise KernelCallError("the kernel is switched off" if machine.off else "no worker of the kernel runs")
         engine.pc = self._worked + self._nop
 
-    def _run_to_interrupt(self, limit: int) -> bool:
-        """Run to the end of the next interrupt; return whether there was one."""
+    def _run_to(self, function: str, limit: int) -> bool:
+        """Run to the next call of a function of the kernel; return whether there was one."""
         guest = self._guest
-        symbol = guest.facts.symbols.get(_INTERRUPT_ENDS)
+        symbol = guest.facts.symbols.get(function)
         if symbol is None:
             return False
-        if not self._watches_interrupts:
-            self._watches_interrupts = True
-            guest.engine.on_code(symbol.value, self._interrupt_ends)
+        if function not in self._watched:
+            self._watched.add(function)
+            guest.engine.on_code(symbol.value, lambda: self._enters(function))
             physical = guest.engine.memory.translate(symbol.value)
             if physical is not None:
                 guest.engine.forget_code(physical, 1)
-        self._interrupted = False
-        self._run(limit, until=lambda: self._interrupted)
-        return self._interrupted
+        self._awaited = function
+        self._run(limit, until=lambda: self._awaited is None)
+        return self._awaited is None
 
     def _run(self, limit: int, until: Callable[[], bool]) -> None:
         machine = self._guest.machine
         while not (until() or machine.off or machine.clock.now() >= limit):
             machine.run(limit, until)
 
-    def _interrupt_ends(self) -> None:
-        if self._wants_worker and not self._interrupted:
-            self._interrupted = True
+    def _enters(self, function: str) -> None:
+        if self._awaited == function:
+            self._awaited = None
             self._guest.engine.stop()
 
     def _queue(self) -> None:

@@ -141,6 +141,11 @@ class _OrcCode(_StackCode):
         search, search_module = self._search(f), self._search_module(f)
         ip, sp, bp = (f.variable(self._register(f, name)) for name in ("rip", "rsp", "rbp"))
         count, exact = f.variable(0), f.variable(1)
+        with f.when(f.both(f.ult(f.sub(ip.get(), table.bare.start), len(table.bare)), f.ne(limit, 0)), likely=False):
+            ip.set(self._load(f, sp.get()))
+            sp.set(f.add(sp.get(), _WORD))
+            exact.set(0)
+            self._add(f, place, count, ip.get())
         with f.loop() as loop:
             loop.leave_if(f.uge(count.get(), limit))
             loop.leave_if(f.uge(count.get(), MOST))

@@ -121,9 +121,11 @@ class _Entry(NamedTuple):
 class Orc:
     """Unwinds by the tables .orc_unwind_ip and .orc_unwind of the kernel and its modules."""
 
-    def __init__(self, engine: Engine, facts: KernelFacts, modules: Modules) -> None:
+    def __init__(self, engine: Engine, facts: KernelFacts, modules: Modules, bare: range) -> None:
+        """`bare` are the addresses of functions without entries, which do not move the sp."""
         self._engine = engine
         self.text = facts.text
+        self.bare = bare
         self.modules = ModuleOrc(engine, modules, ORC_ENTRY)
         address = facts.symbols.address
         self.ips, end = address("__start_orc_unwind_ip"), address("__stop_orc_unwind_ip")
@@ -142,6 +144,9 @@ class Orc:
         load = self._engine.load
         ip, sp, bp = frame.register("rip"), frame.register("rsp"), frame.register("rbp")
         exact = True  # the ip is that of the next instruction, not of one after a call
+        if ip in self.bare:
+            ip, sp, exact = load(sp, _WORD), sp + _WORD, False
+            pcs.append(ip)
         while len(pcs) < MOST:
             entry = self._entry(ip if exact else ip - 1)
             if entry is None or entry.type not in {CALL, REGS, REGS_PARTIAL}:
@@ -214,8 +219,11 @@ def _read(entry: bytes) -> _Entry:
     return _Entry(sp, bp, rest & 0xF, rest >> 4 & 0xF, rest >> 8 & 7, bool(rest >> 11 & 1))
 
 
-def unwinder(engine: Engine, facts: KernelFacts, tasks: Tasks, modules: Modules) -> Unwinder:
-    """Return the unwinder for a kernel: ORC if it has the tables."""
+def unwinder(engine: Engine, facts: KernelFacts, tasks: Tasks, modules: Modules, bare: range) -> Unwinder:
+    """Return the unwinder for a kernel: ORC if it has the tables.
+
+    `bare` are the addresses of functions that the kernel does not know, and that have no frames.
+    """
     if facts.symbols.get("__start_orc_unwind_ip") is not None:
-        return Orc(engine, facts, modules)
+        return Orc(engine, facts, modules, bare)
     return FramePointers(engine, facts, tasks)
