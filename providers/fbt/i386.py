@@ -17,7 +17,7 @@ from emu.displaced import Rule
 from emu.isa.i386.stub import STUB
 from emu.isa.i386.traps import LOCK
 from emu.isa.x86.instruction import PROTECTED_MODE
-from providers.fbt.port import ENTRY, RETURN, Function, Port, Refusal, ScanResult, Site
+from providers.fbt.port import ENTRY, RETURN, AssemblyHandler, Function, Port, Refusal, ScanResult, Site
 from providers.fbt.x86_64 import (
     EXCLUSIONS,
     JUMP_TABLE,
@@ -108,4 +108,15 @@ PORT = Port(
     handler=partial(handler, at_return=None),
     entry_caller=top_of_stack,
     return_caller=None,
+    assembly=AssemblyHandler(
+        pushed=("edi", "esi", "ebp", "esp", "ebx", "edx", "ecx", "eax"),
+        returned=("eip", "cs", "eflags"),
+        alignment=_POINTER,
+        clobbered=("ecx", "edx"),
+        answers=(
+            (_INVOP_PUSHL_EBP, bytes([_PUSH_EBP])),
+            *((answer, bytes([code])) for code, answer in _RETURNS.items()),
+            (STUB.number("NOP"), b"\x90"),
+        ),
+    ),
 )

@@ -102,6 +102,21 @@ class Exclusion:
         return name in self.names
 
 
+class AssemblyHandler(NamedTuple):
+    """How a handler in assembly begins and ends: with registers saved on the interrupted stack."""
+
+    pushed: tuple[str, ...]
+    """The registers that the kernel's entry saves, lowest first; none: it makes a trap frame."""
+    returned: tuple[str, ...]
+    """The registers that the return from the trap takes off the stack, lowest first."""
+    alignment: int
+    """The multiple of bytes to which the CPU aligns sp before it pushes."""
+    clobbered: tuple[str, ...]
+    """The registers that a call of C does not keep, beside the result's."""
+    answers: tuple[tuple[int, bytes], ...]
+    """The answers of dtrace_invop, each with the instruction that the handler then emulates."""
+
+
 @dataclass(frozen=True, slots=True)
 class Port:
     """FBT on one ISA."""
@@ -126,3 +141,5 @@ class Port:
     """Whether a return probe has the second result as well."""
     unsound: frozenset[Rule] = frozenset()
     """Rules of `remarks` about sites where a breakpoint changes the function's behaviour."""
+    assembly: AssemblyHandler | None = None
+    """The system's handler of a hit, if it is assembly; None: it is C that gets a trap frame."""

@@ -16,7 +16,18 @@ from emu.isa.x86.length import instruction_lengths as lengths
 from emu.isa.x86_64.stub import STUB
 from emu.trap import Handler
 from providers.dis_tables import known_lengths
-from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, ScanResult, Site
+from providers.fbt.port import (
+    ENTRY,
+    RETURN,
+    AssemblyHandler,
+    Exclusion,
+    Fire,
+    Function,
+    Port,
+    Refusal,
+    ScanResult,
+    Site,
+)
 from providers.fbt.records import TABLE_MASK, RecordTable
 from providers.fidelity import Fidelity
 
@@ -212,4 +223,16 @@ PORT = Port(
     handler=handler,
     entry_caller=top_of_stack,
     return_caller=top_of_stack,
+    assembly=AssemblyHandler(
+        pushed=(),
+        returned=("rip", "cs", "rflags", "rsp", "ss"),
+        alignment=16,
+        clobbered=("rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"),
+        answers=(
+            (_INVOP_PUSHL_EBP, bytes([_PUSH_RBP])),
+            (STUB.number("LEAVE"), b"\xc9"),
+            (STUB.number("NOP"), b"\x90"),
+            (_INVOP_RET, bytes([_RET])),
+        ),
+    ),
 )

@@ -10,6 +10,8 @@ EXHIBIT.i386 := word_branch loop_count
 EXHIBIT.aarch64 := fbt_next_instruction
 EXHIBIT.riscv64 := move_as_jump
 KINDS += $(foreach name,$(EXHIBIT.$(ISA)),exhibits/$(name) exhibits/$(name)-buggy)
+# The handler of traps that is assembly: FreeBSD's is on x86.
+KINDS += $(FAMILY:x86=trap trap-buggy)
 OBJECTS := $(KINDS:%=$(OUT)/objects/%.o)
 
 .PHONY: objects
@@ -27,6 +29,10 @@ $(OUT)/objects/%.o: objects/%.c $(wildcard objects/*.h objects/exhibits/*.h)
 $(OUT)/objects/%-buggy.o: objects/%.c $(wildcard objects/*.h objects/exhibits/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(OBJECT_FLAGS) -DBUGGY -c -o $@ $<
+
+$(OUT)/objects/trap.o $(OUT)/objects/trap-buggy.o: objects/trap.S
+	@mkdir -p $(@D)
+	$(CC) $(OBJECT_FLAGS) $(if $(findstring buggy,$@),-DBUGGY) -c -o $@ $<
 
 $(OUT)/objects/links-pic.o: objects/links.c
 	@mkdir -p $(@D)

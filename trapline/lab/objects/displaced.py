@@ -36,6 +36,13 @@ class Frame:
         """How a copy of the instruction faulted."""
         self.copied = False
         """Whether a copy of the instruction has run."""
+        self.returned_at = ""
+        """The place where a handler that returns from the trap has done so."""
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The registers that the frame has."""
+        return self._keys
 
     def __getitem__(self, register: str) -> int:
         return self._view[self._keys[register]] & self._code.isa.address_mask
@@ -66,7 +73,7 @@ class Frame:
 
     def writer(self, register: str) -> str:
         """Return the place in the user's code that has last written a register."""
-        return self._code.writer(self.address + self._places[register][0])
+        return self.returned_at or self._code.writer(self.address + self._places[register][0])
 
     @property
     def pc(self) -> int:
@@ -110,11 +117,15 @@ class Handler(Protocol):
 class DisplacedCheck:
     """A comparison of the user's handler with a CPU, on displaced instructions.
 
-    `texts` are the places where instructions are, with their sizes in bytes.
+    `texts` are the places where instructions are, with their sizes in bytes.  `on_stack`: the trap
+    saves registers on the interrupted stack, so memory below sp is lost, and the frame pointer
+    points above it.
     """
 
-    def __init__(self, code: UserCode, handler: Handler, texts: Iterable[tuple[int, int]], states: int) -> None:
-        self._code, self._handler, self._states = code, handler, states
+    def __init__(
+        self, code: UserCode, handler: Handler, texts: Iterable[tuple[int, int]], states: int, *, on_stack: bool = False
+    ) -> None:
+        self._code, self._handler, self._states, self._on_stack = code, handler, states, on_stack
         self._isa = isa = code.isa
         self._cpu = PlainCpu(isa, texts)
         code.place(SCRATCH, bytes(SCRATCH_SIZE))
@@ -157,7 +168,8 @@ class DisplacedCheck:
             if wanted.fault and not self._frame.copied:
                 continue  # what a simulation does then is decided by the rest of its kernel
             found = self._frame.state()
-            text = refusal or "; ".join(_unlike(found, wanted))
+            lost = wanted.registers[self._isa.registers.sp] - SCRATCH if self._on_stack else 0
+            text = refusal or "; ".join(_unlike(found, wanted, lost))
             if text:
                 wrong = next((name for name, value in found.registers.items() if value != wanted.registers[name]), None)
                 yield refusal or f"state {number}: {text}", "" if wrong is None else self._frame.writer(wrong)
@@ -172,6 +184,10 @@ class DisplacedCheck:
         values = {name: _FIRST[number] if number < len(_FIRST) else self._value() for name in self._names}
         values[self._isa.registers.sp] = SCRATCH + SCRATCH_SIZE // 2
         values[self._isa.registers.pc] = address
+        if self._on_stack:
+            values[self._isa.registers.fp] = (
+                SCRATCH + SCRATCH_SIZE // 2 + self._random.randrange(SCRATCH_SIZE // 16) * 8
+            )
         if self._isa.traps.flags in values:
             values[self._isa.traps.flags] = self._random.getrandbits(8 * self._isa.word) & self._isa.traps.settable
         values = {name: value & self._isa.address_mask for name, value in values.items()}
@@ -187,15 +203,15 @@ class DisplacedCheck:
     def _handle(self, address: int, instruction: bytes, before: State) -> str:
         """Call the handler on the frame; return the reason if it refuses the instruction."""
         self._frame.load(before)
-        self._frame.copied = False
+        self._frame.copied, self._frame.returned_at = False, ""
         if self._code.shadow is not None:
             self._code.shadow.forget_writers()
         with self._code.showing(SCRATCH, SCRATCH_SIZE, writable=True):
             return self._handler.execute(self._frame, address, instruction)
 
 
-def _unlike(found: State, wanted: State) -> Sequence[str]:
-    """Return the differences of two states."""
+def _unlike(found: State, wanted: State, lost: int) -> Sequence[str]:
+    """Return the differences of two states; the first `lost` bytes of memory may differ."""
     if found.fault != wanted.fault:
         return [f"{found.fault or 'no fault'}, on the CPU {wanted.fault or 'no fault'}"]
     if found.fault:
@@ -205,8 +221,8 @@ def _unlike(found: State, wanted: State) -> Sequence[str]:
         for name, value in found.registers.items()
         if value != wanted.registers[name]
     ]
-    if found.memory != wanted.memory:
-        at = next(index for index in range(SCRATCH_SIZE) if found.memory[index] != wanted.memory[index])
+    if found.memory[lost:] != wanted.memory[lost:]:
+        at = next(index for index in range(lost, SCRATCH_SIZE) if found.memory[index] != wanted.memory[index])
         offset = at - SCRATCH_SIZE // 2
         unlike.append(f"memory differs from sp{offset:+#x} on")
     return unlike

@@ -1,8 +1,8 @@
-"""The glue for FBT of FreeBSD: fbt_isa.c, and dtrace_subr.c where it emulates in C.
+"""The glue for FBT of FreeBSD: fbt_isa.c, and dtrace_subr.c or dtrace_asm.S, which emulates.
 
 It does what fbt.c and dtrace.c do around them: the table of records, the creation of probes,
 excluded names, and the trap.  Source: FreeBSD sys/cddl/dev/fbt/fbt.c, fbt_isa.c of x86, aarch64 and
-riscv, sys/cddl/dev/dtrace/<machine>/dtrace_subr.c.
+riscv, sys/cddl/dev/dtrace/<machine>/dtrace_subr.c and dtrace_asm.S.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _PROBE: Final = "fbt_probe_t"
 _MANY: Final = 100_000
 _LONGEST_INSTRUCTION: Final = 16
 _INT: Final = 0xFFFF_FFFF
-# FreeBSD's function for a breakpoint of the kernel, in dtrace_subr.c of the ISAs whose emulation is in C.
+_JUNK: Final = 0x5A5A_5A5A
+# FreeBSD's function for a breakpoint of the kernel: in dtrace_subr.c, or in dtrace_asm.S of x86.
 HANDLER: Final = "dtrace_invop_start"
 # A register -> the members of a trap frame that may hold it; others are tf_NAME, or tf_LETTERS[NUMBER].
 _MEMBERS: Final = {
@@ -65,7 +66,7 @@ class FbtKernel(Glue):
     """The kernel around FBT."""
 
     entries = ("fbt_provide_module_function",)
-    recipe = Recipe("freebsd", ("fbt_isa.c", "dtrace_subr.c"))
+    recipe = Recipe("freebsd", ("fbt_isa.c", "dtrace_subr.c"), variants={"x86": ("fbt_isa.c", "dtrace_asm.S")})
     data: ClassVar[Mapping[str, int]] = {
         "fbt_probetab": 8,
         "fbt_probetab_mask": 4,
@@ -77,7 +78,10 @@ class FbtKernel(Glue):
         "all_cpus": 128,
         "dtrace_probeid_error": 4,
         "dtrace_invop_jump_addr": 8,
+        "dtrace_invop_calltrap_addr": 8,
     }
+    clobbered: Sequence[str] = ()
+    """The registers that `dtrace_invop` does not keep, as if it were compiled C."""
 
     def set_up(self) -> None:
         """Make the table of records, and call the object's own set-up."""
@@ -85,6 +89,8 @@ class FbtKernel(Glue):
         self.created: list[tuple[str, int, str]] = []
         self.fired: list[Fired] = []
         self._sizes: dict[int, int] = {}
+        self.rvals: dict[int, int] = {}
+        """The answers of `dtrace_invop` for addresses: those of the records."""
         word = code.isa.word
         self._table = code.allocate(_TABLE_SIZE * word)
         for name, value, size in (
@@ -121,6 +127,13 @@ class FbtKernel(Glue):
     def probe(self, probe_id: int, *arguments: int) -> None:
         """Record that a probe has fired."""
         self.fired.append(Fired(probe_id, arguments))
+
+    @extern("int dtrace_invop(uintptr_t address, void *frame, uintptr_t scratch)")
+    def invop(self, address: int, _frame: int, _scratch: int) -> int:
+        """Return what a record says about its instruction, 0 if an address has no record."""
+        for name in self.clobbered:
+            self.code.guest.engine.write_register(name, _JUNK)
+        return self.rvals.get(address, 0)
 
     @extern("int dtrace_instr_size(uint8_t *instruction)")
     def instr_size(self, address: int) -> int:
@@ -215,7 +228,9 @@ class FbtKernel(Glue):
         del self.created[:]
         with code.showing(address, size):
             result = code.call("fbt_provide_module_function", self._file, 0, symbol.address, self._text("module"))
-        return [site for one in self.created for site in self._records(*one)], result & 0xFFFF_FFFF
+        sites = [site for one in self.created for site in self._records(*one)]
+        self.rvals.update((site.address, site.rval) for site in sites)
+        return sites, result & 0xFFFF_FFFF
 
     def patched(self, site: ObjectSite, address: int, size: int) -> bytes:
         """Return the function's bytes after `fbt_patch_tracepoint`, and undo the patch."""
@@ -278,6 +293,8 @@ class FbtHandler:
     """The handler of dtrace_subr.c for a breakpoint of the kernel."""
 
     frame = "trapframe"
+    answers: ClassVar[Mapping[int, bytes]] = {}
+    """It reads the displaced instruction itself."""
 
     def __init__(self, code: UserCode) -> None:
         self._code = code

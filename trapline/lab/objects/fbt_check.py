@@ -21,6 +21,7 @@ from trapline.lab.objects.findings import Difference, Failure, ObjectReport
 from trapline.lab.objects.fuzzing import ScanFuzzer
 from trapline.lab.objects.glue import GluePanicError
 from trapline.lab.objects.request import Request, RequestError
+from trapline.lab.objects.trap_return import ReturningHandler
 from trapline.lab.objects.user_code import UserCode
 
 _T = TypeVar("_T")
@@ -48,10 +49,15 @@ class FbtCheck:
             if segment.flags & SegmentFlag.EXECUTE:
                 code.place(segment.vaddr, bytes(segment.data) + bytes(_LONGEST))
 
-        texts = [(one.vaddr, len(one.data) + _LONGEST) for one in image.segments if one.flags & SegmentFlag.EXECUTE]
-        self._displaced = (
-            DisplacedCheck(code, FbtHandler(code), texts, request.states) if code.defines(HANDLER) else None
-        )
+        self._texts = texts = [
+            (one.vaddr, len(one.data) + _LONGEST) for one in image.segments if one.flags & SegmentFlag.EXECUTE
+        ]
+        self._displaced: DisplacedCheck | None = None
+        if code.defines(HANDLER):
+            trap = self._port.assembly
+            handler = ReturningHandler(code, trap) if trap else FbtHandler(code)
+            self._displaced = DisplacedCheck(code, handler, texts, request.states, on_stack=trap is not None)
+            self._answers = handler.answers
 
     def run(self) -> None:
         """Call both scanners for each function, and compare their results."""
@@ -68,13 +74,14 @@ class FbtCheck:
             theirs: list[ObjectSite] = []
             if not ended:
                 scan = partial(self._glue.scan, symbol.name, symbol.value, symbol.size)
-                scanned = self._attempt(symbol, scan)
+                scanned = self._attempt(symbol.name, scan)
                 if scanned is not None:
                     theirs, ends = scanned
                     self._records.update(site.address for site in theirs)
                     ended = bool(ends)
             self._compare(symbol, function, result, theirs)
         if self._displaced is not None:
+            self._execute_answers(self._displaced)
             counts["displaced instructions"] = self._displaced.tried
         if self._request.fuzz:
             ScanFuzzer(self._code, self._port, self._request, self._report).run()
@@ -93,15 +100,15 @@ class FbtCheck:
             if segment.flags & SegmentFlag.EXECUTE
         )
 
-    def _attempt(self, symbol: Symbol, call: Callable[[], _T]) -> _T | None:
+    def _attempt(self, subject: str, call: Callable[[], _T]) -> _T | None:
         if self._code.shadow is not None:
-            self._code.shadow.subject = symbol.name
+            self._code.shadow.subject = subject
         try:
             return call()
         except FunctionFaultError as error:
-            self._report.failures.append(Failure(symbol.name, str(error), self._code.where(error.pc)))
+            self._report.failures.append(Failure(subject, str(error), self._code.where(error.pc)))
         except GluePanicError as error:
-            self._report.failures.append(Failure(symbol.name, str(error), self._code.where(self._code.guest.engine.pc)))
+            self._report.failures.append(Failure(subject, str(error), self._code.where(self._code.guest.engine.pc)))
         return None
 
     # -- sites
@@ -154,12 +161,29 @@ class FbtCheck:
     def _execute(self, symbol: Symbol, key: tuple[str, int], displaced: DisplacedCheck) -> None:
         """Compare the handler's emulation with the instruction on a CPU."""
         code = self._image.read(key[1], _LONGEST)
-        for what, where in self._attempt(symbol, lambda: list(displaced.differences(key[1], code))) or ():
+        for what, where in self._displaced_differences(symbol.name, displaced, key[1], code):
             self._differ("displaced", symbol, key, what, where)
+
+    def _execute_answers(self, displaced: DisplacedCheck) -> None:
+        """Compare the emulation of instructions for which the image may have no site."""
+        place, _ = self._texts[0]
+        for answer, instruction in self._answers.items():
+            self._glue.rvals[place] = answer
+            found = disassembly.first(self._code.isa.capstone, instruction, place, self._request.syntax)
+            text = found[2] if found else ""
+            for what, where in self._displaced_differences(HANDLER, displaced, place, instruction):
+                self._report.differences.append(
+                    Difference("displaced", HANDLER, 0, f"answer {answer}", text, what, where)
+                )
+
+    def _displaced_differences(
+        self, subject: str, displaced: DisplacedCheck, address: int, code: bytes
+    ) -> Sequence[tuple[str, str]]:
+        return self._attempt(subject, lambda: list(displaced.differences(address, code))) or ()
 
     def _patch(self, symbol: Symbol, mine: Site, yours: ObjectSite) -> None:
         start, size = symbol.value, symbol.size + _LONGEST
-        after = self._attempt(symbol, lambda: self._glue.patched(yours, start, size))
+        after = self._attempt(symbol.name, lambda: self._glue.patched(yours, start, size))
         if after is None:
             return
         self._report.counts["sites patched"] += 1
@@ -189,7 +213,7 @@ class FbtCheck:
         del self._glue.fired[:]
         first = isa.calling.results[0]
         rval = self._attempt(
-            symbol, lambda: self._code.call("fbt_invop", mine.address, frame.address, registers[first])
+            symbol.name, lambda: self._code.call("fbt_invop", mine.address, frame.address, registers[first])
         )
         if rval is None:
             return
@@ -230,7 +254,7 @@ class FbtCheck:
 
 
 class FbtGlue(FbtKernel):
-    """FreeBSD's FBT: fbt_isa.c, and dtrace_subr.c where it emulates in C."""
+    """FreeBSD's FBT: fbt_isa.c, and dtrace_subr.c or dtrace_asm.S."""
 
     def examine(self, request: Request, report: ObjectReport) -> None:
         """Compare the objects with the package's rules, for each function of an image."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
@@ -204,10 +204,23 @@ class UserCode:
 
         Raises `emu.guest.function.FunctionFaultError`, and what a gate raises.
         """
-        if self.shadow is None:
+        with self.shadow or nullcontext():
             return self.guest.call(*arguments, function=name, limit=self.limit)
-        with self.shadow:
-            return self.guest.call(*arguments, function=name, limit=self.limit)
+
+    def enter(self, name: str, registers: Mapping[str, int]) -> int:
+        """Start at a function with these registers, as a trap does; return where the CPU stops.
+
+        That is the address of an instruction that waits, if one was reached in time.  Raises what
+        `call` raises.
+        """
+        guest = self.guest
+        guest.prepare(function=name)
+        for register, value in registers.items():
+            if register != self.isa.registers.pc:
+                guest.engine.write_register(register, value)
+        with self.shadow or nullcontext():
+            guest.advance(self.limit)
+        return guest.engine.pc - len(self.isa.traps.wait)
 
     def where(self, address: int) -> str:
         """Return the place of an instruction: its source line, or function and offset."""

@@ -46,7 +46,6 @@ def test_the_mistakes_of_a_wrong_scanner_are_found(isa):
 
 @pytest.mark.parametrize("isa", [one for one in ISAS.values() if one.registers.link], ids=lambda isa: isa.name)
 def test_displaced_instructions_are_executed_by_the_users_handler(isa):
-    # On x86 FreeBSD's handler is assembly that returns from the trap, so there is none to call.
     right, wrong = (_check(isa, name, "sys_[ac]*") for name in ("scanner.o", "scanner-buggy.o"))
     assert right.counts["displaced instructions"] >= 4
     assert not any(one.kind == "displaced" for one in right.differences)

@@ -7,6 +7,13 @@
 #ifndef TRAPLINE_FREEBSD_H
 #define TRAPLINE_FREEBSD_H
 
+#if defined(__x86_64__) || defined(__i386__)
+#include "x86.h"
+#endif
+#define CPU_DTRACE_NOFAULT 0x0001
+#define CPU_DTRACE_BADADDR 0x0004
+
+#ifndef __ASSEMBLER__
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -91,6 +98,29 @@ struct trapframe {
 	uint64_t tf_sepc, tf_sstatus, tf_stval, tf_scause;
 #endif
 };
+#if defined(__x86_64__)
+#define IS_AT(member, offset) _Static_assert(offsetof(struct trapframe, member) == (offset), #member)
+IS_AT(tf_rdi, TF_RDI);
+IS_AT(tf_rsi, TF_RSI);
+IS_AT(tf_rdx, TF_RDX);
+IS_AT(tf_rcx, TF_RCX);
+IS_AT(tf_r8, TF_R8);
+IS_AT(tf_r9, TF_R9);
+IS_AT(tf_rax, TF_RAX);
+IS_AT(tf_rbx, TF_RBX);
+IS_AT(tf_rbp, TF_RBP);
+IS_AT(tf_r10, TF_R10);
+IS_AT(tf_r11, TF_R11);
+IS_AT(tf_r12, TF_R12);
+IS_AT(tf_r13, TF_R13);
+IS_AT(tf_r14, TF_R14);
+IS_AT(tf_r15, TF_R15);
+IS_AT(tf_rip, TF_RIP);
+IS_AT(tf_cs, TF_CS);
+IS_AT(tf_rflags, TF_RFLAGS);
+IS_AT(tf_rsp, TF_RSP);
+IS_AT(tf_ss, TF_SS);
+#endif
 
 /* Processors and threads: there is one of each. */
 #define curcpu 0
@@ -148,8 +178,6 @@ typedef struct {
 } cpu_core_t;
 extern solaris_cpu_t solaris_cpu[];
 extern cpu_core_t cpu_core[];
-#define CPU_DTRACE_NOFAULT 0x0001
-#define CPU_DTRACE_BADADDR 0x0004
 #define DTRACE_CPUFLAG_SET(flag) (cpu_core[curcpu].cpuc_dtrace_flags |= (flag))
 #define DTRACE_CPUFLAG_CLEAR(flag) (cpu_core[curcpu].cpuc_dtrace_flags &= ~(flag))
 
@@ -157,13 +185,7 @@ dtrace_id_t dtrace_probe_create(dtrace_provider_id_t, const char *, const char *
 void dtrace_probe(dtrace_id_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 int dtrace_instr_size(uint8_t *);
 
-#if defined(__x86_64__) || defined(__i386__)
-#define DTRACE_INVOP_PUSHL_EBP 1
-#define DTRACE_INVOP_POPL_EBP 2
-#define DTRACE_INVOP_LEAVE 3
-#define DTRACE_INVOP_NOP 4
-#define DTRACE_INVOP_RET 5
-#elif defined(__aarch64__)
+#if defined(__aarch64__)
 #define DTRACE_INVOP_STP 1
 #define DTRACE_INVOP_RET 2
 #define DTRACE_INVOP_B 3
@@ -234,4 +256,5 @@ int dtrace_instr_size(uint8_t *);
 #define MATCH_C_EBREAK 0x9002
 #endif
 
+#endif
 #endif
