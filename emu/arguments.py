@@ -6,18 +6,15 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
 
 from emu.engine.hit_steps import ARGUMENTS, Argument, InMemory, Register
 from emu.isa.base import Isa
-
-# Instead of the number of words on the stack before the first argument there: arguments 5 and up are 0.
-NO_LATE_ARGUMENTS: Final = -1
+from emu.native.guest import LateArguments
 
 
-def late_arguments(isa: Isa) -> int:
+def late_arguments(isa: Isa) -> LateArguments:
     """Return where `Frame.argument` finds argument 5 and up, as a provider's `late_arguments`."""
-    return NO_LATE_ARGUMENTS if isa.registers.link is not None else isa.calling.stack_arguments // isa.word
+    return LateArguments.FUNCTION if isa.registers.link is None else LateArguments.NONE
 
 
 @cache

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from typing import Any, ClassVar, Protocol
 
+from emu.native.guest import LateArguments
+
 
 class Stability(IntEnum):
     """Stability levels, low to high (dtrace.h DTRACE_STABILITY_*)."""
@@ -193,13 +195,9 @@ class Provider(ABC):
         """
         return None
 
-    def late_arguments(self, probe_id: int, arg: Any) -> int | None:
-        """Return where machine code finds argument 5 and up when a hit fires the probe.
-
-        They are in the ISA's registers for arguments, then on the stack behind so many words;
-        `emu.arguments.NO_LATE_ARGUMENTS`: they are 0.  None: `argument_value` finds them.
-        """
-        return None
+    def late_arguments(self, probe_id: int, arg: Any) -> LateArguments:
+        """Return where machine code finds arguments 5 to 9 while the probe fires."""
+        return LateArguments.PYTHON
 
     def usermode(self, probe_id: int, arg: Any) -> bool:
         """Return whether the probe fired in user mode (usermode)."""

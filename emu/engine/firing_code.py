@@ -80,7 +80,7 @@ class FiringCode:
 
     def _make_argument(self, module: Module) -> Function:
         """u64 argument(firing, number): an argument, in the guest's memory or elsewhere."""
-        f = module.function("argument", 2, local=True)
+        f = module.function("argument", 2)
         firing, number = f.parameters
         at = f.add(firing, f.shl(number, 3))
         found = f.variable(f.load(f.load(at, Firing.offset("place0"))))

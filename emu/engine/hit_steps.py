@@ -68,6 +68,8 @@ class Fire:
     framed: bool = False
     pushed: int = 0
     flags: int = 0
+    late: tuple[Argument, ...] | None = None
+    """Arguments 5 to 9, of which missing ones are 0; None: they are not known here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,8 @@ class Callbacks:
         self.fill = self._function("fill") if tlb else None
         self.watched = self._linked.address("watched")
         self.code_hook = self._function("code_hook")
-        tracepoints.fire, tracepoints.reach = self._linked.address("fire"), self._linked.address("reach")
+        address = self._linked.address
+        tracepoints.fire, tracepoints.reach, tracepoints.argument = map(address, ("fire", "reach", "argument"))
         self.special = self._function("exit_or_not"), self._function("keep")
         self.plan = _PLAN(self._linked.address("plan"))
         """Carries out an encoded plan; for tests."""

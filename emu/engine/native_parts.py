@@ -10,6 +10,7 @@ from emu.engine.clock import VirtualClock
 from emu.engine.clock_words import ClockWord
 from emu.engine.counting import PREPAID
 from emu.engine.engine import Engine
+from emu.engine.late_arguments import late_argument_code
 from emu.engine.memory import GuestMemory
 from emu.engine.pages import PAGE
 from emu.engine.plans import Window
@@ -28,14 +29,15 @@ _COUNT, _SIZE = 8, 12
 
 
 def engine_code(engine: Engine, clock: VirtualClock) -> GuestCode:
-    """Return the functions `now`, `register`, `kernel_place` and `user_place` of an engine."""
+    """Return the functions of an engine: time, registers, memory, arguments."""
     symbols = {
         "clock": clock.address,
         "counter": engine.counter.address,
         "cpu_words": engine.cpu.env,
         "ram": engine.memory.pointer,
+        "firing_argument": engine.tracepoints.argument,
     }
-    functions: dict[str, Writer] = {"register": _register(engine.isa)}
+    functions: dict[str, Writer] = {"register": _register(engine.isa), **late_argument_code(engine.isa)}
     if clock.period:
         functions["now"] = _Now(engine, clock).write
     if isinstance(engine.memory, GuestMemory):

@@ -120,3 +120,5 @@ class Firing(Block):
     """Whether it belongs to a hit: then `CpuCore.prepare` provides the context of the trap."""
     frames: int
     """For a probe that a kernel calls: the number of frames that its stack omits, plus one."""
+    late: int
+    """Address of a `Firing` whose arguments are 5 to 9 of this one; 0: they are not known here."""

@@ -74,6 +74,8 @@ class Tracepoints:
         self.reach = 0
         """Address of `u64 reach(address, access)`: where eight bytes of the guest are in this
         process; 0: out of reach."""
+        self.argument = 0
+        """Address of `u64 argument(firing, number)`: one of a firing's arguments."""
         self.on_set: Callable[[int], None] = lambda _address: None
         """Is told the address of a tracepoint that machine code will serve."""
         self._prepared: CpuCore | None = None
@@ -83,6 +85,8 @@ class Tracepoints:
         self._entries: AddressTable[tuple[int, int, int], Entry] = AddressTable(self.header, _SIZE)
         self._locations: dict[tuple[Argument, ...], tuple[ctypes.Array[ctypes.c_uint64], bool]] = {}
         """By arguments: what `locate` stores for them."""
+        self._late: dict[tuple[Argument, ...], Firing] = {}
+        """By arguments 5 to 9: a block that has them as its first ones."""
         self._kept: list[Any] = []
         self._left: list[Any] = []
         """Objects that were dropped while a hit was served: machine code still uses them."""
@@ -184,8 +188,17 @@ class Tracepoints:
     def _made(self, core: CpuCore, fire: Fire) -> Firing:
         firing = Firing(fire.runs, 1, framed=fire.framed, pushed=fire.pushed, flags=fire.flags, trap=1)
         self.locate(firing, fire.arguments)
+        if fire.late is not None:
+            firing.late = self._late_arguments(fire.late).address
         core.prepare = partial(self._prepare, core)
         return firing
+
+    def _late_arguments(self, arguments: tuple[Argument, ...]) -> Firing:
+        """Return the block with some arguments 5 to 9, which few sites have."""
+        if arguments not in self._late:
+            self._late[arguments] = Firing()
+            self.locate(self._late[arguments], arguments)
+        return self._late[arguments]
 
     def locate(self, firing: Firing, arguments: Sequence[Argument]) -> None:
         """Store the locations of a firing's arguments for machine code; missing ones are 0."""

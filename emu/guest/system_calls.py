@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from emu.native.guest import LateArguments
+
 
 class Moment(Enum):
     """The moment in a system call at which a probe fires."""
@@ -35,6 +37,9 @@ class SystemCallTable(Protocol):
     def module(self) -> str:
         """FreeBSD's name of the ABI: freebsd, linux."""
         ...
+
+    late: LateArguments
+    """Where machine code finds what `argument` returns."""
 
     @property
     def names(self) -> Mapping[int, str]:

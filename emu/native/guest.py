@@ -19,12 +19,14 @@ function begins there.
 | `descends(pid)`             | whether the current process or an ancestor has the pid; -1: unknown |
 | `thread_time`               | nanoseconds that the current thread has been on a CPU          |
 | `cpu`                       | the number of the CPU, of a guest that has several             |
+| those of `LateArguments`, with `(index)` | an argument of the firing, from 5 to 9            |
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
 
 from emu.native.builder import Function
@@ -35,6 +37,27 @@ NAME_SIZE: Final = 24
 
 # Writes the body of a function, which returns on every path; the second argument writes the code that calls Python.
 Writer = Callable[[Function, Callable[[], Word]], None]
+
+
+class LateArguments(StrEnum):
+    """The functions that find arguments 5 to 9 of a firing; each provider names one."""
+
+    PYTHON = "late_by_python"
+    """`Provider.argument_value` finds them."""
+    NONE = "late_none"
+    """They are 0."""
+    FUNCTION = "late_of_function"
+    """They are in registers, then on the stack above the return address."""
+    CALL = "late_of_call"
+    """The same without a return address."""
+    HIT = "late_of_hit"
+    """The description of the hit says where they are (`emu.engine.hit_steps.Fire.late`)."""
+    KERNEL_CALL = "late_of_kernel_call"
+    """They follow the others in the kernel's call of `dtrace_probe`."""
+    SDT = "late_of_sdt"
+    """The thread has the sixth, and there are no more."""
+    SYSTEM_CALL = "late_of_system_call"
+    """They are those of the system call whose probe fires."""
 
 
 def need(f: Function, slow: Callable[[], Word], value: Word) -> None:

@@ -158,9 +158,8 @@ class Hits(ProcessObserver):
                 located = probe.locate(point.address) if probe.locate is not None else None
                 if located is None:
                     return None
-                operations, arguments = located
-                steps += [Run(operations)] if operations else []
-                steps.append(Fire(runs, arguments[:PASSED]))
+                steps += [Run(located.operations)] if located.operations else []
+                steps.append(Fire(runs, located.arguments, late=located.late))
             elif probe.types:
                 steps.append(Fire(runs, tuple(self._natives([one for _, _, one in probe.types[:PASSED]]))))
             elif probe.type is ProbeType.OFFSETS:

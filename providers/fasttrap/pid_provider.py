@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from emu.arguments import NO_LATE_ARGUMENTS
+from emu.native.guest import LateArguments
 from providers.base import (
     ArgumentDescription,
     Attribute,
@@ -74,11 +74,13 @@ class PidProvider(Provider):
             return kernel.cpu.read_register(port.late_arguments[index])
         return kernel.frame.stack_word(index - len(port.late_arguments) + self._skipped(arg))
 
-    def late_arguments(self, probe_id: int, arg: Probe) -> int | None:
-        """Return where those are, unless the program's notes say it."""
+    def late_arguments(self, probe_id: int, arg: Probe) -> LateArguments:
+        """Return where those are."""
         if arg.read is not None:
-            return None
-        return NO_LATE_ARGUMENTS if arg.type is ProbeType.RETURN else self._skipped(arg)
+            return LateArguments.HIT
+        if arg.type is ProbeType.RETURN:
+            return LateArguments.NONE
+        return LateArguments.FUNCTION if self._skipped(arg) else LateArguments.CALL
 
     def _skipped(self, arg: Probe) -> int:
         """Return the number of words on the stack before the first argument there.

@@ -11,7 +11,7 @@ dt_link.c (names).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -301,22 +301,32 @@ class UsdtProbes(ProcessObserver):
 
     def _locate(self, arguments: dict[int, tuple[MarkerArgument, ...]], site: int) -> Located | None:
         """Return the locations of a site's arguments; None: Python must read one of them."""
-        slots = self._fasttrap.kernel.isa.registers.slots
         operations: list[Operation] = []
+        known = arguments.get(site, ())
+        passed = self._located(known[:ARGUMENTS], operations)
+        late = self._located(known[ARGUMENTS : 2 * ARGUMENTS], operations)
+        return None if passed is None else Located(tuple(operations), passed, late)
+
+    def _located(self, arguments: Iterable[MarkerArgument], operations: list[Operation]) -> tuple[Argument, ...] | None:
+        """Return the locations of arguments; None: Python must read one of them.
+
+        Operations that compute addresses are appended to `operations`.
+        """
+        slots = self._fasttrap.kernel.isa.registers.slots
         found: list[Argument] = []
-        for place, one in enumerate(arguments.get(site, ())[:ARGUMENTS]):
+        for one in arguments:
             match one.operand:
                 case Constant():
                     found.append(Number(evaluate(one, _nothing, _nothing, _nothing)))
                 case InRegister(register, 0) if register in slots:
                     found.append(Register(register, one.size, one.signed))
                 case InMemory(base, displacement, scaled, scale, "") if {base, scaled} - {""} <= slots.keys():
-                    address = f"%address {place}"
+                    address = f"%address {len(operations)}"
                     operations.append(Sum(address, base, scaled, scale.bit_length() - 1, displacement))
                     found.append(hit_steps.InMemory(address, 0, one.size, one.signed))
                 case _:
                     return None
-        return Located(tuple(operations), tuple(found))
+        return tuple(found)
 
     def _reader(
         self, loaded: LoadedObject, arguments: dict[int, tuple[MarkerArgument, ...]]

@@ -30,6 +30,7 @@ from emu.elf_symbols import Symbol
 from emu.engine.hit_steps import Fire, Number
 from emu.guest.modules import Module
 from emu.isa.base import Isa
+from emu.native.guest import LateArguments
 from emu.patcher import Patcher
 from emu.trap import Hit, Served, TrapHandler
 from providers.base import ArgumentDescription, Framework, Provider
@@ -262,7 +263,7 @@ class FBT(Provider):
             self._patcher.install(record.tracepoint)
             record.enabled += 1
 
-    def late_arguments(self, probe_id: int, arg: Record) -> int:
+    def late_arguments(self, probe_id: int, arg: Record) -> LateArguments:
         """Return where the interrupted context has argument 5 and up."""
         return late_arguments(self._isa)
 

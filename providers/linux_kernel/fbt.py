@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from emu.arguments import entry_arguments, results
+from emu.arguments import entry_arguments, late_arguments, results
 from emu.bad_address import BadAddressError
 from emu.engine.hit_steps import Argument, Fire, Number
 from emu.frame import Frame
 from emu.guest.linux_kernel.kallsyms import Symbol
+from emu.native.guest import LateArguments
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.fbt.fbt import SignatureSource
 from providers.fbt.port import ENTRY, RETURN
@@ -153,6 +154,10 @@ class LinuxFbt(Provider):
         for address, hook in arg.hooks:
             self._text.remove(address, hook)
         arg.hooks.clear()
+
+    def late_arguments(self, probe_id: int, arg: _Probe) -> LateArguments:
+        """Return where arguments 5 to 9 are: at a return too, as on entry to a function."""
+        return late_arguments(self._text.isa)
 
     def argument_description(self, probe_id: int, arg: _Probe, index: int) -> ArgumentDescription | None:
         """Return an argument's type; of a return, args[0] is the offset and args[1] the result."""

@@ -30,8 +30,8 @@ from emu.native.values import Value
 from emu.words import WORD_MASK
 from providers.linux_kernel.open_calls import MOST_CALLS, PLACES, CallWords, OpenCall
 
-# The arguments of a firing that are passed, by the places from which it reads them.
-PASSED: Final = tuple(f"%argument {number} of a system call" for number in range(5))
+# The arguments of a call, by the places from which a firing reads them.
+ARGUMENTS: Final = tuple(f"%argument {number} of a system call" for number in range(6))
 LARGEST_ERROR: Final = 4095
 _WORD: Final = 8
 _INT_BITS: Final = 32
@@ -46,7 +46,7 @@ class NativeCalls:
     def __init__(self, guest: LinuxKernelGuest, path: CallPath) -> None:
         engine, tasks = guest.engine, guest.tasks
         tracepoints = engine.tracepoints
-        symbols = {f"argument{number}": tracepoints.temporary(name) for number, name in enumerate(PASSED)} | {
+        symbols = {f"argument{number}": tracepoints.temporary(name) for number, name in enumerate(ARGUMENTS)} | {
             "fire": tracepoints.fire,
             "reach": tracepoints.reach,
             "env": engine.cpu.env,
@@ -91,7 +91,7 @@ class _Code:
             f.store(entry, value, OpenCall.offset(name))
         f.store(self.module.symbol("error"), 0)
         f.ret_if(f.eq(firing, 0), GO_ON)
-        for index, name in enumerate(self._path.arguments[: len(PASSED)]):
+        for index, name in enumerate(self._path.arguments[: len(ARGUMENTS)]):
             f.store(self.module.symbol(f"argument{index}"), self._field(f, place, name))
         entering = CallWords.offset("entering")
         f.store(words, 1, entering)
@@ -115,7 +115,7 @@ class _Code:
         error = self.module.symbol("error")
         f.store(error, f.select(failed, f.sub(0, result), 0))
         value = f.select(failed, WORD_MASK, f.ashr(f.shl(result, _INT_BITS), _INT_BITS))
-        for index in range(len(PASSED)):
+        for index in range(len(ARGUMENTS)):
             f.store(self.module.symbol(f"argument{index}"), value if index < _RESULTS else 0)
         fired = f.call(self.module.symbol("fire"), firing, core)
         f.store(error, 0)

@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import Final
 
 from emu.bad_address import BadAddressError
+from emu.engine.hit_steps import ARGUMENTS as PASSED
 from emu.engine.hit_steps import Call, Fire, Register
 from emu.engine.tracepoint_blocks import Firing
 from emu.frame import Frame
@@ -27,9 +28,10 @@ from emu.guest.linux_kernel.abi import CallPath
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.guest.system_calls import CallSignature, Moment
+from emu.native.guest import LateArguments
 from emu.words import WORD_MASK
 from providers.base import Framework
-from providers.linux_kernel.native_calls import LARGEST_ERROR, PASSED, NativeCalls
+from providers.linux_kernel.native_calls import ARGUMENTS, LARGEST_ERROR, NativeCalls
 from providers.linux_kernel.open_calls import MOST_CALLS, Entered, OpenCalls
 from providers.linux_kernel.sites import LONGEST, entry_site, return_sites
 from providers.linux_kernel.text import Fires, Hook, Text
@@ -46,6 +48,7 @@ class KernelCalls:
     """Implements `emu.guest.system_calls.SystemCallTable`."""
 
     module = "linux"
+    late = LateArguments.HIT
 
     def __init__(self, guest: LinuxKernelGuest, text: Text, framework: Framework, path: CallPath) -> None:
         self._guest = guest
@@ -153,7 +156,7 @@ class KernelCalls:
         probe_id = self._ids.get((number, Moment.ENTRY))
         if probe_id:
             self._open.words.entering = 1
-            self._framework.probe(probe_id, *(registers[name] for name in path.arguments[: len(PASSED)]))
+            self._framework.probe(probe_id, *(registers[name] for name in path.arguments[:PASSED]))
             self._open.words.entering = 0
 
     def _done(self, frame: Frame) -> None:
@@ -194,7 +197,7 @@ class KernelCalls:
             runs = self._framework.native_runs(probe_id)
             if not runs:
                 return None
-            fire = Fire(runs, tuple(map(Register, PASSED)))
+            fire = Fire(runs, tuple(map(Register, ARGUMENTS[:PASSED])), late=tuple(map(Register, ARGUMENTS[PASSED:])))
             guest = self._guest
             self._firings[probe_id] = guest.engine.tracepoints.lasting(guest.traps.core, guest.live, fire)
         return self._firings[probe_id]

@@ -29,6 +29,7 @@ from emu.cpu_core import CpuCore, CpuFlag
 from emu.guest.kernel.view import Called
 from emu.isa import Isa
 from emu.isa.base import Jump
+from emu.native.guest import LateArguments
 from emu.patcher import Patcher, Tracepoint
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.sdt.sets import ID_OFFSET, Declaration, read_declarations
@@ -131,6 +132,10 @@ class SdtProvider(Provider):
     def argument_value(self, probe_id: int, arg: SdtProbe, index: int) -> int | None:
         """Return an argument beyond the five that are passed (sdt_getargval)."""
         return self._sdt.argument_value(index)
+
+    def late_arguments(self, probe_id: int, arg: SdtProbe) -> LateArguments:
+        """Return where those are."""
+        return LateArguments.SDT if self._sdt.generation >= HOT_PATCHED else LateArguments.KERNEL_CALL
 
     def destroy(self, probe_id: int, arg: SdtProbe) -> None:
         """Forget a probe."""

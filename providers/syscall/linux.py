@@ -17,6 +17,7 @@ from emu.guest.linux.calls.table import SIGNATURES, extend
 from emu.guest.linux.kernel import Kernel
 from emu.guest.linux.process import LinuxObserver, Thread
 from emu.guest.system_calls import CallSignature, Moment
+from emu.native.guest import LateArguments
 from emu.words import WORD_MASK
 
 _INT: Final = 0x8000_0000
@@ -35,13 +36,13 @@ class LinuxCalls(LinuxObserver):
     """Implements `emu.guest.system_calls.SystemCallTable`."""
 
     module = "linux"
+    late = LateArguments.SYSTEM_CALL
 
     def __init__(self, kernel: Kernel, fire: _Fire) -> None:
         self._kernel = kernel
         self._fire = fire
         self.names = kernel.abi.calls
         self._ids: dict[tuple[str, Moment], int] = {}
-        self._rest: Sequence[int] = ()
 
     def signature(self, number: int) -> CallSignature | None:
         """Return the types of a call, None if the guest does not have it."""
@@ -60,15 +61,16 @@ class LinuxCalls(LinuxObserver):
 
     def argument(self, index: int) -> int:
         """Return an argument beyond those that are passed."""
-        return self._rest[index] if index < len(self._rest) else 0
+        return self._kernel.call_arguments.get(index)
 
     def system_call(self, thread: Thread, name: str, arguments: Sequence[int]) -> None:
         """Fire at the entry of a call."""
         probe_id = self._ids.get((name, Moment.ENTRY))
         if probe_id:
-            self._rest = extend(name, arguments)
-            self._fire(probe_id, *self._rest[:_PASSED])
-            self._rest = ()
+            extended = extend(name, arguments)
+            self._kernel.call_arguments.set(extended)
+            self._fire(probe_id, *extended[:_PASSED])
+            self._kernel.call_arguments.set(())
 
     def system_call_done(self, thread: Thread, name: str, result: int) -> None:
         """Fire at the return of a call."""

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from emu.guest.system_calls import Moment, SystemCallTable
+from emu.native.guest import LateArguments
 from providers.base import ArgumentDescription, Framework, Provider
 
 _AFRAMES = 1
@@ -92,6 +93,10 @@ class Syscall(Provider):
     def argument_value(self, probe_id: int, arg: _Call, index: int) -> int:
         """Return an argument that is not passed: at entry the stored one, at return 0."""
         return arg.table.argument(index)
+
+    def late_arguments(self, probe_id: int, arg: _Call) -> LateArguments:
+        """Return where those are."""
+        return arg.table.late
 
     def destroy(self, probe_id: int, arg: _Call) -> None:
         """Do nothing: no data are kept for a probe."""

@@ -7,7 +7,6 @@ otherwise.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
 
 
 class BufferWord(IntEnum):
@@ -116,10 +115,6 @@ class ConsumerWord(IntEnum):
     """Address of the block of the dynamic variables."""
 
 
-# The number that `EcbWord.LATE` adds to a number of words.
-LATE_BASE: Final = 2
-
-
 class EcbWord(IntEnum):
     """The words of an enabling that machine code reads."""
 
@@ -133,8 +128,7 @@ class EcbWord(IntEnum):
     ANCHORED = 6
     """1 if the probe is in a function."""
     LATE = 7
-    """2 and the number of words on the stack before argument 5 and up; 1: those are 0; 0: Python
-    finds them."""
+    """Address of the function that finds arguments 5 to 9 (`emu.native.guest.LateArguments`)."""
     AGGREGATIONS = 8
     """The ids of its aggregating actions, from here on.
 

@@ -10,6 +10,8 @@ from typing import Final
 
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
+from emu.engine.hit_steps import ARGUMENTS
+from emu.engine.late_arguments import read_function_argument
 from emu.engine.native_parts import engine_code
 from emu.guest.kernel.introspection import COMM_MAX, Introspection
 from emu.guest.kernel.native_stacks import StackCode
@@ -17,7 +19,7 @@ from emu.guest.kernel.stacks import KernelStacks
 from emu.guest.native_user_stacks import live_register, user_stack_code
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
-from emu.native.guest import GuestCode, Writer, need
+from emu.native.guest import GuestCode, LateArguments, Writer, need
 from emu.native.values import Value, Word
 from emu.words import WORD_MASK
 
@@ -55,6 +57,9 @@ def kernel_code(
         "execname": reader.name,
         "thread_time": reader.time,
         "user_register": reader.user_register,
+        LateArguments.KERNEL_CALL: reader.late_of_kernel_call,
+        LateArguments.SDT: reader.late_of_sdt,
+        LateArguments.SYSTEM_CALL: reader.late_of_system_call,
     }
     functions["wall"] = lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch))
     if user_stacks and engine.isa.paging.tables is not None:
@@ -146,6 +151,28 @@ class _Reader:
                         place = f.add(frame, self._word * self._isa.traps.frame.index(name))
                         f.ret(self._pointer(f, slow, place))
         f.ret(slow())
+
+    def late_of_kernel_call(self, f: Function, slow: Callable[[], Word]) -> None:
+        """Write `late_of_kernel_call`, as `KernelView.call_argument` does: the id is an argument too."""
+        if self._isa.registers.link is not None:
+            f.ret(0)
+            return
+        skipped = self._isa.calling.stack_arguments // self._word
+        read_function_argument(f, slow, self._isa, f.add(f.parameters[0], 1), skipped)
+
+    def late_of_sdt(self, f: Function, slow: Callable[[], Word]) -> None:
+        """Write `late_of_sdt`: Python faults for a seventh argument."""
+        need(f, slow, f.flag(f.eq(f.parameters[0], ARGUMENTS)))
+        thread, _process = self._start(f, slow)
+        f.ret(self._pointer(f, slow, f.add(thread, self._offset["TD_SDT_ARG5"])))
+
+    def late_of_system_call(self, f: Function, slow: Callable[[], Word]) -> None:
+        """Write `late_of_system_call`, as `SystemCalls.argument` does."""
+        (index,) = f.parameters
+        thread, _process = self._start(f, slow)
+        saved = self._pointer(f, slow, f.add(thread, self._offset["TD_SYSTRACE_ARGS"]))
+        f.ret_if(f.either(f.eq(saved, 0), f.uge(index, self._offset["SYSTRACE_NARGS"])), 0)
+        f.ret(f.load(self._place(f, slow, f.add(saved, f.mul(index, _LONG)), _LONG)))
 
     def user(self, f: Function, known: Mapping[str, Variable]) -> None:
         """Load registers of the current thread's user program; a kernel thread has none."""

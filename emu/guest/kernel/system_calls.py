@@ -14,6 +14,7 @@ from emu.elf import Image
 from emu.engine.engine import Engine
 from emu.guest.kernel.introspection import offsets, text_at
 from emu.guest.system_calls import CallSignature, Moment
+from emu.native.guest import LateArguments
 
 _ARGUMENT: Final = 8
 _NAME_LIMIT: Final = 64
@@ -23,6 +24,7 @@ class SystemCalls:
     """The rows of `sysent[]` of one guest.  Implements `emu.guest.system_calls.SystemCallTable`."""
 
     module = "freebsd"
+    late = LateArguments.SYSTEM_CALL
 
     def __init__(self, engine: Engine, image: Image, thread: Callable[[], int], watch: Callable[[], object]) -> None:
         """Read the table; `thread` returns the current thread's address."""

@@ -191,12 +191,13 @@ class LinuxGuest:
         from emu.guest.linux.native_parts import linux_code  # noqa: PLC0415  few runs need it
         from emu.guest.native_frames import FrameTable  # noqa: PLC0415
 
-        code = linux_code(self.kernel.engine, self.clock, self.kernel.thread_words, EPOCH)
+        kernel = self.kernel
+        code = linux_code(kernel.engine, self.clock, kernel.thread_words, kernel.call_arguments, EPOCH)
         if "user_place" not in code.functions:
             return code
         if self._frames is None:
             self._frames = FrameTable(self.objects.stacks)
-        return code.joined(self._frames.code(self.kernel.isa))
+        return code.joined(self._frames.code(kernel.isa))
 
     @property
     def abilities(self) -> Abilities:

@@ -26,6 +26,7 @@ from emu.guest import processes
 from emu.guest.linux import faults
 from emu.guest.linux.alarms import Alarms
 from emu.guest.linux.asynchronous import AsyncFiles
+from emu.guest.linux.call_words import CallWords
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.content import FileMemory
 from emu.guest.linux.delivery import Delivery
@@ -119,6 +120,7 @@ class Kernel:
         self.root = Directory()
         self._inode_numbers = count(2)
         self.thread_words = ThreadWords()
+        self.call_arguments = CallWords()
         """The current thread, for machine code."""
         self.alarms = Alarms(self.clock)
         self.schedule = Schedule(self.engine, self.alarms, self.tasks, wait_for_host, quantum)

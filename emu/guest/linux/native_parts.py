@@ -1,6 +1,6 @@
 """Machine code that reads the Linux guest: the current thread and its process.
 
-It reads the words of `emu.guest.linux.thread_words`.
+It reads the words of `emu.guest.linux.thread_words` and `call_words`.
 """
 
 from __future__ import annotations
@@ -11,22 +11,25 @@ from typing import Final
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.native_parts import engine_code
+from emu.guest.linux.call_words import CallWords
 from emu.guest.linux.thread_words import NUMBERS, ThreadState, ThreadWord, ThreadWords
 from emu.guest.native_user_stacks import live_register_code
 from emu.native.builder import Callee, Function
-from emu.native.guest import GuestCode, Writer
+from emu.native.guest import GuestCode, LateArguments, Writer
 from emu.native.values import Word
 
 _WORD: Final = 8
 
 
-def linux_code(engine: Engine, clock: VirtualClock, thread: ThreadWords, epoch: int) -> GuestCode:
+def linux_code(engine: Engine, clock: VirtualClock, thread: ThreadWords, call: CallWords, epoch: int) -> GuestCode:
     """Return what machine code finds out about a Linux guest."""
     functions: dict[str, Writer] = {name: _number(word) for name, word in NUMBERS.items()}
     functions["execname"] = _name
     functions["user_register"] = live_register_code(engine.isa)
     functions["wall"] = lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch))
-    return engine_code(engine, clock).joined(GuestCode(functions, {"thread_words": thread.address}))
+    functions[LateArguments.SYSTEM_CALL] = _of_call
+    symbols = {"thread_words": thread.address, "call_words": call.address}
+    return engine_code(engine, clock).joined(GuestCode(functions, symbols))
 
 
 def _number(word: ThreadWord) -> Writer:
@@ -35,6 +38,11 @@ def _number(word: ThreadWord) -> Writer:
         f.ret(f.load(f.module.symbol("thread_words"), _WORD * word))
 
     return write
+
+
+def _of_call(f: Function, _slow: Callable[[], Word]) -> None:
+    """Write `late_of_system_call`."""
+    f.ret(f.load(f.add(f.module.symbol("call_words"), f.mul(f.parameters[0], _WORD))))
 
 
 def _name(f: Function, slow: Callable[[], Word]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 
 import capstone
@@ -14,6 +15,7 @@ from emu.guest.kernel import images
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
+from emu.native import available
 from providers.sdt import Sdt
 from providers.sdt.illumos import split
 from providers.sdt.sdt import probe_name
@@ -301,7 +303,15 @@ class Values:
             self.faults = tracer.faults
 
 
+@pytest.fixture
+def machine_code(monkeypatch):
+    """Let machine code fire from the start, if there is any, and no engine is asked for."""
+    if available() and "TRAPLINE_ENGINE" not in os.environ:
+        monkeypatch.setenv("TRAPLINE_ENGINE", "native")
+
+
 @each_isa
+@pytest.mark.usefixtures("machine_code")
 def test_the_sixth_argument_is_the_last(isa):
     assert Values(isa, "test:::sdttest { trace(arg4); trace(arg5); }").values == [(5, 6)]
     seventh = Values(isa, "test:::sdttest { trace(arg6); }")
@@ -311,6 +321,7 @@ def test_the_sixth_argument_is_the_last(isa):
 
 @each_isa
 @pytest.mark.parametrize("year", [2013, 2018])
+@pytest.mark.usefixtures("machine_code")
 def test_older_generations_look_for_the_sixth_argument_where_the_call_put_it(isa, year):
     # FreeBSD's dtrace_getarg() is not written for AArch64 and RISC-V.
     assert Values(isa, "test:::sdttest { trace(arg4); trace(arg5); }", year).values == [

@@ -17,6 +17,9 @@ from trapline.framework.native.support import SCALARS
 from trapline.framework.native.translation import Translation
 
 _WORD: Final = 8
+# Arguments that a firing passes, and those that have variables of their own (arg0 to arg9).
+_PASSED: Final = 5
+_NAMED: Final = 10
 
 
 def read(t: Translation, variable: int) -> Word | None:
@@ -78,15 +81,23 @@ def _shared(name: str) -> Callable[[Translation], Word | None]:
     return lambda t: t.f.call(t.module.external(name, 0)) if name in t.support else None
 
 
-def _late_argument(index: int) -> Callable[[Translation], Word | None]:
-    """Return the writer for argument 5 and up, which may fault."""
+def _late_argument(index: Word) -> Callable[[Translation], Value]:
+    """Return the writer for one of arguments 5 to 9, which may fault."""
+    return lambda t: t.f.call(t.f.load(t.ecb, _WORD * EcbWord.LATE), index)
 
-    def read_argument(t: Translation) -> Word | None:
-        if "late_argument" not in t.support:
-            return None
-        return t.f.call(t.module.external("late_argument", 2), index, t.f.load(t.ecb, _WORD * EcbWord.LATE))
 
-    return read_argument
+def argument_at(t: Translation, index: Word) -> Word:
+    """Write the code that reads `args[index]`, which may fault; the index is usually a constant."""
+    found = t.f.variable(0)
+    with t.f.choice(t.f.ult(index, _PASSED)) as (passed, beyond):
+        with passed:
+            found.set(t.f.load(t.f.add(t.arguments, t.f.mul(index, _WORD))))
+        with beyond, t.f.choice(t.f.ult(index, _NAMED)) as (named, others):
+            with named:
+                found.set(_late_argument(index)(t))
+            with others:
+                found.set(t.upcall(Upcall.ELEMENT, Var.ARGS, index))
+    return found.get()
 
 
 def cpu(t: Translation) -> Word:
@@ -97,8 +108,8 @@ def cpu(t: Translation) -> Word:
 # Variables whose readers may fault.
 MAY_FAULT: Final = frozenset(range(Var.ARG5, Var.ARG9 + 1))
 READERS: Final[Mapping[int, Callable[[Translation], Word | None]]] = {
-    **{Var.ARG0 + index: _argument(index) for index in range(5)},
-    **{Var.ARG0 + index: _late_argument(index) for index in range(5, 10)},
+    **{Var.ARG0 + index: _argument(index) for index in range(_PASSED)},
+    **{Var.ARG0 + index: _late_argument(index) for index in range(_PASSED, _NAMED)},
     Var.EPID: _of_enabling(EcbWord.EPID),
     Var.ID: _of_enabling(EcbWord.PROBE),
     Var.PROBEPROV: _of_enabling(EcbWord.PROVIDER),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from emu.native.guest import GuestCode
 from emu.native.linking import Linked
 from emu.plain import WORD, address_of, words
 from trapline.framework import dif
-from trapline.framework.blocks import LATE_BASE, ConsumerWord
+from trapline.framework.blocks import ConsumerWord
 from trapline.framework.buffers import RingBuffer
 from trapline.framework.dif import USER_VARIABLE_BASE, Op, Subr
 from trapline.framework.ecb import Clause, Ecb, Run
@@ -36,14 +36,14 @@ _TOGETHER: Final = 256
 class NativeClause:
     """A clause's machine code.
 
-    `linked` has the function of each CPU, and before them, if there are several, the one that
-    selects one of them.
+    `symbols` are those of the support of each CPU (`NativeConsumer.symbols`).  `linked` has the
+    function of each CPU, and before them, if there are several, the one that selects one of them.
     """
 
     def __init__(
         self,
         linked: Sequence[Linked],
-        cpus: int,
+        symbols: Sequence[Mapping[str, int]],
         staging: memoryview[int],
         upcalls: Upcalls,
         intern: Callable[[str], int],
@@ -54,7 +54,7 @@ class NativeClause:
         self.start = start
         """What forgets the string of the last firing's strtok(); none if the clause does not use it."""
         self._held = linked, staging
-        self._cpus = cpus
+        self._symbols = symbols
         self._upcalls = upcalls
         self._intern = intern
         self._call = _RUN(self.address)
@@ -70,17 +70,16 @@ class NativeClause:
         address = self._blocks.get(ecb.epid)
         if address is None:
             size = ecb_size(len(ecb.aggregation_ids))
-            number = len(self._blocks) % _TOGETHER
+            number, cpus = len(self._blocks) % _TOGETHER, len(self._symbols)
             if not number:
-                self._memory.append(words(_TOGETHER * size * self._cpus))
-            memory, probe, start = self._memory[-1], ecb.probe, number * size * self._cpus
+                self._memory.append(words(_TOGETHER * size * cpus))
+            memory, probe, start = self._memory[-1], ecb.probe, number * size * cpus
             names = (probe.provider.name, probe.module, probe.function, probe.name)
             anchored = int(bool(probe.function))
-            located = probe.provider.late_arguments(probe.id, probe.arg)
-            late = 0 if located is None else LATE_BASE + located
-            content = (ecb.epid, probe.id, *map(self._intern, names), anchored, late, *ecb.aggregation_ids)
-            for cpu in range(self._cpus):
-                for place, word in enumerate(content, start + cpu * size):
+            late = probe.provider.late_arguments(probe.id, probe.arg)
+            content = (ecb.epid, probe.id, *map(self._intern, names), anchored)
+            for cpu, symbols in enumerate(self._symbols):
+                for place, word in enumerate((*content, symbols[late], *ecb.aggregation_ids), start + cpu * size):
                     memory[place] = word
             address = self._blocks[ecb.epid] = address_of(memory) + WORD * start
         return address
@@ -184,7 +183,7 @@ class NativeConsumer:
             aggregating = sum(placed.aggregating is not None for placed in clause.layout.actions)
             linked.insert(0, by_cpu(linked, WORD * ecb_size(aggregating), self.symbols[0]))
         start = (self.symbols[0]["forget_tokens"], 0) if _uses_tokens(clause.objects) else ()
-        return NativeClause(linked, self._cpus, staging, self.upcalls, runtime.world.memory.intern, start)
+        return NativeClause(linked, self.symbols, staging, self.upcalls, runtime.world.memory.intern, start)
 
 
 def _uses_tokens(objects: Iterable[Difo]) -> bool:

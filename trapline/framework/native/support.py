@@ -14,7 +14,7 @@ calls them by their names.  Each calls Python if it cannot find the answer itsel
 | `subroutine<number>` | `trapline.framework.native.subroutines` |
 | `speculate(id, bytes, alignment)`, `commit(id)`, `discard(id)` | `trapline.framework.native.speculation` |
 | `stack`, `ustack` ... | `trapline.framework.native.stacks` |
-| `late_argument(index, word)` | argument 5 and up |
+| `late_by_python` ... `(index)` | argument 5 to 9 (`emu.native.guest.LateArguments`) |
 | `pid()`, `tid()` ... | of the current thread, where the guest has them |
 """
 
@@ -25,12 +25,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from emu.arguments import NO_LATE_ARGUMENTS
 from emu.cpu_core import CoreWord
 from emu.native.builder import Callee, Function, Module
-from emu.native.guest import NAME_SIZE, GuestCode, need
-from emu.native.values import Value, Word
-from trapline.framework.blocks import LATE_BASE
+from emu.native.guest import NAME_SIZE, GuestCode, LateArguments, need
+from emu.native.values import Word
 from trapline.framework.dif import Subr, Var
 from trapline.framework.faults import BADALIGN
 from trapline.framework.native import scratch, speculation, stacks, strings, tokens
@@ -101,9 +99,10 @@ class Support:
             # Only while machine code serves a trap is the context that of the stopped CPU.
             need(f, slow, f.load(self.module.symbol("core"), _WORD * CoreWord.FIRING))
             guest.functions["register"](f, slow)
-            self._late_argument()
         if "user_callers" in guest.functions:
             self._user_stacks()
+        for name in LateArguments:
+            self._late_argument(name)
         scratch.write_reach(self._function("reach", 2))
         for size in _SIZES:
             self._load(size)
@@ -193,33 +192,15 @@ class Support:
         else:
             f.ret(0)
 
-    def _late_argument(self) -> None:
-        """Write `late_argument(index, word)`: argument 5 and up of the hit (`EcbWord.LATE`)."""
-        f, isa = self._function("late_argument", 2), self._isa
-        index, late = f.parameters
-        slow = asks(f, Upcall.SCALAR, f.add(index, Var.ARG0))
-        need(f, slow, late)
-        need(f, slow, f.load(self.module.symbol("core"), _WORD * CoreWord.FIRING))
-        f.ret_if(f.eq(late, LATE_BASE + NO_LATE_ARGUMENTS))
-        registers = isa.calling.arguments
-
-        def held(name: str) -> Value:
-            return f.load(self.module.symbol("cpu_words"), _WORD * isa.registers.slots[name])
-
-        with f.cases(index) as case:
-            for number, name in enumerate(registers):
-                with case(number):
-                    f.ret(held(name))
-        words = f.add(f.sub(index, len(registers)), f.sub(late, LATE_BASE))
-        address = f.and_(f.add(held(isa.registers.sp), f.mul(words, isa.word)), isa.address_mask)
-        found = f.variable(0)
-        with f.choice(f.ult(address, isa.kernel_start)) as (user, kernel):
-            with user:
-                found.set(f.call(Callee("user_place"), address, isa.word))
-            with kernel:
-                found.set(f.call(Callee("kernel_place"), address, isa.word))
-        need(f, slow, found.get())
-        f.ret(f.load(found.get(), size=isa.word))
+    def _late_argument(self, name: str) -> None:
+        """Write a function that finds argument 5 to 9, by the guest or by Python."""
+        f = self._function(name, 1)
+        slow = asks(f, Upcall.SCALAR, f.add(f.parameters[0], Var.ARG0))
+        writer = self._guest.functions.get(name)
+        if writer is None:
+            f.ret(slow())
+        else:
+            writer(f, slow)
 
     def _progeny(self) -> None:
         """Write `progenyof`: Python follows the parents if the guest cannot."""

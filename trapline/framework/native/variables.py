@@ -88,7 +88,9 @@ _ARRAYS: Final = {int(Var.UREGS): "user_register", int(Var.REGS): "register"}
 def _element(t: Translation, i: Instruction) -> None:
     index = t.register(i.r2)
     function = _ARRAYS.get(i.r1, "")
-    if function in t.support:
+    if i.r1 == Var.ARGS:
+        t.set(i.rd, builtins.argument_at(t, index))
+    elif function in t.support:
         t.set(i.rd, t.ask(function, index))
     else:
         t.set(i.rd, t.upcall(Upcall.ELEMENT, i.r1, index))

@@ -12,10 +12,15 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from emu.isa import ISAS
+from emu.stapsdt import Marker
+from providers.fasttrap import usdt
 from trapline import cli
+from trapline.framework.dif import Var
+from trapline.framework.native.asking import Upcall
 from trapline.framework.native.upcalls import Upcalls
 
-ZOO = Path(__file__).parents[4] / "testbins" / "built" / "x86_64" / "linux" / "zoo"
+BUILT = Path(__file__).parents[4] / "testbins" / "built"
+ZOO = BUILT / "x86_64" / "linux" / "zoo"
 PROGRAM = """
 fbt::*lock*:entry, fbt::*alloc*:return {
     @[probefunc, execname, pid, tid, ppid, uid, stack(), caller] = sum(timestamp);
@@ -31,17 +36,31 @@ syscall:::entry, fbt::malloc:entry { @user[ustack(), ucaller, ustackdepth, execn
 syscall:::entry { @registers[probefunc, uregs[R_SP], uregs[R_PC], uregs[7]] = count(); }
 syscall::open:entry, syscall::execve:entry { @path[copyinstr(arg0), jstack(2, 64)] = count(); }
 """
+LATE_ARGUMENTS = """
+syscall:::, test:::, vfs:::, proc::: { @late[probename] = sum(arg5); }
+syscall::: { @more[probefunc] = sum(arg5 + 3 * arg6 + 5 * arg7 + 7 * arg8 + 11 * arg9); }
+syscall:freebsd:mmap:entry { @typed[args[1], args[5]] = count(); }
+"""
+# The upcalls that read them.
+ARGUMENTS = {(Upcall.SCALAR, Var.ARG0 + index) for index in range(10)} | {(Upcall.ELEMENT, Var.ARGS)}
+# Arguments of a marker at the entry of a function, where the first argument of that is no address.
+MARKERS = {
+    "x86_64": "8@%rdi 8@$2 8@$3 8@$4 8@$5 -4@%edi 8@(%rsp) 2@2(%rsp) 8@8(%rdi) -1@$-3 8@$9",
+    "i386": "4@4(%esp) 4@$2 4@$3 4@$4 4@$5 -4@4(%esp) 4@(%esp) 2@2(%esp) 4@8(%esi,%edi,4) -1@$-3 4@$9",
+    "aarch64": "8@x0 8@2 8@3 8@4 8@5 -4@w0 8@x30 2@[sp, 2] 8@[x0, 8] -1@-3 8@9",
+    "riscv64": "8@a0 8@2 8@3 8@4 8@5 -4@a0 8@ra 2@2(sp) 8@8(a0) -1@-3 8@9",
+}
 
 
 @pytest.fixture
 def shown(monkeypatch, capfd):
-    """Run a command in this process with both engines; what it shows, and machine code's upcalls, by kind."""
+    """Run a command in this process with both engines; what it shows, and the upcalls of machine code, by kind and operand."""
 
     def run(*arguments):
         asked, called, texts = Counter(), Upcalls._called, []
 
         def counting(self, which, *operands):
-            asked[which] += 1
+            asked[which, operands[0]] += 1
             return called(self, which, *operands)
 
         monkeypatch.setattr(Upcalls, "_called", counting)
@@ -59,10 +78,29 @@ def shown(monkeypatch, capfd):
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_kernel_is_the_same_seen_by_machine_code(isa, shown):
-    text, asked = shown("--isa", isa, "-qn", PROGRAM + USER_PROGRAM, "-c", "true; cat /etc/motd")
+    command = "true; cat /etc/motd; sysctl debug.dtracetest.sdttest=1"
+    text, asked = shown("--isa", isa, "-qn", PROGRAM + USER_PROGRAM + LATE_ARGUMENTS, "-c", command)
     assert text.count("\n") > 50
     # Python is asked for a stack at each place once, and while a firing comes from Python.
     assert 0 < sum(asked.values()) < 1000, asked
+    assert not asked.keys() & ARGUMENTS
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_the_arguments_of_a_marker_are_the_same_seen_by_machine_code(isa, shown, monkeypatch):
+    def markers(image):
+        return [Marker("zoo", "fib", image.symbol("fib").value, 0, MARKERS[isa], (0, 0, 0))]
+
+    monkeypatch.setattr(usdt, "markers", markers)
+    program = """
+        zoo$target:::fib { @late[arg0, arg5, arg7, arg9] = count(); @place[arg6] = count(); @none = sum(arg8); }
+        syscall:::entry { @rest = sum(arg5 + 3 * arg6 + 5 * arg9); }
+        syscall::write:entry { @written[args[2]] = count(); }
+    """
+    text, asked = shown("-qn", program, "-c", f"{BUILT / isa / 'linux' / 'zoo'} recursion")
+    assert text.count("\n") > 10
+    # The first hit is Python's.
+    assert {key for key, count in asked.items() if count > 1} & ARGUMENTS == set()
 
 
 def test_a_linux_process_is_the_same_seen_by_machine_code(shown):
