@@ -69,7 +69,7 @@ class LinuxCalls(LinuxObserver):
         if probe_id:
             extended = extend(name, arguments)
             self._kernel.call_arguments.set(extended)
-            self._fire(probe_id, *extended[:_PASSED])
+            self._fire_known(probe_id, extended[:_PASSED])
             self._kernel.call_arguments.set(())
 
     def system_call_done(self, thread: Thread, name: str, result: int) -> None:
@@ -77,4 +77,12 @@ class LinuxCalls(LinuxObserver):
         probe_id = self._ids.get((name, Moment.RETURN))
         if probe_id:
             value = -1 if result < 0 else (result & 2 * _INT - 1 ^ _INT) - _INT
-            self._fire(probe_id, value & WORD_MASK, value & WORD_MASK)
+            self._fire_known(probe_id, (value & WORD_MASK, value & WORD_MASK))
+
+    def _fire_known(self, probe_id: int, arguments: Sequence[int]) -> None:
+        """Fire a probe; the thread does not change meanwhile, so that machine code asks for it once."""
+        self._kernel.thread_words.running()
+        try:
+            self._fire(probe_id, *arguments)
+        finally:
+            self._kernel.thread_words.stopped()

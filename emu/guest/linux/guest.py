@@ -7,7 +7,7 @@ guest.exit_status
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -183,7 +183,7 @@ class LinuxGuest:
             execargs=b"\0".join(process.arguments).decode("utf-8", "surrogateescape"),
             errno=current.errno,
         )
-        self.kernel.thread_words.show(thread)
+        self.kernel.thread_words.show(thread, self._ancestors(thread.ppid))
         return thread
 
     def machine_code(self) -> GuestCode:
@@ -221,6 +221,12 @@ class LinuxGuest:
     def user_frame(self) -> Frame | None:
         """Return the registers of the current thread (uregs[])."""
         return self.kernel.frame if self.kernel.current is not None else None
+
+    def _ancestors(self, pid: int) -> Iterator[int]:
+        """Yield the pids of a process's ancestors."""
+        while (parent := self.parent(pid)) is not None:
+            yield parent
+            pid = parent
 
     def parent(self, pid: int) -> int | None:
         """Return the parent of a process."""

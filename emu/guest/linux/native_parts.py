@@ -17,6 +17,7 @@ from emu.guest.native_user_stacks import live_register_code
 from emu.native.builder import Callee, Function
 from emu.native.guest import GuestCode, LateArguments, Writer
 from emu.native.values import Word
+from emu.words import WORD_MASK
 
 _WORD: Final = 8
 
@@ -25,6 +26,7 @@ def linux_code(engine: Engine, clock: VirtualClock, thread: ThreadWords, call: C
     """Return what machine code finds out about a Linux guest."""
     functions: dict[str, Writer] = {name: _number(word) for name, word in NUMBERS.items()}
     functions["execname"] = _name
+    functions["descends"] = _descends
     functions["user_register"] = live_register_code(engine.isa)
     functions["wall"] = lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch))
     functions[LateArguments.SYSTEM_CALL] = _of_call
@@ -48,6 +50,22 @@ def _of_call(f: Function, _slow: Callable[[], Word]) -> None:
 def _name(f: Function, slow: Callable[[], Word]) -> None:
     _python_unless_known(f, slow)
     f.ret(f.add(f.module.symbol("thread_words"), _WORD * ThreadWord.NAME))
+
+
+def _descends(f: Function, slow: Callable[[], Word]) -> None:
+    """Write `descends`: the process and its parent have been compared before."""
+    (wanted,) = f.parameters
+    _python_unless_known(f, slow)
+    words = f.module.symbol("thread_words")
+    count = f.load(words, _WORD * ThreadWord.GENERATIONS)
+    with f.when(f.eq(count, WORD_MASK), likely=False):
+        f.ret(slow())
+    place, left = f.variable(f.add(words, _WORD * ThreadWord.ANCESTORS)), f.variable(count)
+    with f.loop():
+        f.ret_if(f.eq(left.get(), 0), 0)
+        f.ret_if(f.eq(f.load(place.get()), wanted), 1)
+        place.set(f.add(place.get(), _WORD))
+        left.set(f.sub(left.get(), 1))
 
 
 def _python_unless_known(f: Function, slow: Callable[[], Word]) -> None:

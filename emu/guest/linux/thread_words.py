@@ -1,11 +1,13 @@
 """The current thread in words that machine code reads.
 
-Threads and processes are objects of Python.  While a program runs they do not change, so that the
-first who asks for the thread leaves it in these words until the run ends.
+Threads and processes are objects of Python.  While a program runs, or a probe of a system call
+fires, they do not change, so that the first who asks for the thread leaves it in these words until
+the end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final
 
@@ -16,6 +18,8 @@ from emu.words import WORD_MASK
 _WORD: Final = 8
 # Bytes of the name: at least as many as `emu.native.guest.NAME_SIZE`.
 _NAME_SIZE: Final = 24
+# Ancestors that are kept.
+_MOST: Final = 8
 
 
 class ThreadWord(IntEnum):
@@ -32,6 +36,10 @@ class ThreadWord(IntEnum):
     ERRNO = 7
     NAME = 8
     """The name, in `_NAME_SIZE` bytes."""
+    GENERATIONS = NAME + _NAME_SIZE // _WORD
+    """The number of ancestors beyond the parent; all ones: too many for these words."""
+    ANCESTORS = GENERATIONS + 1
+    """Their pids, the nearest first."""
 
 
 class ThreadState(IntEnum):
@@ -58,7 +66,7 @@ class ThreadWords:
     """The current thread as machine code sees it."""
 
     def __init__(self) -> None:
-        self._words = words(ThreadWord.NAME + _NAME_SIZE // _WORD)
+        self._words = words(ThreadWord.ANCESTORS + _MOST)
         self._bytes = self._words.cast("B")
         self.address = address_of(self._words)
         """The address of the words."""
@@ -71,8 +79,11 @@ class ThreadWords:
         """Say that no program runs: what is known may change."""
         self._words[_STATE] = ThreadState.STOPPED
 
-    def show(self, thread: Thread) -> None:
-        """Show the thread that runs, until the run ends."""
+    def show(self, thread: Thread, ancestors: Iterable[int]) -> None:
+        """Show the thread that runs, until the run ends.
+
+        `ancestors` are pids, those of the parent's parent and on.
+        """
         if self._words[_STATE] != ThreadState.RUNNING:
             return
         for number, word in NUMBERS.items():
@@ -80,4 +91,8 @@ class ThreadWords:
         name = thread.execname.encode("utf-8", "surrogateescape")[: _NAME_SIZE - 1]
         start = _WORD * ThreadWord.NAME
         self._bytes[start : start + _NAME_SIZE] = name.ljust(_NAME_SIZE, b"\0")
+        known = [pid for pid, _ in zip(ancestors, range(_MOST + 1), strict=False)]
+        self._words[ThreadWord.GENERATIONS] = len(known) if len(known) <= _MOST else WORD_MASK
+        for place, pid in enumerate(known[:_MOST]):
+            self._words[ThreadWord.ANCESTORS + place] = pid
         self._words[_STATE] = ThreadState.KNOWN

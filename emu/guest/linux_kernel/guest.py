@@ -138,6 +138,7 @@ class LinuxKernelGuest(KernelMemory):
         return Abilities(
             thread_time=self.thread_time,
             user_frame=self.user_frame,
+            parent=self.tasks.parent,
             source=self.user_source,
             kernel_source=self.kernel_source,
             machine_code=self.machine_code,

@@ -24,6 +24,10 @@ from emu.native.values import Value, Word
 
 _WORD: Final = 8
 _INT: Final = 4
+# The bits of a pid.
+_PID: Final = 0xFFFF_FFFF
+# The number of ancestors after which Python looks for more.
+_ANCESTORS: Final = 64
 
 
 def linux_kernel_code(
@@ -42,6 +46,7 @@ def linux_kernel_code(
         "gid": reader.behind("task_struct.cred", "cred.gid"),
         "errno": lambda f, _slow: f.ret(f.load(f.module.symbol("error"))),
         "execname": reader.name,
+        "descends": reader.descends,
         "user_place": reader.user_place,
         "wall": lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch)),
         **stack_code(engine.isa, unwinder),
@@ -80,6 +85,20 @@ class _Reader:
             f.ret(self._load(f, slow, there, member, _INT))
 
         return write
+
+    def descends(self, f: Function, slow: Callable[[], Word]) -> None:
+        """Write `descends`: swapper, the last ancestor, is its own parent."""
+        (wanted,) = f.parameters
+        task, left = f.variable(self._task(f, slow)), f.variable(_ANCESTORS)
+        with f.loop() as loop:
+            here = task.get()
+            f.ret_if(f.eq(f.and_(self._load(f, slow, here, "task_struct.tgid", _INT), _PID), wanted), 1)
+            parent = self._load(f, slow, here, "task_struct.real_parent", _WORD)
+            f.ret_if(f.eq(parent, here), 0)
+            loop.leave_if(f.eq(left.get(), 0))
+            left.set(f.sub(left.get(), 1))
+            task.set(parent)
+        f.ret(slow())
 
     def name(self, f: Function, slow: Callable[[], Word]) -> None:
         """Write `execname`: a copy, because the bytes after the name in the task are not zero."""

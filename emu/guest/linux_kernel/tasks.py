@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from typing import Final
 
 from emu.bad_address import BadAddressError
@@ -95,6 +96,21 @@ class Tasks:
             gid=self._int(cred, "cred.gid") if cred else 0,
             errno=self.errno,
         )
+
+    def parent(self, pid: int) -> int | None:
+        """Return the parent of the current process or of one of its ancestors.
+
+        None: it is swapper, or no such process.
+        """
+        task, seen = self.current(), set[int]()
+        with suppress(BadAddressError):
+            while task not in seen:
+                seen.add(task)
+                parent = self.word(task, "task_struct.real_parent")
+                if self.pid(task) == pid:
+                    return None if parent == task else self.pid(parent)
+                task = parent
+        return None
 
     def name(self, task: int) -> str:
         """Return a task's name."""

@@ -77,6 +77,8 @@ def test_hits_that_machine_code_serves_are_as_those_that_python_serves(isa, monk
     syscall::openat:entry { @paths[copyinstr(arg1)] = count(); }
     syscall:::entry { @passed[probefunc] = sum(arg0 + 3 * arg1 + 5 * arg2 + 7 * arg3 + 11 * arg4 + 13 * arg5); }
     syscall:::return { @results[probefunc, errno, arg0, arg1, arg2, arg5] = count(); }
+    syscall::write:entry { @descends[progenyof(0), progenyof(1), progenyof(2), pid != ppid] = count(); }
+    fbt::vfs_*: { @more[probefunc] = sum(arg5 + 3 * arg7); }
     """
     shown = {}
     for engine in ("native", "python"):

@@ -15,7 +15,7 @@ from emu.isa import ISAS
 from emu.stapsdt import Marker
 from providers.fasttrap import usdt
 from trapline import cli
-from trapline.framework.dif import Var
+from trapline.framework.dif import Subr, Var
 from trapline.framework.native.asking import Upcall
 from trapline.framework.native.upcalls import Upcalls
 
@@ -54,7 +54,7 @@ MARKERS = {
 
 @pytest.fixture
 def shown(monkeypatch, capfd):
-    """Run a command in this process with both engines; what it shows, and the upcalls of machine code, by kind and operand."""
+    """Run a command with both engines; what it shows, and the upcalls of machine code, by kind and operand."""
 
     def run(*arguments):
         asked, called, texts = Counter(), Upcalls._called, []
@@ -112,6 +112,17 @@ def test_a_linux_process_is_the_same_seen_by_machine_code(shown):
     text, asked = shown("-qn", program, "-c", f"{ZOO} recursion")
     assert "zoo" in text
     assert 0 < sum(asked.values()) < text.count("\n"), asked
+
+
+def test_the_ancestors_of_a_linux_process_are_known_to_machine_code(shown):
+    program = """
+        syscall:::entry { @[pid, progenyof($target), progenyof(105), progenyof(1), progenyof(77)] = count(); }
+        pid$target:zoo::entry { @far = sum(progenyof(77)); }
+    """
+    text, asked = shown("-qn", program, "-c", f"{ZOO} processes")
+    shown_for = {tuple(map(int, line.split()[:5])) for line in text.splitlines() if line[:1] == " "}
+    assert {(106, 1, 1, 0, 0), (100, 1, 0, 1, 0)} <= shown_for  # a grandchild, and its grandparent
+    assert (Upcall.SUBROUTINE, Subr.PROGENYOF) not in asked
 
 
 def test_the_stacks_of_a_linux_process_are_the_same_with_and_without_machine_code(shown):
