@@ -59,7 +59,7 @@ def read_function_argument(f: Function, slow: Callable[[], Word], isa: Isa, inde
 
 
 def _firing(f: Function, slow: Callable[[], Word]) -> Value:
-    """Return the address of the `Firing` of the hit that machine code serves; else Python is called."""
+    """Return the address of the current hit's `Firing`; Python is called if there is none."""
     firing = f.load(f.module.symbol("core"), _WORD * CoreWord.FIRING)
     need(f, slow, firing)
     return firing

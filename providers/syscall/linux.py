@@ -80,7 +80,7 @@ class LinuxCalls(LinuxObserver):
             self._fire_known(probe_id, (value & WORD_MASK, value & WORD_MASK))
 
     def _fire_known(self, probe_id: int, arguments: Sequence[int]) -> None:
-        """Fire a probe; the thread does not change meanwhile, so that machine code asks for it once."""
+        """Fire a probe; machine code asks for the thread once, as it does not change meanwhile."""
         self._kernel.thread_words.running()
         try:
             self._fire(probe_id, *arguments)

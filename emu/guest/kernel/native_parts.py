@@ -153,7 +153,7 @@ class _Reader:
         f.ret(slow())
 
     def late_of_kernel_call(self, f: Function, slow: Callable[[], Word]) -> None:
-        """Write `late_of_kernel_call`, as `KernelView.call_argument` does: the id is an argument too."""
+        """Write `late_of_kernel_call`: the id is an argument, too (`KernelView.call_argument`)."""
         if self._isa.registers.link is not None:
             f.ret(0)
             return
