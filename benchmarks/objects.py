@@ -31,7 +31,11 @@ from trapline.lab.objects.request import Request
 
 RESULTS: Final = Path(__file__).parent / "results" / "objects.json"
 # The fidelity with which the rules are those of the system that a glue is for.
-_FIDELITY: Final = {"fasttrap": Fidelity.FREEBSD, "fbt": Fidelity.FREEBSD}
+_FIDELITY: Final = {
+    "fasttrap": Fidelity.FREEBSD,
+    "fbt": Fidelity.FREEBSD,
+    "illumos-fasttrap": Fidelity.EXACT,  # there is none of illumos
+}
 _EXAMPLES: Final = 5
 # The functions of the teaching kernel whose instructions are tried.
 _FUNCTIONS: Final = "sys_[a-f]*"

@@ -10,8 +10,8 @@ EXHIBIT.i386 := word_branch loop_count
 EXHIBIT.aarch64 := fbt_next_instruction
 EXHIBIT.riscv64 := move_as_jump
 KINDS += $(foreach name,$(EXHIBIT.$(ISA)),exhibits/$(name) exhibits/$(name)-buggy)
-# The handler of traps that is assembly: FreeBSD's is on x86.
-KINDS += $(FAMILY:x86=trap trap-buggy)
+# What systems have on x86 only: a handler of traps in assembly, and fasttrap.
+KINDS += $(FAMILY:x86=trap trap-buggy illumos_fasttrap)
 OBJECTS := $(KINDS:%=$(OUT)/objects/%.o)
 
 .PHONY: objects

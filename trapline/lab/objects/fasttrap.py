@@ -1,8 +1,10 @@
-"""The glue for fasttrap of FreeBSD on x86: fasttrap_isa.c, which decodes and emulates.
+"""The glues for fasttrap of FreeBSD and illumos on x86: fasttrap_isa.c, which decodes and emulates.
 
-It does what fasttrap.c does around them: the table of tracepoints, the program's memory, and the
+They do what fasttrap.c does around them: the table of tracepoints, the program's memory, and the
 scratch space of a thread.  Source: FreeBSD
-sys/cddl/contrib/opensolaris/uts/common/dtrace/fasttrap.c, uts/intel/dtrace/fasttrap_isa.c.
+sys/cddl/contrib/opensolaris/uts/common/dtrace/fasttrap.c, uts/intel/dtrace/fasttrap_isa.c; illumos
+usr/src/uts/common/dtrace/fasttrap.c, usr/src/uts/intel/dtrace/fasttrap_isa.c,
+usr/src/uts/intel/amd64/sys/privregs.h, usr/src/uts/intel/ia32/sys/privregs.h.
 """
 
 from __future__ import annotations
@@ -34,21 +36,28 @@ _COMMON: Final = 0
 _MODELS: Final = {4: 1, 8: 2}
 
 
-class FasttrapGlue(Glue):
-    """The glue for FreeBSD's fasttrap on x86."""
+def _recipe(*options: str) -> Recipe:
+    return Recipe("fasttrap", (), options=options, variants={"x86": ("intel/dtrace/fasttrap_isa.c",)})
+
+
+class FasttrapKernel(Glue):
+    """The kernel around fasttrap of any system."""
 
     entries = (_INIT,)
-    recipe = Recipe("fasttrap", (), variants={"x86": ("intel/dtrace/fasttrap_isa.c",)})
     data: ClassVar[Mapping[str, int]] = {
         "trapline_proc": 256,
         "trapline_thread": 256,
-        "trapline_gdt": 256,
+        "trapline_cpu": 64,
+        "trapline_lwp": 256,
+        "trapline_gdt": 512,
         "gdt": 256,
         "cpu_core": 4096,
         "fasttrap_tpoints": 64,
         "max_ldt_segment": 4,
     }
-    frame = "reg"
+    frame: str
+    members: ClassVar[Mapping[str, str]] = {}
+    """The members of the structure of registers that are not named r_REGISTER."""
 
     def set_up(self) -> None:
         """Make the process, its thread, and a table of one tracepoint."""
@@ -61,20 +70,22 @@ class FasttrapGlue(Glue):
         bucket = code.view("fasttrap_bucket_t")
         bucket["ftb_data"] = self._tracepoint.address
         self._empty = code.load(self._tracepoint.address, self._tracepoint.size)
-        self._scratch = code.view("fasttrap_scrspace_t")
-        self._scratch["ftss_addr"] = SLOT
         self._process = code.address("trapline_proc") if code.image.defines("trapline_proc") else code.allocate(256)
         if code.defines(_PROBE):
             code.view("fasttrap_hash_t", code.address("fasttrap_tpoints"))["fth_table"] = bucket.address
             self._thread = code.view("thread", code.address("trapline_thread"))
-        process, parent = code.view("proc", self._process), code.view("proc")
+        process = code.view("proc", self._process)
         process["p_pid"], process["p_model"] = _PID, _MODELS[code.isa.word]
-        process["p_pptr"], process["p_vmspace"] = parent.address, process.address
-        self._instruction, self._decision, self._slot, self._signalled = b"", "", b"", False
+        self.set_up_system(process)
+        self._instruction, self._decision, self._slot, self.signalled = b"", "", b"", False
+
+    def set_up_system(self, process: View) -> None:
+        """Set what only one system has: the scratch space, and the process's relatives."""
+        raise NotImplementedError
 
     def key(self, frame: View, register: str) -> Any:
-        """Return the member of struct reg that holds a register, None if there is none."""
-        name = f"r_{register}"
+        """Return the member that holds a register, None if there is none."""
+        name = self.members.get(register, f"r_{register}")
         return name if frame.has(name) else None
 
     # -- what fasttrap.c and dtrace.c offer
@@ -100,38 +111,24 @@ class FasttrapGlue(Glue):
         """Write the scratch space."""
         return self.copyout(source, to, size)
 
-    @extern("void *fasttrap_scraddr(void *thread, void *process)")
-    def scratch(self, _thread: int, _process: int) -> int:
-        """Return the thread's scratch space."""
-        return self._scratch.address
-
-    @extern("uintptr_t fasttrap_fulword(const void *address)")
-    def fetch(self, address: int) -> int:
-        """Return a word of the program's memory, -1 if it is not there."""
-        return self._fetch(address, self.code.isa.word)
-
-    @extern("uint32_t fasttrap_fuword32(const void *address)")
-    def fetch32(self, address: int) -> int:
-        """Return 32 bits of the program's memory, -1 if they are not there."""
-        return self._fetch(address, 4)
-
     @extern("int fasttrap_sulword(void *address, uintptr_t value)")
     def store(self, address: int, value: int) -> int:
         """Store a word in the program's memory; return -1 if it is not there."""
-        return self._store(address, value, self.code.isa.word)
+        return self._poke(address, value, self.code.isa.word)
 
     @extern("int fasttrap_suword32(void *address, uint32_t value)")
     def store32(self, address: int, value: int) -> int:
         """Store 32 bits in the program's memory; return -1 if they are not there."""
-        return self._store(address, value, 4)
+        return self._poke(address, value, 4)
 
-    def _fetch(self, address: int, size: int) -> int:
+    def peek(self, address: int, size: int) -> int:
+        """Return bytes of the program's memory as a number, -1 if they are not there."""
         try:
             return int.from_bytes(self.code.guest.engine.read(address, size), "little")
         except BadAddressError:
             return -1
 
-    def _store(self, address: int, value: int, size: int) -> int:
+    def _poke(self, address: int, value: int, size: int) -> int:
         try:
             self.code.guest.engine.memory.write(address, value.to_bytes(size, "little"))
         except BadAddressError:
@@ -146,16 +143,10 @@ class FasttrapGlue(Glue):
         self.code.store(modrm, at.to_bytes(4, "little", signed=True))
         return size or -1
 
-    @extern("int tdksignal(void *thread, int signal, void *information)")
-    def signal(self, _thread: int, _signal: int, _information: int) -> int:
-        """Note that the program gets a signal."""
-        self._signalled = True
-        return 0
-
     @extern("void fasttrap_sigtrap(void *process, void *thread, uintptr_t pc)")
     def sigtrap(self, _process: int, _thread: int, _pc: int) -> None:
         """Note that the program gets a signal."""
-        self._signalled = True
+        self.signalled = True
 
     @extern("void dtrace_probe(dtrace_id_t id, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e)")
     def probe(self, _id: int, *_arguments: int) -> None:
@@ -164,12 +155,12 @@ class FasttrapGlue(Glue):
     @extern("uintptr_t dtrace_fulword(void *address)")
     def dtrace_fetch(self, address: int) -> int:
         """Return a word of the program's memory."""
-        return self.fetch(address)
+        return self.peek(address, self.code.isa.word)
 
     @extern("uint32_t dtrace_fuword32(void *address)")
     def dtrace_fetch32(self, address: int) -> int:
         """Return 32 bits of the program's memory."""
-        return self.fetch32(address)
+        return self.peek(address, 4)
 
     # -- the functions under test
 
@@ -205,12 +196,13 @@ class FasttrapGlue(Glue):
         if instruction != self._instruction:
             self.decide(address, instruction)
         frame.pc = address + self.code.isa.traps.saved_user_pc_after
-        self._thread["td_frame"] = frame.address
+        if self._thread.has("td_frame"):
+            self._thread["td_frame"] = frame.address
         self._thread["t_dtrace_step"] = 0
-        self._signalled = False
+        self.signalled = False
         if self.code.call(_PROBE, frame.address) % _INT:
             return "their handler does not claim the breakpoint"
-        if self._signalled:
+        if self.signalled:
             return "their handler sends a signal"
         if frame.pc == SLOT:
             frame.run_copy(self._slot)
@@ -219,3 +211,85 @@ class FasttrapGlue(Glue):
     def examine(self, request: Request, report: ObjectReport) -> None:
         """Compare the decisions about instructions of a program, or of a sample of all encodings."""
         DecisionCheck(self, request, report).run()
+
+
+class FasttrapGlue(FasttrapKernel):
+    """The glue for FreeBSD's fasttrap on x86."""
+
+    frame = "reg"
+    recipe = _recipe()
+
+    def set_up_system(self, process: View) -> None:
+        """Make the scratch space, and a parent that does not share the process's memory."""
+        self._scratch = self.code.view("fasttrap_scrspace_t")
+        self._scratch["ftss_addr"] = SLOT
+        process["p_pptr"], process["p_vmspace"] = self.code.view("proc").address, process.address
+
+    @extern("void *fasttrap_scraddr(void *thread, void *process)")
+    def scratch(self, _thread: int, _process: int) -> int:
+        """Return the thread's scratch space."""
+        return self._scratch.address
+
+    @extern("uintptr_t fasttrap_fulword(const void *address)")
+    def fetch(self, address: int) -> int:
+        """Return a word of the program's memory, -1 if it is not there."""
+        return self.peek(address, self.code.isa.word)
+
+    @extern("uint32_t fasttrap_fuword32(const void *address)")
+    def fetch32(self, address: int) -> int:
+        """Return 32 bits of the program's memory, -1 if they are not there."""
+        return self.peek(address, 4)
+
+    @extern("int tdksignal(void *thread, int signal, void *information)")
+    def signal(self, _thread: int, _signal: int, _information: int) -> int:
+        """Note that the program gets a signal."""
+        self.signalled = True
+        return 0
+
+
+class IllumosFasttrapGlue(FasttrapKernel):
+    """The glue for illumos' fasttrap on x86."""
+
+    frame = "regs"
+    members: ClassVar[Mapping[str, str]] = {"esp": "r_uesp", "rflags": "r_rfl", "eflags": "r_efl"}
+    recipe = _recipe("-DTRAPLINE_ILLUMOS")
+
+    def set_up_system(self, process: View) -> None:
+        """Place the thread's scratch space, which follows a pointer at the base of its segment."""
+        _ = process
+        code = self.code
+        if code.defines(_PROBE):
+            control = code.view("pcb", code.address("trapline_lwp"))
+            base = SLOT - code.isa.word
+            if control.has("pcb_fsbase"):
+                control["pcb_fsbase"] = base
+            else:
+                code.view("user_desc", control.place("pcb_gsdesc"))["usd_base"] = base
+
+    @extern("int fasttrap_fulword(const void *address, uintptr_t *value)")
+    def fetch(self, address: int, value: int) -> int:
+        """Fetch a word of the program's memory; return -1 if it is not there."""
+        return self._fetch(address, value, self.code.isa.word)
+
+    @extern("int fasttrap_fuword32(const void *address, uint32_t *value)")
+    def fetch32(self, address: int, value: int) -> int:
+        """Fetch 32 bits of the program's memory; return -1 if they are not there."""
+        return self._fetch(address, value, 4)
+
+    def _fetch(self, address: int, value: int, size: int) -> int:
+        try:
+            data = self.code.guest.engine.read(address, size)
+        except BadAddressError:
+            return -1
+        self.code.store(value, data)
+        return 0
+
+    @extern("void *kmem_zalloc(size_t size, int flags)")
+    def zalloc(self, size: int, _flags: int) -> int:
+        """Return zeroed memory: it is for a signal."""
+        return self.code.allocate(size)
+
+    @extern("void sigaddqa(void *process, void *thread, void *signal)")
+    def add_signal(self, _process: int, _thread: int, _signal: int) -> None:
+        """Note that the program gets a signal."""
+        self.signalled = True

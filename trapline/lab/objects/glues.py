@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from emu.spelling import did_you_mean
-from trapline.lab.objects.fasttrap import FasttrapGlue
+from trapline.lab.objects.fasttrap import FasttrapGlue, IllumosFasttrapGlue
 from trapline.lab.objects.fbt_check import FbtGlue
 from trapline.lab.objects.glue import Glue
 from trapline.lab.objects.linux_kprobes import LinuxKprobesGlue
@@ -18,6 +18,7 @@ from trapline.lab.objects.prototypes import PrototypeError
 GLUES: Final[Mapping[str, type[Glue]]] = {
     "fasttrap": FasttrapGlue,
     "fbt": FbtGlue,
+    "illumos-fasttrap": IllumosFasttrapGlue,
     "linux-kprobes": LinuxKprobesGlue,
     "linux-uprobes": LinuxUprobesGlue,
 }
