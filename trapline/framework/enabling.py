@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from trapline.framework.clause_code import compile_clause, runner
 from trapline.framework.device import DeviceError
-from trapline.framework.ecb import Clause, Ecb, Form
+from trapline.framework.ecb import Clause, Form
 from trapline.framework.layout import LayoutError, lay_out
 from trapline.framework.probes import Probe
 from trapline.framework.program import ActionDescription, Difo, EcbDescription, ProbeDescription
@@ -46,7 +46,7 @@ class Enabling:
     @property
     def is_destructive(self) -> bool:
         """Whether an enabled clause changes the system."""
-        return any(map(_is_destructive, self._enabled.ecbs))
+        return any(map(_is_destructive, {ecb.clause for ecb in self._enabled.ecbs}))
 
     def add(self, descriptions: Sequence[EcbDescription], options: Mapping[str, int]) -> Sequence[int]:
         """Enable clauses, and return how many probes each matched.
@@ -134,9 +134,6 @@ class Enabling:
         self._enabled.clear()
 
 
-def _is_destructive(ecb: Ecb) -> bool:
-    actions = [placed.action for placed in ecb.clause.layout.actions]
-    objects = [ecb.clause.predicate, *(action.difo for action in actions)]
-    return any(action.kind.is_destructive for action in actions) or any(
-        difo is not None and is_destructive(difo) for difo in objects
-    )
+def _is_destructive(clause: Clause) -> bool:
+    kinds = (placed.action.kind for placed in clause.layout.actions)
+    return any(kind.is_destructive for kind in kinds) or any(map(is_destructive, clause.objects))
