@@ -121,12 +121,17 @@ class FasttrapKernel(Glue):
         """Store 32 bits in the program's memory; return -1 if they are not there."""
         return self._poke(address, value, 4)
 
+    def bytes_at(self, address: int, size: int) -> bytes | None:
+        """Return bytes of the program's memory, None if they are not there."""
+        try:
+            return self.code.guest.engine.read(address, size)
+        except BadAddressError:
+            return None
+
     def peek(self, address: int, size: int) -> int:
         """Return bytes of the program's memory as a number, -1 if they are not there."""
-        try:
-            return int.from_bytes(self.code.guest.engine.read(address, size), "little")
-        except BadAddressError:
-            return -1
+        data = self.bytes_at(address, size)
+        return -1 if data is None else int.from_bytes(data, "little")
 
     def _poke(self, address: int, value: int, size: int) -> int:
         try:
@@ -277,12 +282,10 @@ class IllumosFasttrapGlue(FasttrapKernel):
         return self._fetch(address, value, 4)
 
     def _fetch(self, address: int, value: int, size: int) -> int:
-        try:
-            data = self.code.guest.engine.read(address, size)
-        except BadAddressError:
-            return -1
-        self.code.store(value, data)
-        return 0
+        data = self.bytes_at(address, size)
+        if data is not None:
+            self.code.store(value, data)
+        return -1 if data is None else 0
 
     @extern("void *kmem_zalloc(size_t size, int flags)")
     def zalloc(self, size: int, _flags: int) -> int:
