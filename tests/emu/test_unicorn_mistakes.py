@@ -48,6 +48,14 @@ def test_lock_is_skipped():
     assert engine.reg_read(x86.UC_X86_REG_EBX) == 7
 
 
+def test_ret_takes_a_signed_number_of_bytes():
+    engine = machine("x86", bytes.fromhex("c2 00 80"))  # ret 0x8000
+    engine.reg_write(x86.UC_X86_REG_RSP, DATA)
+    engine.mem_write(DATA, struct.pack("<Q", CODE))
+    engine.emu_start(CODE, CODE + 3, count=1)
+    assert engine.reg_read(x86.UC_X86_REG_RSP) == (DATA + 8 - 0x8000) % (1 << 64)  # DATA + 8 + 0x8000 on a CPU
+
+
 def test_pc_of_a_trap_is_advanced_by_four():
     engine, seen = machine("riscv", words(0)), []  # c.unimp: two bytes
 

@@ -107,6 +107,6 @@ class PlainCpu:
         return ""
 
     def _end(self, before: State, fault: str) -> State:
-        engine = self._engine
-        registers = {name: engine.read_register(name) for name in before.registers}
+        engine, mask = self._engine, self._isa.address_mask  # Unicorn's pc may have more bits (i386)
+        registers = {name: engine.read_register(name) & mask for name in before.registers}
         return State(registers, engine.read(SCRATCH, SCRATCH_SIZE), fault)
