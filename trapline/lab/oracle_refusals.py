@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from emu.bad_address import BadAddressError
 from emu.displaced import Code, Refused
 from emu.guest.base import GuestError
+from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.kernel_calls import KernelCallError, KernelCalls, error_name, error_of
 from emu.isa.base import Isa
 from providers import fasttrap, uprobes
@@ -37,8 +38,8 @@ UPROBE_STEP: Final = 60
 _POINTER: Final = struct.Struct("<Q")
 _WORD: Final = struct.Struct("<I")
 _DISABLED: Final = 2
-# The error numbers that only the kernel uses.
-_ALLOWED: Final = "allowed"
+# The answer of both that allows a probe.
+ALLOWED: Final = "allowed"
 # Refused by kernels without KPROBES_ON_FTRACE; our probe is lost while ftrace traces the function.
 ON_PAD: Final = "allowed, on ftrace's pad"
 
@@ -59,11 +60,13 @@ class Verdicts:
     @property
     def agrees(self) -> bool:
         """Whether both allow the probe, or both refuse it; `ON_PAD` agrees with anything."""
-        return self.ours == ON_PAD or (self.ours == _ALLOWED) is (self.kernel == _ALLOWED)
+        return self.ours == ON_PAD or (self.ours == ALLOWED) is (self.kernel == ALLOWED)
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
+class Verdict:
+    """The answers for one place."""
+
     kind: str
     ours: str
     kernel: str
@@ -83,6 +86,12 @@ def refusals(isa: Isa, kprobe_step: int = KPROBE_STEP, uprobe_step: int = UPROBE
         found = [*_kprobes(traced, calls, kprobe_step), *_uprobes(traced, calls, uprobe_step)]
     except KernelCallError as error:
         raise GuestError(str(error)) from None
+    return count_verdicts(found)
+
+
+def count_verdicts(verdicts: Iterable[Verdict]) -> list[Verdicts]:
+    """Return which answers there are, the most frequent first."""
+    found = [*verdicts]
     counts = Counter((one.kind, one.ours, one.kernel) for one in found)
     examples = {(one.kind, one.ours, one.kernel): one.place for one in reversed(found)}
     return [Verdicts(*key, count, examples[key]) for key, count in sorted(counts.items(), key=lambda one: -one[1])]
@@ -90,10 +99,10 @@ def refusals(isa: Isa, kprobe_step: int = KPROBE_STEP, uprobe_step: int = UPROBE
 
 def _named(result: int) -> str:
     number = error_of(result)
-    return error_name(number) if number else _ALLOWED
+    return error_name(number) if number else ALLOWED
 
 
-def _kprobes(traced: TracedLinuxKernel, calls: KernelCalls, step: int) -> Iterator[_Verdict]:
+def _kprobes(traced: TracedLinuxKernel, calls: KernelCalls, step: int) -> Iterator[Verdict]:
     guest = traced.guest
     btf = guest.facts.btf
     size = btf.struct_size("kprobe")
@@ -119,39 +128,57 @@ def _kprobes(traced: TracedLinuxKernel, calls: KernelCalls, step: int) -> Iterat
         guest.store(place, bytes(content))
         kernel = _named(calls.call("register_kprobe", place))
         port, at = PORTS[guest.isa.name], site[0] - symbol.value
-        ours = "blacklist" if symbol.value in blacklist else _ALLOWED
+        ours = "blacklist" if symbol.value in blacklist else ALLOWED
         if site[0] in rewritten:
             ours = "jump label or static call"
-        elif ours == _ALLOWED and port.pad(code[at:]):
+        elif ours == ALLOWED and port.pad(code[at:]):
             ours = ON_PAD
-        yield _Verdict("kprobe", ours, kernel, f"{symbol.name}+{site[0] - symbol.value:#x}")
+        yield Verdict("kprobe", ours, kernel, f"{symbol.name}+{site[0] - symbol.value:#x}")
 
 
-def _uprobes(traced: TracedLinuxKernel, calls: KernelCalls, step: int) -> Iterator[_Verdict]:
+def _uprobes(traced: TracedLinuxKernel, calls: KernelCalls, step: int) -> Iterator[Verdict]:
     guest, programs = traced.guest, traced.guest.programs
     process = None if programs is None else programs.process(traced.target)
     if programs is None or process is None:
         return
     program = programs.of(process)[0]
+    port = uprobes.PORTS[guest.isa.name]
+    section = max(program.image.code_sections, key=lambda one: len(one.data))
+
+    def places() -> Iterator[tuple[int, int, bytes]]:
+        for offset in [*fasttrap.PORTS[guest.isa.name].boundaries(section.data)][::step]:
+            address = section.address + offset
+            data = section.data[offset : offset + port.longest]
+            in_file = program.image.offset_of(address)
+            if in_file is not None and in_file % port.alignment == 0 and len(data) == port.longest:
+                yield address, in_file, data
+
+    assert isinstance(program.file, int)
+    yield from uprobe_verdicts(guest, calls, program.file, program.name, places())
+
+
+def uprobe_verdicts(
+    guest: LinuxKernelGuest, calls: KernelCalls, file: int, name: str, places: Iterable[tuple[int, int, bytes]]
+) -> Iterator[Verdict]:
+    """Ask the kernel for uprobes in a file that is mapped, and Trapline for the same.
+
+    `file` is the address of the inode; a place is an address, the offset in the file, and the bytes
+    from there on.
+
+    Raises `KernelCallError`.
+    """
     port, btf = uprobes.PORTS[guest.isa.name], guest.facts.btf
     size = btf.struct_size("uprobe_consumer")
     size += -size % 64
     place = guest.scratch.stop - size
-    section = max(program.image.code_sections, key=lambda one: len(one.data))
     content = bytearray(size)
     _POINTER.pack_into(content, btf.offset("uprobe_consumer", "handler"), calls.callback)
-    assert isinstance(program.file, int)
-    for offset in [*fasttrap.PORTS[guest.isa.name].boundaries(section.data)][::step]:
-        address = section.address + offset
-        data = section.data[offset : offset + port.longest]
-        in_file = program.image.offset_of(address)
-        if in_file is None or in_file % port.alignment or len(data) < port.longest:
-            continue
+    for address, in_file, data in places:
         treatment = port.treat(Code(data, address), Fidelity.LINUX)
-        ours = treatment.rule.name if isinstance(treatment, Refused) else _ALLOWED
+        ours = treatment.rule.name if isinstance(treatment, Refused) else ALLOWED
         guest.store(place, bytes(content))
-        result = calls.call("uprobe_register", program.file, in_file, 0, place)
+        result = calls.call("uprobe_register", file, in_file, 0, place)
         kernel = _named(result)
-        if kernel == _ALLOWED:
+        if kernel == ALLOWED:
             calls.call("uprobe_unregister_nosync", result, place)
-        yield _Verdict("uprobe", ours, kernel, f"{program.name}+{address:#x}: {data.hex()}")
+        yield Verdict("uprobe", ours, kernel, f"{name}+{address:#x}: {data.hex()}")

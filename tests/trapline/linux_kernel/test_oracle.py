@@ -2,10 +2,14 @@
 
 import pytest
 
+from emu.elf import Image
+from emu.guest.linux_kernel import store
 from emu.isa import ISAS
 from tests.trapline.linux_kernel.test_traced import every_kernel
 from trapline.lab import oracle, oracle_programs, oracle_refusals, oracle_rows
+from trapline.lab.oracle_instructions import SLOT, SlotFile, ask, different, written
 from trapline.lab.oracle_rows import Row, TraceLine
+from trapline.own_files import own_files
 
 _TRACE = b"""# tracer: nop
               ls-126     [000] d....     2.393562: e1: (0x4023 <- 0x4000) a=0x1 text="two
@@ -82,3 +86,22 @@ def test_a_hit_that_the_kernel_says_it_missed_is_not_a_difference():
     assert not Row("f", ours=3, kernel=2).agrees
     assert not Row("f").agrees
     assert Row("f", "kretprobe").agrees  # refused by the kernel
+
+
+@every_kernel
+def test_a_kernel_and_we_allow_the_same_uprobes(isa):
+    program = store.stored(ISAS[isa]).busybox
+    # These bytes are anything, and not only whole instructions.
+    found = ask(ISAS[isa], SlotFile(None, "bin/busybox", program.read_bytes()), range(0x1000, 0x1014))
+    assert sum(one.count for one in found) == 20
+    assert all(one.agrees for one in found), found
+
+
+def test_each_instruction_is_asked_for_once(tmp_path):
+    (program,) = own_files("zoo", ISAS["aarch64"])
+    instructions = different(ISAS["aarch64"], [Image(program)] * 2)
+    assert bytes.fromhex("c0035fd6") in instructions  # ret
+    assert instructions == sorted(set(instructions))
+    slotted = written(tmp_path / "root", instructions)
+    assert (tmp_path / "root" / slotted.name).read_bytes() == slotted.data
+    assert [slotted.data[at : at + 4] for at in range(0, len(slotted.data), SLOT)] == instructions
