@@ -1,9 +1,9 @@
 """The refusals of a Linux kernel's uprobes, for every different instruction of some programs.
 
 The kernel decides by the bytes of an instruction, and refuses an unaligned place.  So each sequence
-of bytes is asked for once: it is put into a slot of a file, which the stopped kernel opens and maps,
-and `uprobe_register()` is called for its offset.  A slot is aligned for every ISA and crosses no
-page.
+of bytes is asked for once: it is put into a slot of a file, which the stopped kernel opens and
+maps, and `uprobe_register()` is called for its offset.  A slot is aligned for every ISA and crosses
+no page.
 
 Source: Linux 6.12 kernel/events/uprobes.c (prepare_uprobe), arch/*/kernel/*uprobes.c
 (arch_uprobe_analyze_insn).
