@@ -30,8 +30,9 @@ Check = Callable[[Work], Iterable[Part | Result]]
 
 # The seconds after which a part is stopped.
 SECONDS: Final = 30.0
-# The limits of the process, in bytes: a file that it writes, and its memory.  The latter is looked at from time to
-# time where there is /proc: a limit of the system's would count what the CPU emulator reserves and does not use.
+# The limits of the process, in bytes: a file that it writes, and its memory beside what it shares with this process at
+# its start.  The memory is looked at from time to time where there is /proc: a limit of the system's would count what
+# the CPU emulator reserves and does not use.
 _FILE: Final = 1 << 20
 _MEMORY: Final = 2 << 30
 _LOOK: Final = 0.2
@@ -78,6 +79,7 @@ def supervised(check: Check, work: Work, place: Path, seconds: float = SECONDS) 
 def _messages(check: Check, work: Work, output: BinaryIO, skip: int, seconds: float) -> Iterator[dict[str, Any]]:
     """Yield the messages of a process; the last one, `ended`, says how the process ended."""
     reading, writing = os.pipe()
+    most = _memory(os.getpid()) + _MEMORY
     with warnings.catch_warnings():
         # The child uses nothing of other threads.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -91,7 +93,7 @@ def _messages(check: Check, work: Work, output: BinaryIO, skip: int, seconds: fl
         with os.fdopen(reading, "rb", buffering=0) as pipe:
             until = time.monotonic() + seconds
             while time.monotonic() < until:
-                if _memory(child) > _MEMORY:
+                if _memory(child) > most:
                     ended = f"it needs more memory than {_MEMORY >> 30} GiB"
                     break
                 if not select.select([pipe], [], [], min(_LOOK, seconds))[0]:

@@ -1,6 +1,7 @@
 """The course: its sheets are right on every ISA, and what a student and a teacher see."""
 
 import csv
+import os
 import re
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.support.command import ROOT, run_trapline
 from tests.trapline.lab.course.solutions.solving import solve
+from trapline.lab.course import supervised
 from trapline.lab.course.grading import as_csv, grade
 from trapline.lab.course.sheets import sheet, sheets
 from trapline.lab.course.work import ANSWERS, CourseError, work_in
@@ -150,6 +152,18 @@ def test_a_students_file_that_misbehaves_costs_its_part_and_no_other(text, why, 
     assert (first.points, second.points) == (0, 1)
     assert why in first.why
     assert "\n" not in first.why
+
+
+def test_only_the_memory_of_the_students_file_counts(python_sheet, monkeypatch):
+    """Not what this process has already: the process of a check is a fork of it."""
+    monkeypatch.setattr(supervised, "_MEMORY", 32 << 20)
+    assert supervised._memory(os.getpid()) > 32 << 20
+    own = python_sheet / "work/own.py"
+    own.write_text("def f(x): return ''\n")
+    assert [one.points for one in grade(python_sheet / "work", python_sheet / "own").results] == [1, 1]
+    own.write_text("def f(x):\n    kept = b'x' * (256 << 20)\n    while True: pass\n")
+    first, _ = grade(python_sheet / "work", python_sheet / "own").results
+    assert first.why.startswith("it needs more memory than ")
 
 
 def test_what_a_students_file_prints_is_shown_apart(python_sheet):
