@@ -15,6 +15,7 @@ from emu.engine.memory import Memory
 from emu.engine.refusals import Refusals
 from emu.engine.state import TableEntry, Word
 from emu.engine.watched import Hooked, Watched
+from emu.function_address import function_address
 
 # The alignment of instructions that have two sizes.
 _HALF: Final = 2
@@ -146,7 +147,7 @@ class Code:
         if watched is None or not self.watcher:
             self._hooks.add(address, pointer, 0)
             return
-        watched.python = ctypes.cast(pointer, ctypes.c_void_p).value or 0
+        watched.python = function_address(pointer)
         self._watched.append(watched)
         self._kept.append(pointer)
         self._hooks.add(address, ctypes.c_void_p(self.watcher), watched.address)

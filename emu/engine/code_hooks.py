@@ -25,6 +25,7 @@ from typing import Any, Final
 from emu.engine.address_table import Addressed, AddressTable, TableHeader
 from emu.engine.errors import EngineError
 from emu.engine.layout import ADVICE, HOOK_RANGE
+from emu.function_address import function_address
 from emu.native.block import Block
 
 # An address that no code has.
@@ -120,7 +121,7 @@ class CodeHooks:
         self.serve(address, code)
 
     def _add(self, address: int, function: Any, data: int, *, leaves: bool = False) -> None:
-        call = HookedCall(_address(function), data, leaves)
+        call = HookedCall(function_address(function), data, leaves)
         here = self._functions.setdefault(address, [])
         for number, (old, _) in enumerate(here):
             if not old.function:
@@ -136,7 +137,7 @@ class CodeHooks:
     def remove(self, address: int, function: Any) -> None:
         """Stop calling a function."""
         for call, _ in self._functions[address]:
-            if call.function == _address(function):
+            if call.function == function_address(function):
                 call.function = 0
 
     def serve(self, address: int, code: bytes) -> bool:
@@ -189,7 +190,3 @@ class CodeHooks:
         for call, function in self._functions.get(address, ()):
             if call.function:
                 function(uc, address, size, call.data)
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -31,6 +31,7 @@ from typing import Final
 
 from emu.engine.cpu import BaseCpu
 from emu.engine.errors import EngineError
+from emu.function_address import function_address
 
 _BEGINNING: Final = re.compile(rb"\x48\x8b\xb7....\x80\xbe(....)\x00\x74.\xc3", re.DOTALL)
 _SIZE: Final = 17
@@ -42,7 +43,7 @@ def mark(cpu: BaseCpu) -> ctypes.c_uint8 | None:
         function = cpu.function("check_exit_request")
     except (AttributeError, EngineError):  # the library does not export it, or portable mode
         return None
-    found = _BEGINNING.fullmatch(ctypes.string_at(ctypes.cast(function, ctypes.c_void_p).value or 0, _SIZE))
+    found = _BEGINNING.fullmatch(ctypes.string_at(function_address(function), _SIZE))
     if found is None:
         return None
     place = ctypes.c_uint8.from_address(cpu.handle + int.from_bytes(found[1], "little"))

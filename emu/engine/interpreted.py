@@ -19,6 +19,7 @@ from emu.engine.cpu import BaseCpu
 from emu.engine.errors import shut_down
 from emu.engine.handlers import Handlers
 from emu.engine.state import DELIVER, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
+from emu.function_address import function_address
 
 _BLOCK_HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 _TRAP_HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
@@ -119,7 +120,7 @@ def _block(counter: Counter, cpu: BaseCpu, enter: Callable[[int, int], bool] | N
     handle = ctypes.c_void_p(cpu.handle)
     start, half = ctypes.addressof(table), counter.half
     asked = TranslationBlock()
-    uc_ctl = _UC_CTL(ctypes.cast(uclib.uc_ctl, ctypes.c_void_p).value or 0)
+    uc_ctl = _UC_CTL(function_address(uclib.uc_ctl))
 
     def block(_uc: int, address: int, size: int, _words: int) -> None:
         total = words[Word.TOTAL]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from string import Template
-from typing import Any, Final
+from typing import Final
 
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
@@ -35,6 +35,7 @@ from emu.engine.tlb import FILLS, SoftTlb
 from emu.engine.tracepoints import Tracepoints
 from emu.engine.watched import Hooked
 from emu.engine.watched_code import WatchedCode
+from emu.function_address import function_address
 from emu.isa.base import Isa
 from emu.native import available
 from emu.native.builder import Module
@@ -97,12 +98,12 @@ class Callbacks:
             "on_left": _ON_FIRED(handlers.left),
             "on_first_block": _ON_FIRST_BLOCK(counter.late.place),
         }
-        addresses = {name: _address(function) for name, function in self._handlers.items()}
-        addresses |= {name: _address(getattr(uclib, name)) for name in _UNICORN}
-        addresses |= {name: _address(cpu.function(name)) for name in CALLBACKS}
+        addresses = {name: function_address(function) for name, function in self._handlers.items()}
+        addresses |= {name: function_address(getattr(uclib, name)) for name in _UNICORN}
+        addresses |= {name: function_address(cpu.function(name)) for name in CALLBACKS}
         addresses |= {
             "env": cpu.env,
-            "do_interrupt": _address(getattr(uclib, model.deliver)),
+            "do_interrupt": function_address(getattr(uclib, model.deliver)),
             "words": counter.address,
             "table": ctypes.addressof(counter.table),
             "handle": cpu.handle,
@@ -113,7 +114,7 @@ class Callbacks:
             "hooked": hooked.address,
             "code_hooks": code_hooks.block.address,
             # If the guest has page tables, no TLB is filled.
-            "on_fill": windows.address if tlb is None else _address(tlb.callback),
+            "on_fill": windows.address if tlb is None else function_address(tlb.callback),
         }
         code = _machine_code(cpu.isa, counter.half, tuple(addresses), delivers=delivers, hosted=tlb is not None)
         self._linked = Linked(code, {_SYMBOL + name: address for name, address in addresses.items()})
@@ -213,10 +214,6 @@ def _names_of(isa: Isa, half: int, *, delivers: bool) -> dict[str, int]:
         "MARKER": MARKER,
         "TABLE_BITS": half.bit_length() - 1,
     }
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def _signed(value: int) -> int:

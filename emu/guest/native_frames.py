@@ -12,6 +12,7 @@ import ctypes
 from enum import IntEnum
 from typing import Final
 
+from emu.function_address import function_address
 from emu.guest.native_user_stacks import live_register
 from emu.guest.stack_walker import StackWalker
 from emu.guest.user_stack import DEEPEST
@@ -73,7 +74,7 @@ class FrameTable:
         """Return the function `user_callers`."""
         symbols = {
             "frame_rows": ctypes.addressof(self._rows),
-            "make_row": ctypes.cast(self._ask, ctypes.c_void_p).value or 0,
+            "make_row": function_address(self._ask),
         }
         return GuestCode({"user_callers": lambda f, _slow: _Walk(f, isa).write()}, symbols)
 

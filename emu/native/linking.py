@@ -15,6 +15,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from emu.function_address import function_address
 from emu.isa.relocations import Reference, Relocation
 from emu.native.hosts import HOSTS, host_relocations
 from emu.native.libc import forget_instructions, libc
@@ -204,7 +205,7 @@ def _found(name: str, known: Mapping[str, int]) -> int:
     if address is not None:
         return address
     try:
-        return ctypes.cast(libc()[name], ctypes.c_void_p).value or 0
+        return function_address(libc()[name])
     except AttributeError:
         raise LinkError(f"the code needs '{name}', which does not exist") from None
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
+from emu.function_address import function_address
 from emu.wheel.bench import CODE, NOWHERE, Bench, NotFoundError, agreed, only, places
 
 _WORD: Final = 8
@@ -212,7 +213,7 @@ def _stops(bench: Bench) -> dict[str, int]:
 
 def _functions(bench: Bench) -> Iterator[int]:
     """Yield the places of the library's functions in the engine."""
-    near = ctypes.cast(uclib.uc_open, ctypes.c_void_p).value or 0
+    near = function_address(uclib.uc_open)
     for place in range(0, len(bench.engine_bytes()) - _WORD, _WORD):
         if abs((bench.reader.word(bench.handle + place) or 0) - near) < _NEAR:
             yield place
@@ -229,7 +230,7 @@ def _spied(bench: Bench, place: int, code: bytes) -> set[tuple[int, int]]:
         return int(function(*arguments))
 
     callback = _SPIED(spy)
-    bench.write(bench.handle + place, _address(callback))
+    bench.write(bench.handle + place, function_address(callback))
     bench.run(code)
     bench.write(bench.handle + place, address)
     return called
@@ -263,11 +264,7 @@ def _look_up(bench: Bench, pc: int) -> int:
 
 
 def _qemu(bench: Bench, name: str) -> Any:
-    return _SPIED(_address(bench.function(f"{name}_{bench.subject.target}")))
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
+    return _SPIED(function_address(bench.function(f"{name}_{bench.subject.target}")))
 
 
 def _context(bench: Bench, epilogue: int) -> tuple[int, int]:
@@ -302,7 +299,7 @@ def _prologues(bench: Bench, context: int, epilogue: int) -> Iterator[int]:
         if not epilogue - _PROLOGUE < function < epilogue:
             continue
         called.clear()
-        bench.write(context + place, _address(callback))
+        bench.write(context + place, function_address(callback))
         bench.uc.emu_start(CODE, NOWHERE)
         bench.write(context + place, function)
         if called == [(bench.env, code)]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
+from emu.function_address import function_address
 from emu.wheel.bench import CODE, Bench, NotFoundError, agreed, only, places
 
 _WORD: Final = 8
@@ -82,8 +83,8 @@ def _invalidate(bench: Bench) -> int:
         return 0
 
     callback = _ON_INVALIDATE(note)
-    ours = ctypes.cast(callback, ctypes.c_void_p).value or 0
-    near = ctypes.cast(uclib.uc_open, ctypes.c_void_p).value or 0
+    ours = function_address(callback)
+    near = function_address(uclib.uc_open)
     found = set()
     for place in range(0, len(bench.engine_bytes()) - _WORD, _WORD):
         function = bench.reader.word(bench.handle + place) or 0
@@ -117,7 +118,7 @@ def _exits(bench: Bench) -> int:
     callback = _ON_COMPARE(compare)
     tree = bench.reader.word(bench.handle + place) or 0
     old = bench.reader.word(tree + _WORD) or 0
-    bench.write(tree + _WORD, ctypes.cast(callback, ctypes.c_void_p).value or 0)
+    bench.write(tree + _WORD, function_address(callback))
     bench.run(bench.subject.nop * 2 + bench.subject.wait)
     bench.write(tree + _WORD, old)
     if CODE + len(bench.subject.nop) not in asked:

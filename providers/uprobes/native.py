@@ -26,6 +26,7 @@ from emu.engine.access import Access
 from emu.engine.firing_code import ASK, GO_ON
 from emu.engine.state import HANDLED, Word
 from emu.engine.tracepoint_blocks import Firing
+from emu.function_address import function_address
 from emu.native.builder import Function, Module
 from emu.native.linking import Linked
 from emu.native.values import Condition, Value
@@ -63,7 +64,7 @@ class NativeUprobes:
     def __init__(self, kernel: Kernel, port: Port, current: CurrentTask, asked: Asked) -> None:
         tracepoints, state = kernel.engine.tracepoints, kernel.engine.counter.address
         self._held = {name: _ASKED(getattr(asked, name)) for name in ("switch", "hijack", "gone")}
-        symbols = {name: ctypes.cast(function, ctypes.c_void_p).value or 0 for name, function in self._held.items()}
+        symbols = {name: function_address(function) for name, function in self._held.items()}
         symbols = {f"ask_{name}": address for name, address in symbols.items()} | {
             "current": current.address,
             "fire": tracepoints.fire,

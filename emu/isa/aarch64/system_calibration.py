@@ -12,6 +12,7 @@ from typing import Any, Final
 from unicorn import arm64_const as uc
 from unicorn.unicorn_py3.unicorn import uclib
 
+from emu.function_address import function_address
 from emu.wheel.bench import Bench, NotFoundError, only, words_of_code
 
 _INT: Final = 4
@@ -96,7 +97,7 @@ def _writers(bench: Bench, register: int) -> Iterator[int]:
 
 def _functions(bench: Bench, register: int) -> list[int]:
     """Return the places in a description where a function of the library is, or may be."""
-    near = ctypes.cast(uclib.uc_open, ctypes.c_void_p).value or 0
+    near = function_address(uclib.uc_open)
     words = {place: bench.reader.word(register + place) for place in _DESCRIPTION}
     return [place for place, word in words.items() if word == 0 or (word and abs(word - near) < _NEAR)]
 
@@ -104,6 +105,6 @@ def _functions(bench: Bench, register: int) -> list[int]:
 def _run(bench: Bench, place: int, function: Any, instruction: int) -> None:
     """Run an instruction while a function is at a place."""
     old = bench.reader.word(place) or 0
-    bench.write(place, ctypes.cast(function, ctypes.c_void_p).value or 0)
+    bench.write(place, function_address(function))
     bench.run(words_of_code(instruction, _WFI))
     bench.write(place, old)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from emu.cpu_core import CoreWord
+from emu.function_address import function_address
 from emu.words import WORD_MASK
 from trapline.framework.actions import recorder
 from trapline.framework.buffers import NO_ROOM
@@ -94,7 +95,7 @@ class Upcalls:
         return {
             "firing": self.firing.address,
             "tuple": ctypes.addressof(self._tuple),
-            "upcall": ctypes.cast(self._callback, ctypes.c_void_p).value or 0,
+            "upcall": function_address(self._callback),
         }
 
     def begin(self) -> bytes | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from unicorn.unicorn_py3.unicorn import uclib
 
+from emu.function_address import function_address
 from emu.native.block import Block
 from emu.native.linking import Linked
 from emu.plain import Pinned
@@ -91,11 +92,11 @@ class Lines:
         }
         symbols = {
             **guest.symbols,
-            **{name: _address(function) for name, function in asked.items()},
+            **{name: function_address(function) for name, function in asked.items()},
             "buffer": self._words.address,
             "env": engine.cpu.env,
             "handle": engine.cpu.handle,
-            "register_read": _address(uclib.uc_reg_read),
+            "register_read": function_address(uclib.uc_reg_read),
         }
         code = EventCode(definition, self._guest.isa, guest, self._options).module
         linked = Linked(code.compiled("event"), symbols)
@@ -113,7 +114,3 @@ class Lines:
             return result if isinstance(result, int) else 0
 
         return _ASKED(call)
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0

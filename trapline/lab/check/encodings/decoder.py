@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import capstone
 
 from emu import disassembly
+from emu.function_address import function_address
 from emu.isa import ISAS
 
 
@@ -132,7 +133,7 @@ class Decoder:
         """The result of decoding an instruction: a cs_insn with its cs_detail."""
         self._insn = _INSN.from_address(self.instruction)
         prototype = ctypes.CFUNCTYPE(ctypes.c_bool, *(5 * [ctypes.c_void_p]))
-        self.function: int = ctypes.cast(_LIBRARY.cs_disasm_iter, ctypes.c_void_p).value or 0
+        self.function: int = function_address(_LIBRARY.cs_disasm_iter)
         """Address of cs_disasm_iter."""
         self._decode = prototype(self.function)
         self._known = _KNOWN.get(isa, {})

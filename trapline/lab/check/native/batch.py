@@ -14,6 +14,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.hooks import Hooks
+from emu.function_address import function_address
 from emu.guest.linux.faults import page_fault
 from emu.isa import ISAS
 from emu.native.compiling import compiled
@@ -34,10 +35,6 @@ _SIGNALLED: Final = ctypes.CFUNCTYPE(ctypes.c_uint64)
 _AGREE: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
 
 
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
-
-
 @cache
 def _linked(isa_name: str, offsets: layout.BlockLayout) -> Any:
     isa = ISAS[isa_name]
@@ -46,7 +43,7 @@ def _linked(isa_name: str, offsets: layout.BlockLayout) -> Any:
     code = TrialCode(isa, offsets, flags=number)
     source = code.module.source
     machine_code = compiled("check", source.encode(), lambda: source)
-    linked = Linked(machine_code, {name: _address(getattr(uclib, name)) for name in code.names})
+    linked = Linked(machine_code, {name: function_address(getattr(uclib, name)) for name in code.names})
     return linked, _AGREE(linked.address("agree"))
 
 
@@ -98,14 +95,14 @@ class _Trial:
             varying=images.varying,
             flags=images.flags,
             words=engine.counter.address,
-            trap=_address(callbacks.trap),
-            invalid=_address(callbacks.invalid) if callbacks.invalid else 0,
+            trap=function_address(callbacks.trap),
+            invalid=function_address(callbacks.invalid) if callbacks.invalid else 0,
             memory=cpu.memory,
             physical=cpu.space.memory_at,
             noted=ctypes.addressof(self._noted),
             host_wrote=ctypes.addressof(cpu.space.host_wrote),
             bounds=self._bounds.address,
-            fill=_address(callbacks.fill),
+            fill=function_address(callbacks.fill),
             engine_hook=engine.fill_hook,
             reach=linked.address("reach"),
             **{f"place{number}": at for number, (at, _) in enumerate(cpu.places)},
@@ -165,7 +162,7 @@ class Batches:
             **sizes,
         )
         self._signalled = _SIGNALLED(self._same_signal)
-        self._batch.signalled = _address(self._signalled)
+        self._batch.signalled = function_address(self._signalled)
         self._arguments = (self._batch.address, *(trial.block.address for trial in self._trials))
 
     def left_over(self, address: int, numbers: Sequence[int]) -> Iterator[int]:
