@@ -37,7 +37,13 @@ class Refusals:
 
     def forbids(self, address: int) -> bool:
         """Return whether no probe may be at an address."""
-        return address in self._blacklisted(address) or address in self._text(address).rewritten
+        return bool(self.reason(address))
+
+    def reason(self, address: int) -> str:
+        """Return what forbids a probe at an address; "": nothing does."""
+        if address in self._text(address).rewritten:
+            return "jump label or static call"
+        return "blacklist" if address in self._blacklisted(address) else ""
 
     def may_fault(self, address: int) -> bool:
         """Return whether the instruction at an address has an entry in the exception table."""

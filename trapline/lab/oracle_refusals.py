@@ -26,9 +26,9 @@ from emu.guest.linux_kernel.kernel_calls import KernelCallError, KernelCalls, er
 from emu.isa.base import Isa
 from providers import fasttrap, uprobes
 from providers.fidelity import Fidelity
-from providers.linux_kernel.blacklist import Blacklist
+from providers.linux_kernel.consumers import EVERYWHERE, Consumers, Place, RefusedError
 from providers.linux_kernel.ports import PORTS
-from providers.linux_kernel.reserved import reserved
+from providers.linux_kernel.refusals import Refusals
 from providers.linux_kernel.sites import LONGEST, entry_site
 from trapline.machine.linux_kernel_machine import LinuxKernelOptions, TracedLinuxKernel, start
 
@@ -97,20 +97,13 @@ def count_verdicts(verdicts: Iterable[Verdict]) -> list[Verdicts]:
     return [Verdicts(*key, count, examples[key]) for key, count in sorted(counts.items(), key=lambda one: -one[1])]
 
 
-def _named(result: int) -> str:
-    number = error_of(result)
-    return error_name(number) if number else ALLOWED
-
-
 def _kprobes(traced: TracedLinuxKernel, calls: KernelCalls, step: int) -> Iterator[Verdict]:
     guest = traced.guest
     btf = guest.facts.btf
     size = btf.struct_size("kprobe")
     size += -size % 64
     place = guest.scratch.start
-    head = guest.facts.symbols.get("kprobe_blacklist")
-    rewritten = reserved(guest.facts.table)
-    blacklist = Blacklist.from_memory(head.value if head else 0, guest.load, guest.facts.symbols)
+    forbidden = Refusals(guest)
     for symbol in [*guest.facts.functions()][::step]:
         try:
             code = traced.text.code(symbol.value, 3 * LONGEST)
@@ -126,13 +119,10 @@ def _kprobes(traced: TracedLinuxKernel, calls: KernelCalls, step: int) -> Iterat
         if place + size > guest.scratch.stop:
             return
         guest.store(place, bytes(content))
-        kernel = _named(calls.call("register_kprobe", place))
+        number = error_of(calls.call("register_kprobe", place))
+        kernel = error_name(number) if number else ALLOWED
         port, at = PORTS[guest.isa.name], site[0] - symbol.value
-        ours = "blacklist" if symbol.value in blacklist else ALLOWED
-        if site[0] in rewritten:
-            ours = "jump label or static call"
-        elif ours == ALLOWED and port.pad(code[at:]):
-            ours = ON_PAD
+        ours = forbidden.reason(site[0]) or (ON_PAD if port.pad(code[at:]) else ALLOWED)
         yield Verdict("kprobe", ours, kernel, f"{symbol.name}+{site[0] - symbol.value:#x}")
 
 
@@ -167,18 +157,13 @@ def uprobe_verdicts(
 
     Raises `KernelCallError`.
     """
-    port, btf = uprobes.PORTS[guest.isa.name], guest.facts.btf
-    size = btf.struct_size("uprobe_consumer")
-    size += -size % 64
-    place = guest.scratch.stop - size
-    content = bytearray(size)
-    _POINTER.pack_into(content, btf.offset("uprobe_consumer", "handler"), calls.callback)
+    port, consumers = uprobes.PORTS[guest.isa.name], Consumers(guest, calls)
     for address, in_file, data in places:
         treatment = port.treat(Code(data, address), Fidelity.LINUX)
         ours = treatment.rule.name if isinstance(treatment, Refused) else ALLOWED
-        guest.store(place, bytes(content))
-        result = calls.call("uprobe_register", file, in_file, 0, place)
-        kernel = _named(result)
-        if kernel == ALLOWED:
-            calls.call("uprobe_unregister_nosync", result, place)
+        try:
+            consumers.unregister(consumers.register(Place(EVERYWHERE, file, in_file)))
+            kernel = ALLOWED
+        except RefusedError as refused:
+            kernel = error_name(refused.number)
         yield Verdict("uprobe", ours, kernel, f"{name}+{address:#x}: {data.hex()}")

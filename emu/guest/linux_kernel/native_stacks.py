@@ -232,32 +232,31 @@ class _OrcCode(_StackCode):
         """u64 search(ips, count, ip): the same in a copied table, which has addresses."""
         s = f.module.function("orc_search_module", 3, local=True)
         ips, count, ip = s.parameters
-        low, high = s.variable(0), s.variable(count)
-        with s.loop() as loop:
-            loop.leave_if(s.uge(low.get(), high.get()))
-            middle = s.lshr(s.add(low.get(), high.get()), 1)
-            with s.choice(s.ule(s.load(s.add(ips, s.shl(middle, 3))), ip)) as (lower, upper):
-                with lower:
-                    low.set(s.add(middle, 1))
-                with upper:
-                    high.set(middle)
-        s.ret(low.get())
+        _halve(s, count, ip, lambda middle: s.load(s.add(ips, s.shl(middle, 3))))
         return s
 
     def _search(self, f: Function) -> Function:
         """u64 search(ips, ip): the number of entries that do not begin after an address."""
         s = f.module.function("orc_search", 2, local=True)
         ips, ip = s.parameters
-        low, high = s.variable(0), s.variable(self._table.count)
-        with s.loop() as loop:
-            loop.leave_if(s.uge(low.get(), high.get()))
-            middle = s.lshr(s.add(low.get(), high.get()), 1)
+
+        def begins(middle: Value) -> Value:
             place = s.mul(middle, _IP)
-            begins = s.add(s.add(place, self._table.ips), s.load(s.add(ips, place), 0, _IP, signed=True))
-            with s.choice(s.ule(begins, ip)) as (lower, upper):
-                with lower:
-                    low.set(s.add(middle, 1))
-                with upper:
-                    high.set(middle)
-        s.ret(low.get())
+            return s.add(s.add(place, self._table.ips), s.load(s.add(ips, place), 0, _IP, signed=True))
+
+        _halve(s, self._table.count, ip, begins)
         return s
+
+
+def _halve(s: Function, count: Word, ip: Value, begins: Callable[[Value], Value]) -> None:
+    """Write a search: it returns how many of `count` sorted entries do not begin after an address."""
+    low, high = s.variable(0), s.variable(count)
+    with s.loop() as loop:
+        loop.leave_if(s.uge(low.get(), high.get()))
+        middle = s.lshr(s.add(low.get(), high.get()), 1)
+        with s.choice(s.ule(begins(middle), ip)) as (lower, upper):
+            with lower:
+                low.set(s.add(middle, 1))
+            with upper:
+                high.set(middle)
+    s.ret(low.get())
