@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from emu.bad_address import BadAddressError
-from trapline.lab.objects.building import Generated
+from trapline.lab.objects.building import Generated, Recipe
 from trapline.lab.objects.glue import Glue, extern
 from trapline.lab.objects.structures import View
 
 _EFAULT: Final = 14
 # The tables of x86's decoder, which Linux' build makes of its list of opcodes.
-INSN_TABLES: Final = Generated(
+_INSN_TABLES: Final = Generated(
     "inat-tables.c", "arch/x86/tools/gen-insn-attr-x86.awk", "arch/x86/lib/x86-opcode-map.txt"
 )
 # A register -> its member in pt_regs, where it is neither its own name nor regs[NUMBER].
@@ -29,6 +29,19 @@ _MEMBERS: Final[Mapping[str, tuple[Any, ...]]] = {
     "rflags": ("flags",),
     "eflags": ("flags",),
 }
+
+
+def recipe_of(decides: str, x86: str) -> Recipe:
+    """Return the recipe of a mechanism: its file in arch/*, and that of x86, with their decoders."""
+    return Recipe(
+        "linux",
+        (decides, "kernel/probes/decode-insn.c", "kernel/probes/simulate-insn.c", "lib/insn.c"),
+        required=3,
+        options=("-D__KERNEL__",),
+        includes=("arch/{folder}/include",),
+        variants={"x86": (x86, "x86/lib/insn.c", "x86/lib/inat.c")},
+        generated=(_INSN_TABLES,),
+    )
 
 
 class LinuxGlue(Glue):

@@ -12,12 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from providers.fidelity import Fidelity
-from trapline.lab.objects.building import Recipe
 from trapline.lab.objects.decisions import COPIED, PLACE, PLACE_SIZE, REFUSED, SIMULATED, DecisionCheck
 from trapline.lab.objects.displaced import Frame
 from trapline.lab.objects.findings import ObjectReport
 from trapline.lab.objects.glue import extern
-from trapline.lab.objects.linux import INSN_TABLES, LinuxGlue
+from trapline.lab.objects.linux import LinuxGlue, recipe_of
 from trapline.lab.objects.plain_cpu import SLOT, SLOT_SIZE
 from trapline.lab.objects.request import Request
 from trapline.lab.objects.structures import View
@@ -36,17 +35,9 @@ class LinuxKprobesGlue(LinuxGlue):
     """The glue for the kprobes of Linux."""
 
     entries = (_PREPARE,)
-    recipe = Recipe(
-        "linux",
-        ("kernel/probes/kprobes.c", "kernel/probes/decode-insn.c", "kernel/probes/simulate-insn.c", "lib/insn.c"),
-        required=3,
-        options=("-D__KERNEL__",),
-        includes=("arch/{folder}/include",),
-        variants={"x86": ("x86/kernel/kprobes/core.c", "x86/lib/insn.c", "x86/lib/inat.c")},
-        generated=(INSN_TABLES,),
-    )
+    recipe = recipe_of("kernel/probes/kprobes.c", x86="x86/kernel/kprobes/core.c")
     data: ClassVar[Mapping[str, int]] = {
-        "trapline_task": 512,
+        **LinuxGlue.data,
         "x86_nops": 128,
         "__kretprobe_trampoline": 16,
         **{f"__{part}_text_{end}": 8 for part in ("entry", "irqentry", "hyp", "idmap", "hyp_idmap")

@@ -14,12 +14,11 @@ from providers import uprobes
 from providers.fidelity import Fidelity
 from trapline.d.type_rules import size_of
 from trapline.lab.check.encodings.tables import tables
-from trapline.lab.objects.building import Recipe
 from trapline.lab.objects.decisions import COPIED, PLACE, REFUSED, SIMULATED, DecisionCheck
 from trapline.lab.objects.displaced import Frame
 from trapline.lab.objects.findings import ObjectReport
 from trapline.lab.objects.glue import extern
-from trapline.lab.objects.linux import INSN_TABLES, LinuxGlue
+from trapline.lab.objects.linux import LinuxGlue, recipe_of
 from trapline.lab.objects.plain_cpu import SLOT
 from trapline.lab.objects.request import Request, RequestError
 from trapline.lab.objects.sweep import Decoder, Sweep
@@ -41,15 +40,7 @@ class LinuxUprobesGlue(LinuxGlue):
     sweeps = True
 
     entries = (_ANALYZE,)
-    recipe = Recipe(
-        "linux",
-        ("kernel/probes/uprobes.c", "kernel/probes/decode-insn.c", "kernel/probes/simulate-insn.c", "lib/insn.c"),
-        required=3,
-        options=("-D__KERNEL__",),
-        includes=("arch/{folder}/include",),
-        variants={"x86": ("x86/kernel/uprobes.c", "x86/lib/insn.c", "x86/lib/inat.c")},
-        generated=(INSN_TABLES,),
-    )
+    recipe = recipe_of("kernel/probes/uprobes.c", x86="x86/kernel/uprobes.c")
 
     def set_up(self) -> None:
         """Make the structures that the functions get as arguments."""
