@@ -41,7 +41,7 @@ class SectionKind(IntEnum):
 
 
 class Header(NamedTuple):
-    """A file's header, from e_type on, without what no one needs."""
+    """The members of a file's header that are needed, from e_type on."""
 
     type: int
     machine: int

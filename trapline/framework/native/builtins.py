@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from emu.engine.hit_steps import ARGUMENTS
 from emu.native.values import Value, Word
 from trapline.framework.blocks import EcbWord
 from trapline.framework.dif import Var
@@ -17,8 +18,7 @@ from trapline.framework.native.support import SCALARS
 from trapline.framework.native.translation import Translation
 
 _WORD: Final = 8
-# Arguments that a firing passes, and those that have variables of their own (arg0 to arg9).
-_PASSED: Final = 5
+# The arguments that have variables of their own (arg0 to arg9); a firing passes the first `ARGUMENTS`.
 _NAMED: Final = 10
 
 
@@ -89,7 +89,7 @@ def _late_argument(index: Word) -> Callable[[Translation], Value]:
 def argument_at(t: Translation, index: Word) -> Word:
     """Write the code that reads `args[index]`, which may fault; the index is usually a constant."""
     found = t.f.variable(0)
-    with t.f.choice(t.f.ult(index, _PASSED)) as (passed, beyond):
+    with t.f.choice(t.f.ult(index, ARGUMENTS)) as (passed, beyond):
         with passed:
             found.set(t.f.load(t.f.add(t.arguments, t.f.mul(index, _WORD))))
         with beyond, t.f.choice(t.f.ult(index, _NAMED)) as (named, others):
@@ -108,8 +108,8 @@ def cpu(t: Translation) -> Word:
 # Variables whose readers may fault.
 MAY_FAULT: Final = frozenset(range(Var.ARG5, Var.ARG9 + 1))
 READERS: Final[Mapping[int, Callable[[Translation], Word | None]]] = {
-    **{Var.ARG0 + index: _argument(index) for index in range(_PASSED)},
-    **{Var.ARG0 + index: _late_argument(index) for index in range(_PASSED, _NAMED)},
+    **{Var.ARG0 + index: _argument(index) for index in range(ARGUMENTS)},
+    **{Var.ARG0 + index: _late_argument(index) for index in range(ARGUMENTS, _NAMED)},
     Var.EPID: _of_enabling(EcbWord.EPID),
     Var.ID: _of_enabling(EcbWord.PROBE),
     Var.PROBEPROV: _of_enabling(EcbWord.PROVIDER),
