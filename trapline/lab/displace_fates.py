@@ -18,7 +18,7 @@ from providers.fidelity import Fidelity
 LONGEST: Final = 16
 _BEFORE: Final = 64
 _NAME: Final = "snippet"
-_SYSTEMS: Final = {Fidelity.FREEBSD: "FreeBSD", Fidelity.LINUX: "Linux"}
+_TITLES: Final = {Fidelity.EXACT: "exact", Fidelity.FREEBSD: "FreeBSD", Fidelity.LINUX: "Linux"}
 PROVIDERS: Final = frozenset({"fbt", "pid", "uprobe", "kinst"})
 NOT_A_SITE: Final = Rule(
     "not a site", "FBT probes only the entry and the returns of a function", "FreeBSD sys/cddl/dev/fbt/fbt.c"
@@ -63,7 +63,7 @@ class Fate:
     quirk: str = ""
     """The difference of the real system from the CPU, in words."""
     differs: tuple[str, ...] = ()
-    """The differences of the real systems, a sentence each."""
+    """What the real systems do otherwise, and what the exact rules do, a sentence each."""
 
 
 class Piece(NamedTuple):
@@ -110,14 +110,14 @@ def fates(snippet: Snippet, piece: Piece, scan: ScanResult) -> Iterator[Fate]:
 def _systems(
     snippet: Snippet, piece: Piece, provider: str, patch: bytes, treat: Callable[[Fidelity], Treatment]
 ) -> Fate:
-    """Return a fate, and what the real systems do otherwise."""
-    own = _fate(snippet, piece, provider, patch, treat(snippet.fidelity))
-    differs = []
-    for fidelity, system in _SYSTEMS.items():
-        other = _fate(snippet, piece, provider, patch, treat(fidelity))
-        if (other.what, other.how) != (own.what, own.how):
-            differs.append(f"{system}: {other.what}, {other.how}")
-    return replace(own, differs=tuple(differs))
+    """Return a fate, and what the others do otherwise: the real systems, or the exact rules."""
+    told = {one: _fate(snippet, piece, provider, patch, treat(one)) for one in Fidelity}
+    done = {one: (fate.what, fate.how) for one, fate in told.items()}
+    # A system without this provider decides as the exact rules do; it is not named.
+    others = [one for one in Fidelity if one is Fidelity.EXACT or done[one] != done[Fidelity.EXACT]]
+    own = snippet.fidelity
+    differs = tuple(f"{_TITLES[one]}: {', '.join(done[one])}" for one in others if done[one] != done[own])
+    return replace(told[own], differs=differs)
 
 
 def _fbt(snippet: Snippet, piece: Piece, scan: ScanResult) -> Fate:

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
-from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -173,6 +172,11 @@ def _wanted(image: Image, function: str | None) -> list[Symbol]:
     return found
 
 
+def _length(isa: Isa, code: bytes) -> int:
+    """Return the size of the first instruction, or the smallest size if it does not decode."""
+    return isa.instruction_length(code) or isa.instruction_alignment
+
+
 class _CodeOf(NamedTuple):
     """An instruction of a function."""
 
@@ -193,16 +197,16 @@ def _looked_at(
     body = code[: symbol.size]
     if kernel is not None:
         for offset, treatment in kernel.kinst(symbol):
-            length = image.isa.instruction_length(code[offset : offset + _LONGEST]) or image.isa.instruction_alignment
-            yield _CodeOf(symbol, offset, code[offset : offset + length]), "", treatment
+            here = code[offset : offset + _LONGEST]
+            yield _CodeOf(symbol, offset, here[: _length(image.isa, here)]), "", treatment
         return
     returns = set(port.returns(body, symbol.value, fidelity))
-    for offset, following in pairwise([*port.boundaries(body), len(body)]):
-        before = body[max(0, offset - _BEFORE) : offset]
-        treatment = treat(image.isa, Code(code[offset : offset + _LONGEST], symbol.value + offset, before), fidelity)
+    # Where the rest of the function does not decode, the x86 port still finds returns in it.
+    for offset in sorted({*port.boundaries(body), *returns}):
+        here, before = code[offset : offset + _LONGEST], body[max(0, offset - _BEFORE) : offset]
+        treatment = treat(image.isa, Code(here, symbol.value + offset, before), fidelity)
         names = [*(["entry"] if not offset else []), *(["return"] if offset in returns else [])]
-        # If the rest of the function does not decode, at most one instruction's bytes are shown.
-        yield _CodeOf(symbol, offset, code[offset : min(following, offset + _LONGEST)]), " ".join(names), treatment
+        yield _CodeOf(symbol, offset, here[: _length(image.isa, here)]), " ".join(names), treatment
 
 
 def _site(image: Image, code: _CodeOf, names: str, told: tuple[str, str], syntax: Syntax) -> UserSite:

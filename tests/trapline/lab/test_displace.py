@@ -8,6 +8,7 @@ import pytest
 from emu.assembly import machine_code
 from emu.isa import ISAS
 from providers import kinst, uprobes
+from providers.fidelity import Fidelity
 from tests.support.command import run_trapline
 from trapline.lab.check.rules import Rules
 from trapline.lab.displace import DisplaceError, displace
@@ -76,6 +77,15 @@ def test_relocations_are_told_in_words():
     assert one.fate("pid").copy.text == "cmp dword ptr [rsi + 8], 0"
     assert "bytes 2 to 5 become the distance from the copy to 0xf" in one.fate("kinst").how
     assert one.fate("pid").differs[0].startswith("FreeBSD: out of line, a copy, rewritten as 83b8")
+
+
+def test_what_others_do_is_told_of_those_that_decide_themselves():
+    """FreeBSD has no uprobes, and Linux no pid provider."""
+    jump = displace("x86_64", b"\xff\x24\xc2" + b"\x90" * 4, fidelity=Fidelity.FREEBSD)[0]
+    assert [one.partition(":")[0] for one in jump.fate("pid").differs] == ["exact"]
+    move = b"\xc5\xfe\x7f\x07"  # vmovdqu [rdi], ymm0
+    told = {one: displace("x86_64", move, fidelity=one)[0].fate("uprobe").differs for one in Fidelity}
+    assert [[each.partition(":")[0] for each in told[one]] for one in Fidelity] == [["Linux"], ["Linux"], ["exact"]]
 
 
 def test_the_code_before_an_instruction_counts():

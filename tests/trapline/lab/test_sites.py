@@ -12,12 +12,14 @@ from emu.elf_file import ElfError
 from emu.guest.kernel import images
 from emu.isa import ISAS
 from providers.fbt import PORTS
+from providers.fidelity import Fidelity
 from tests.emu.elf_file import LOCAL, ElfFile
 from tests.providers.fbt.assembly import assemble
 from tests.support.command import run_trapline
 from trapline.commands.sites import sites_command
 from trapline.lab import sites_report
 from trapline.lab.sites import SitesError, sites
+from trapline.lab.user_sites import user_sites
 
 ADDRESS = 0x40_0000
 LISTINGS = {
@@ -322,6 +324,19 @@ def test_a_summary_counts_by_rule(provider):
     found = json.loads(run.stdout)
     assert all(one["count"] > 0 and one["rule"] and one["why"] for one in found)
     assert [one["count"] for one in found] == sorted((one["count"] for one in found), reverse=True)
+
+
+@pytest.mark.parametrize(("fidelity", "returns"), [(Fidelity.EXACT, [8]), (Fidelity.FREEBSD, [])])
+def test_a_return_behind_what_does_not_decode_is_listed_as_it_is_probed(path, fidelity, returns):
+    elf = ElfFile(isa="x86_64")
+    elf.code = bytes.fromhex(
+        "557401" + "06" + "4889ec5dc3"
+    )  # push rbp; je; a byte that is none; mov rsp, rbp; pop; ret
+    elf.function("f", ADDRESS, len(elf.code))
+    elf.write(path)
+    found = user_sites(path, fidelity=fidelity)
+    assert [(one.offset, one.code) for one in found[:2]] == [(0, "55"), (1, "7401")]
+    assert [one.offset for one in found[2:]] == [one.offset for one in found if "return" in one.probes] == returns
 
 
 def test_there_is_not_a_kinst_for_i386():
