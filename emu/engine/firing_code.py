@@ -171,7 +171,7 @@ class FiringCode:
 
     def _make_take(self, module: Module) -> Function:
         """u64 take(address): serve a hit; ASK: Python must serve it, LATE: Python must complete it."""
-        f = module.function("take", 1, local=True)
+        f = module.function("take", 1)
         entry = f.call(self.find, f.parameters[0])
         f.ret_if(f.eq(entry, 0), ASK)
         # No probe may have fired before it is known that Python need not fire another one.

@@ -14,6 +14,8 @@ from emu.frame import Frame
 
 # Arguments that `dtrace_probe()` takes.
 ARGUMENTS: Final = 5
+# Stands for the number of an exception (`of_exception`): a fault of the copy of a displaced instruction.
+COPY_FAULT: Final = 0x7F
 
 
 def of_exception(number: int, pc: int) -> int:

@@ -74,6 +74,9 @@ class Tracepoints:
         self.reach = 0
         """Address of `u64 reach(address, access)`: where eight bytes of the guest are in this
         process; 0: out of reach."""
+        self.take = 0
+        """Address of `u64 take(address)`: serves a hit as the callbacks do, and returns HANDLED, or
+        `ASK` of `emu.engine.firing_code`."""
         self.argument = 0
         """Address of `u64 argument(firing, number)`: one of a firing's arguments."""
         self.on_set: Callable[[int], None] = lambda _address: None

@@ -14,7 +14,17 @@ from emu.arguments import function_arguments
 from emu.bad_address import BadAddressError
 from emu.cpu_core import CpuFlag
 from emu.displaced import Emulated, OutOfLine
-from emu.engine.hit_steps import Argument, Fire, FireAfter, InMemory, Number, Register, Run, of_exception
+from emu.engine.hit_steps import (
+    COPY_FAULT,
+    Argument,
+    Fire,
+    FireAfter,
+    InMemory,
+    Number,
+    Register,
+    Run,
+    of_exception,
+)
 from emu.engine.plans import NativeOperation
 from emu.engine.state import HANDLED
 from emu.frame import Frame
@@ -40,9 +50,6 @@ PASSED: Final = 5
 _ENTRY: Final = int(CpuFlag.ENTRY)
 # The target of an emulated instruction, while the probes after it fire.
 _NEW_PC: Final = "%new pc"
-# The saved value of a scratch register.
-_SAVED: Final = "%saved"
-_WORD: Final = 8
 # The bits of a hit's key that are the pc (`of_exception`).
 _PC: Final = (1 << 56) - 1
 
@@ -87,6 +94,9 @@ class Hits(ProcessObserver):
         thread = self._kernel.current
         if thread is None or not self._kernel.native or address in self._resumed.values():
             return Served.PYTHON
+        if address == of_exception(COPY_FAULT, address & _PC):
+            run = self.steps.describe_fault(thread, address & _PC)
+            return None if run is None else Hit((run,), by_thread=True)
         # The pc of another exception is after the instruction that has raised it.
         stepping = self.steps.of(thread, (address & _PC) - (address > _PC))
         if stepping is not None and stepping.trap is not None and address == self._trap_of(stepping.trap):
@@ -114,13 +124,10 @@ class Hits(ProcessObserver):
 
     def _describe_return(self, stepping: Stepping) -> Hit | Served:
         """Describe a return trap, as `Steps.returned` handles it."""
-        pc, engine, scratch = self._kernel.isa.registers.pc, self._kernel.engine, stepping.move.scratch
-        back: tuple[NativeOperation, ...] = (engine.discounting(1), Set(pc, "", stepping.after))
-        if scratch:
-            if self._fidelity is Fidelity.FREEBSD:  # the instruction may have written the register, which is tested
-                return Served.PYTHON
-            saved = Load(_SAVED, "", self.steps.saved_at(stepping), _WORD)
-            back = (saved, *back, Set(scratch, _SAVED))
+        pc, engine = self._kernel.isa.registers.pc, self._kernel.engine
+        if stepping.move.scratch and self._fidelity is Fidelity.FREEBSD:
+            return Served.PYTHON  # the instruction may have written the register, which is tested
+        back = self.steps.restoring(stepping, engine.discounting(1), Set(pc, "", stepping.after))
         after = self._after(stepping.point, back, leaves=False) if stepping.fires else [Run(back)]
         return Served.PYTHON if after is None else Hit(tuple(after), by_thread=True)
 

@@ -24,7 +24,7 @@ from emu.displaced import OutOfLine
 from emu.engine.hit_steps import Run
 from emu.engine.plans import Deposit, NativeOperation
 from emu.guest.processes import CARRIED_OUT, ProcessObserver
-from emu.plans import Set
+from emu.plans import Load, Set
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import Point, Target
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from emu.isa.linux_signals import SignalInfo
 
 _WORD: Final = 8
+# The saved value of a scratch register.
+_SAVED: Final = "%saved"
 # Bytes of scratch space per instruction (FASTTRAP_SCRATCH).
 CHUNK: Final = 64
 
@@ -127,6 +129,21 @@ class Steps(ProcessObserver):
             operations += [Deposit(move.scratch, self.saved_at(stepping)), Set(move.scratch, "", stepping.after)]
         operations.append(self._kernel.engine.discounting(stepping.discounted))
         return Run((*operations, Set(self._kernel.isa.registers.pc, "", stepping.start)))
+
+    def describe_fault(self, thread: Thread, pc: int) -> Run | None:
+        """Describe what `faulted` does with a thread whose copy has faulted at a pc; None: nothing."""
+        stepping = self.of(thread, pc)
+        if stepping is None or not stepping.chunk <= pc < stepping.chunk + CHUNK:
+            return None
+        back = Set(self._kernel.isa.registers.pc, "", stepping.point.address)
+        return Run(self.restoring(stepping, self._kernel.engine.discounting(1 - stepping.discounted), back))
+
+    def restoring(self, stepping: Stepping, *operations: NativeOperation) -> tuple[NativeOperation, ...]:
+        """Return operations with those that restore the scratch register, if there is one."""
+        scratch = stepping.move.scratch
+        if not scratch:
+            return operations
+        return Load(_SAVED, "", self.saved_at(stepping), _WORD), *operations, Set(scratch, _SAVED)
 
     def saved_at(self, stepping: Stepping) -> int:
         """Return the address of the scratch register's saved value."""

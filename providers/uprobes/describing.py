@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from emu.displaced import Emulated
 from emu.engine.firing_code import GO_ON
-from emu.engine.hit_steps import Call, Fire, HitStep, Register, Run, of_exception
+from emu.engine.hit_steps import COPY_FAULT, Call, Fire, HitStep, Register, Run
 from emu.engine.state import HANDLED
 from emu.trap import Hit, Served
 from providers.uprobes.native import FUNCTION, Asked, NativeUprobes
@@ -61,9 +61,11 @@ class Description:
 
     def describe(self, address: int) -> Hit | Served | None:
         """Describe a hit, as `_hit` and `Steps` handle it."""
-        if not self._port.step_trap and address >> _EXCEPTION == of_exception(DEBUG, 0) >> _EXCEPTION:
+        thread, number = self._kernel.current, address >> _EXCEPTION
+        if number == DEBUG and not self._port.step_trap:
             return Hit((self._call("debugged", 0),), exception=DEBUG)
-        thread = self._kernel.current
+        if number == COPY_FAULT:
+            return Hit((self._call("faulted", 0),), exception=COPY_FAULT)
         space = self._books.spaces.get(thread.process.space) if thread is not None else None
         if space is None:
             return None

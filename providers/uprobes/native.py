@@ -10,6 +10,7 @@ in which memory is out of reach or a probe was removed.
 | `begin(installed)` | runs the copy in its slot (pre_ssout) |
 | `ended(installed)` | handles the breakpoint after a copy (handle_singlestep) |
 | `debugged(0)` | handles x86's debug exception after a copy |
+| `faulted(0)` | puts the thread back whose copy has faulted (arch_uprobe_abort_xol) |
 
 Source: Linux 6.12 kernel/events/uprobes.c, arch/x86/kernel/uprobes.c.
 """
@@ -74,7 +75,7 @@ class NativeUprobes:
             "thread": state + _WORD * Word.THREAD,
             "total": state + _WORD * Word.TOTAL,
         }
-        self._linked = Linked(_machine_code(kernel.isa, by_flag=not port.step_trap), symbols)
+        self._linked = Linked(_machine_code(kernel.isa, by_flag=not port.step_trap, slot=port.slot), symbols)
 
     def address(self, name: str) -> int:
         """Return the address of a function."""
@@ -82,15 +83,18 @@ class NativeUprobes:
 
 
 @cache
-def _machine_code(isa: Isa, *, by_flag: bool) -> bytes:
+def _machine_code(isa: Isa, *, by_flag: bool, slot: int) -> bytes:
     """Return the functions as an object file."""
-    return _Code(isa, by_flag=by_flag).module.compiled("uprobes")
+    return _Code(isa, by_flag=by_flag, slot=slot).module.compiled("uprobes")
 
 
 class _Code:
-    """Writes the functions into `module`; `by_flag`: the CPU steps by its trap flag."""
+    """Writes the functions into `module`.
 
-    def __init__(self, isa: Isa, *, by_flag: bool) -> None:
+    `by_flag`: the CPU steps by its trap flag; `slot`: the bytes of a copy's slot.
+    """
+
+    def __init__(self, isa: Isa, *, by_flag: bool, slot: int) -> None:
         self.module = Module()
         self._isa = isa
         self._slots = isa.registers.slots
@@ -99,6 +103,7 @@ class _Code:
         self._make_hijack()
         self._make_returned()
         self._make_begin(by_flag=by_flag)
+        self._make_faulted(by_flag=by_flag, size=slot)
         if by_flag:
             self._make_debugged()
         else:
@@ -330,10 +335,27 @@ class _Code:
         with f.when(f.eq(pc, slot)):  # it has jumped to itself: it is not done
             self._discount(f)
         with f.when(f.eq(pops, 0)):
-            flags = self._flags(f)
-            f.store(flags, f.or_(f.and_(f.load(flags), ~TRAP_FLAG), before))
+            self._restore_trap_flag(f, task)
         absolute = f.load(installed, InstalledWords.offset("absolute"))
         f.store(self._pc(f), f.select(f.ne(absolute, 0), pc, f.add(pc, f.sub(at, slot))))
+        self._end(f, task, installed)
+
+    def _restore_trap_flag(self, f: Function, task: Value) -> None:
+        """Make the trap flag what it was before the step."""
+        flags = self._flags(f)
+        f.store(flags, f.or_(f.and_(f.load(flags), ~TRAP_FLAG), f.load(task, TaskWords.offset("flags"))))
+
+    def _make_faulted(self, *, by_flag: bool, size: int) -> None:
+        """Abort a step, as `Steps.faulted` does."""
+        f = self.module.function("faulted", 2)
+        task = f.call(self._task)
+        installed = f.load(task, TaskWords.offset("step"))
+        f.ret_if(f.eq(installed, 0), ASK, likely=False)
+        behind = f.sub(f.load(self._pc(f)), f.load(installed, InstalledWords.offset("slot")))
+        f.ret_if(f.uge(behind, size), ASK, likely=False)
+        if by_flag:
+            self._restore_trap_flag(f, task)
+        f.store(self._pc(f), f.load(installed, InstalledWords.offset("at")))
         self._end(f, task, installed)
 
     def _end(self, f: Function, task: Value, installed: Value) -> None:

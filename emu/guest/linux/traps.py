@@ -7,7 +7,7 @@ from collections.abc import Callable
 from emu.engine.access import Access
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError, PageFaultError
-from emu.engine.hit_steps import of_exception
+from emu.engine.hit_steps import COPY_FAULT, of_exception
 from emu.engine.operands import fault_address
 from emu.engine.state import DELIVER, HANDLED
 from emu.frame import Frame
@@ -64,9 +64,15 @@ class Traps:
             self._report(f"{thread.process.name} (pid {thread.process.pid}): {error}")
             self._fault = SignalInfo(Signal.SIGILL, 1, address=error.pc)
         fault, self._fault = self._fault, None
-        if fault is not None:
-            for observer in self._tasks.observers:
-                fault = observer.faulted(thread, fault)
+        return None if fault is None else self.corrected(thread, fault)
+
+    def corrected(self, thread: Thread, fault: SignalInfo) -> SignalInfo:
+        """Return a fault as observers leave it; a thread that runs a copy is put back by them."""
+        at = self._engine.pc
+        for observer in self._tasks.observers:
+            fault = observer.faulted(thread, fault)
+        if self._engine.pc != at:
+            self._learner.learn(of_exception(COPY_FAULT, at))
         return fault
 
     def take_call(self) -> bool:

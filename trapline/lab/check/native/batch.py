@@ -28,6 +28,7 @@ from trapline.lab.check.states import LAST_PAGE
 
 if TYPE_CHECKING:
     from emu.guest.linux.space import Area
+    from emu.isa.linux_signals import SignalInfo
     from trapline.lab.check.cpu import TrialCpu
     from trapline.lab.check.states import State
 
@@ -95,6 +96,7 @@ class _Trial:
             varying=images.varying,
             flags=images.flags,
             words=engine.counter.address,
+            take=engine.tracepoints.take,
             trap=function_address(callbacks.trap),
             invalid=function_address(callbacks.invalid) if callbacks.invalid else 0,
             memory=cpu.memory,
@@ -162,7 +164,8 @@ class Batches:
             **sizes,
         )
         self._signalled = _SIGNALLED(self._same_signal)
-        self._batch.signalled = function_address(self._signalled)
+        self._faulted = _SIGNALLED(self._put_back)
+        self._batch.signalled, self._batch.faulted = map(function_address, (self._signalled, self._faulted))
         self._arguments = (self._batch.address, *(trial.block.address for trial in self._trials))
 
     def left_over(self, address: int, numbers: Sequence[int]) -> Iterator[int]:
@@ -199,9 +202,23 @@ class Batches:
         if (raised.address or 0) >= LAST_PAGE:
             self.left_out.append(int(self._batch.next))
             return LEFT_OUT
+        return ALIKE if raised == self._fault(self._plain) else 0
+
+    @staticmethod
+    def _fault(trial: _Trial) -> SignalInfo:
+        """Return the fault that a CPU has met."""
         # A page refuses an access because it is a write, or because it is not mapped.
-        met = page_fault(self._plain.cpu.space, Access.WRITE, self._plain.block.refused)
-        return ALIKE if raised == met else 0
+        return page_fault(trial.cpu.space, Access.WRITE, trial.block.refused)
+
+    def _put_back(self) -> int:
+        """Let the provider serve the fault of a copy; return whether the fault stays as it is."""
+        cpu = self._patched.cpu
+        try:
+            met = self._fault(self._patched)
+            return int(cpu.kernel.trapping.corrected(cpu.thread, met) == met)
+        except BaseException as error:  # noqa: BLE001  raised again after the batch
+            cpu.engine.handlers.fail(error)
+            return 0
 
     def _show_areas(self) -> bool:
         """Store the mapped areas for machine code; return whether that is possible."""

@@ -38,7 +38,7 @@ class TrialCode:
         return self._library.names
 
     def _make_same_fault(self, module: Module) -> Function:
-        """u64 same_fault(batch, plain, patched): whether a copy has the fault of the original."""
+        """u64 same_fault(batch, plain, patched): whether a copy had the fault of the original."""
         f = module.function("same_fault", 3, local=True)
         batch, plain, patched = f.parameters
         refused = f.load(plain, TrialBlock.offset("refused"))
@@ -46,9 +46,7 @@ class TrialCode:
         f.ret_if(f.ne(*ended), 0)
         f.ret_if(f.ne(f.load(patched, TrialBlock.offset("refused")), refused), 0)
         # A page refuses only one kind of access, unless providers have mapped it.
-        f.ret_if(f.ne(self._running.in_scratch(f, batch, refused), 0), 0)
-        # It is the target of the trap, from which the thread is moved back to the original.
-        f.ret(self._running.in_scratch(f, batch, f.load(patched, TrialBlock.offset("pc"))))
+        f.ret(f.flag(f.eq(self._running.in_scratch(f, batch, refused), 0)))
         return f
 
     def _make_same(self, module: Module) -> Function:
@@ -63,7 +61,6 @@ class TrialCode:
             return f.load(trial, TrialBlock.offset(name))
 
         ended = of(plain, "ended")
-        pc = f.variable(of(patched, "pc"))
         with f.choice(f.eq(of(patched, "ended"), Outcome.SIGNAL)) as (signal, other):
             with signal:
                 alike = f.call(f.load(batch, BatchBlock.offset("signalled")))
@@ -74,8 +71,7 @@ class TrialCode:
                     f.ret_if(f.ne(of(patched, "ended"), Outcome.DONE), 0)
                 with fault:
                     f.ret_if(f.eq(f.call(self._same_fault, batch, plain, patched), 0), 0)
-                    pc.set(f.load(batch, BatchBlock.offset("site")))
-        f.ret_if(f.ne(of(plain, "pc"), pc.get()), 0)
+        f.ret_if(f.ne(of(plain, "pc"), of(patched, "pc")), 0)
         for number in range(PLACES):
             size = f.load(batch, BatchBlock.offset(f"size{number}"))
             f.ret_if(f.fails(f.same(of(plain, f"place{number}"), of(patched, f"place{number}"), size)), 0)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from emu.engine.hit_steps import COPY_FAULT, of_exception
 from emu.engine.layout import CPU_EXCEPTION
-from emu.engine.state import NEVER, Word
+from emu.engine.state import HANDLED, NEVER, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module, Variable
 from emu.native.values import Value
@@ -51,6 +52,8 @@ class RunningCode:
         self._fetched = self._make_fetched(module)
         self.plain = self._make_plain(module)
         self._trapped = self._make_trapped(module)
+        self._put_back = self._make_put_back(module)
+        self._left_by = self._make_left_by(module)
         self._after_block = self._make_after_block(module)
         self.patched = self._make_patched(module)
 
@@ -275,6 +278,41 @@ class RunningCode:
             self._leave_if_over(f, batch, trial, deadline)
         return f
 
+    def _make_put_back(self, module: Module) -> Function:
+        """u64 put_back(batch, trial, outcome): let the provider serve the fault of a copy.
+
+        It returns the outcome, or STRANGE if the provider does not serve it.
+        """
+        f = module.function("put_back", 3, local=True)
+        batch, trial, outcome = f.parameters
+        pc = f.load(f.load(trial, TrialBlock.offset("env")), self._pc)
+        f.ret_if(f.eq(self.in_scratch(f, batch, pc), 0), outcome)
+        take, anywhere = f.load(trial, TrialBlock.offset("take")), of_exception(COPY_FAULT, 0)
+        for key in (f.or_(pc, anywhere), anywhere):
+            f.ret_if(f.eq(f.call(take, key), HANDLED), outcome, likely=True)
+        served = f.call(f.load(batch, BatchBlock.offset("faulted")))
+        f.ret(f.select(f.ne(served, 0), outcome, Outcome.STRANGE))
+        return f
+
+    def _make_left_by(self, module: Module) -> Function:
+        """u64 left_by(batch, trial): determine the ending of a block that an exception has left."""
+        f = module.function("left_by", 2, local=True)
+        batch, trial = f.parameters
+        fault = f.call(self._faulted, trial)
+        with f.when(f.ne(fault, 0)):
+            crashed = f.ne(fault, Outcome.FAULT)
+            with f.when(crashed, likely=False):
+                f.ret(f.call(self._put_back, batch, trial, fault))
+            fetched = f.call(self._fetched, batch, trial)
+            f.ret_if(f.eq(fetched, Outcome.DONE), Outcome.DONE)
+            f.ret(f.call(self._put_back, batch, trial, fetched))
+        number = f.load(f.load(trial, TrialBlock.offset("cpu")), CPU_EXCEPTION, 4)
+        with f.when(f.eq(number, layout.NO_EXCEPTION)):
+            f.ret(self._due(f, trial))
+        known = f.call(self._trapped, batch, trial)
+        f.ret(f.mul(known, self._signal(f, f.load(trial, TrialBlock.offset("uc")))))
+        return f
+
     def _make_after_block(self, module: Module) -> Function:
         """u64 after_block(batch, trial, found): determine and store the ending of a patched block.
 
@@ -292,18 +330,7 @@ class RunningCode:
                 outcome.set(self._signal(f, uc))
             with other, f.choice(f.eq(found, _LONGJUMP)) as (raised, ended):
                 with raised:
-                    fault = f.call(self._faulted, trial)
-                    outcome.set(fault)
-                    with f.when(f.eq(fault, Outcome.FAULT)):
-                        outcome.set(f.call(self._fetched, batch, trial))
-                    with f.when(f.eq(fault, 0)):
-                        number = f.load(f.load(trial, TrialBlock.offset("cpu")), CPU_EXCEPTION, 4)
-                        with f.choice(f.eq(number, layout.NO_EXCEPTION)) as (asked, exception):
-                            with asked:
-                                outcome.set(self._due(f, trial))
-                            with exception:
-                                known = f.call(self._trapped, batch, trial)
-                                outcome.set(f.mul(known, self._signal(f, uc)))
+                    outcome.set(f.call(self._left_by, batch, trial))
                 with ended, f.choice(f.eq(f.and_(found, 3), layout.NOT_BEGUN)) as (due, whole):
                     with due:
                         # The pc is not in the CPU yet.

@@ -55,6 +55,8 @@ class TrialBlock(Block):
     """Address of the flags of the pool's states, by their numbers."""
     words: int
     """The engine's words (`emu.engine.state`)."""
+    take: int
+    """The engine's function that serves a hit (`Tracepoints.take`)."""
     trap: int
     """The engine's callbacks."""
     invalid: int
@@ -112,6 +114,8 @@ class BatchBlock(Block):
     stretches: int
     traps: int
     """The number of exceptions that the engine has taken in a state."""
+    faulted: int
+    """u64 (): whether Python has put the thread back whose copy has faulted: 1 or 0."""
     signalled: int
     """u64 (): whether Python has raised the fault that the plain CPU has met: `ALIKE`, `LEFT_OUT`,
     or 0."""

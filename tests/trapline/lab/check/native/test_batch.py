@@ -14,7 +14,7 @@ from emu.isa import ISAS
 from emu.isa.base import Isa
 from emu.native import available
 from emu.plans import Branch, Plan, Set, Store
-from providers import fasttrap
+from providers import fasttrap, uprobes
 from tests.trapline.lab.check.test_site_check import ADDRESS, NEAR, SITES
 from trapline.lab.check.compare import MACHINE_CODE, PYTHON, Outcome, SiteChecker, SiteResult
 from trapline.lab.check.cpu import Stretch, TrialCpu
@@ -132,6 +132,33 @@ def test_python_is_asked_for_little(isa: str) -> None:
         one.check(site)
     assert one.executed.total() == len(sites) * STATES
     assert one.executed[PYTHON] <= 0.1 * one.executed[MACHINE_CODE]
+
+
+# A load from where the stack pointer points, which every provider runs in a copy.
+LOADS = {"x86_64": "488b0424", "aarch64": "e00340f9", "riscv64": "03350100", "i386": "8b0424"}
+PUT_BACK_BY = {PidProber: fasttrap.stepping.Steps, UprobeProber: uprobes.steps.Steps}
+
+
+@pytest.mark.parametrize("make", PUT_BACK_BY)
+@pytest.mark.parametrize("isa", LOADS)
+def test_copies_that_fault_are_left_to_machine_code(isa: str, make: type[Prober]) -> None:
+    code, sites = program(ISAS[isa], [LOADS[isa]])
+    one = checker(ISAS[isa], code, make, Rules(), native=True)
+    one.check(sites[0])  # the pages of copies are mapped now
+    one.executed.clear()
+    assert one.check(sites[0]).outcome is Outcome.AGREED
+    assert not one.executed[PYTHON]
+
+
+@pytest.mark.parametrize("make", PUT_BACK_BY)
+@pytest.mark.parametrize("isa", LOADS)
+def test_a_thread_that_is_not_put_back_after_a_fault_is_found(
+    isa: str, make: type[Prober], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PUT_BACK_BY[make], "faulted", lambda _self, _thread, info: info)
+    code, sites = program(ISAS[isa], [LOADS[isa]])
+    one = checker(ISAS[isa], code, make, Rules(), native=True)
+    assert one.check(sites[0]).outcome is Outcome.DIVERGED
 
 
 @pytest.mark.parametrize("isa", SITES)
