@@ -14,10 +14,11 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Final, NamedTuple
 
+from emu.immutable import immutable
 from emu.plans import Plan
 
 
@@ -40,7 +41,7 @@ class Displaced(NamedTuple):
         return (self.bits(high, low) ^ sign) - sign
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Code:
     """An instruction in its place: its bytes, its address, and the code before it."""
 
@@ -50,7 +51,7 @@ class Code:
     """The bytes of its function that precede it, as far as they are known."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Rule:
     """The reason of a decision.
 
@@ -67,7 +68,7 @@ class Rule:
     """The difference of the real system's emulation from the CPU; "" for none."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Emulated:
     """The plan is carried out instead of the instruction."""
 
@@ -78,7 +79,7 @@ class Emulated:
     """Whether it is a return, which leaves its function whatever its target is."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OutOfLine:
     """A copy of the instruction runs elsewhere and leads back (fasttrap, kinst)."""
 
@@ -98,7 +99,7 @@ class OutOfLine:
     `ALWAYS`, or None for never."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stepped:
     """A copy runs in a slot for one step, and its effects are corrected (uprobes)."""
 
@@ -118,7 +119,7 @@ class Stepped:
     """Whether the trap flag is correct after the step, because the copy popped it from the stack."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Refused:
     """No tracepoint may go there; the rule's `why` is the reason."""
 
@@ -143,7 +144,7 @@ class Otherwise(Enum):
     REFUSE = "refused"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DisplacedRow(Rule):
     """A rule for the instructions whose word & `mask` == `value`, and what is done with them.
 
@@ -183,7 +184,7 @@ class DisplacedRow(Rule):
                 return Emulated(self, self.length, plan(insn))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DisplacedTable:
     """The rows of an ISA in the order in which they are tested; the last one matches everything."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntFlag
 from functools import cached_property
 from itertools import pairwise
@@ -20,6 +20,7 @@ from emu.compressed import decompressed
 from emu.elf_file import ElfError, ElfFile, ElfKind
 from emu.elf_headers import SectionKind, SegmentKind
 from emu.elf_symbols import Symbol, SymbolTable
+from emu.immutable import immutable
 from emu.isa import Isa
 from emu.source.inlining import Source
 from emu.source.lines import SourceLines
@@ -47,7 +48,7 @@ class SegmentFlag(IntFlag):
     READ = 4
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Segment:
     """A stretch of memory: `data` first, then zeros up to `memsz` bytes."""
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from emu.elf import Image
 from emu.elf_file import ElfError
+from emu.immutable import immutable
 from emu.isa.base import Isa
 from emu.isa.elf_format import InRegister
 from emu.words import WORD_MASK
@@ -39,7 +39,7 @@ class MarkerArgumentError(ValueError):
     """An argument whose form is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Marker:
     """One marker at one place; inlined code may have the same marker at several."""
 
@@ -125,7 +125,7 @@ class InMemory(NamedTuple):
 Operand = Constant | InRegister | InMemory
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MarkerArgument:
     """One argument: its size in bytes, whether it is signed, and its location."""
 

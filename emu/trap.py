@@ -11,12 +11,12 @@ Source: FreeBSD sys/cddl/dev/dtrace/<machine>/dtrace_subr.c.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 
 from emu.cpu_core import CpuCore
 from emu.engine.hit_steps import HitStep
 from emu.frame import Frame
+from emu.immutable import immutable
 from emu.plans import Plan
 
 # (address of the breakpoint, interrupted context, extra) -> what `dtrace_invop()` returns, 0 for "not mine".
@@ -29,7 +29,7 @@ class Served(Enum):
     PYTHON = "the handler"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Hit:
     """A description of a handler's actions at every hit of an address, for machine code."""
 

@@ -11,10 +11,10 @@ registries of providers.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from typing import Any, ClassVar, Protocol
 
+from emu.immutable import immutable
 from emu.native.guest import LateArguments
 
 
@@ -54,7 +54,7 @@ class Privilege(IntFlag):
     ALL = KERNEL | USER | PROC | OWNER | ZONEOWNER
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Attribute:
     """Stability of a name, of its data, and the dependency class."""
 
@@ -68,7 +68,7 @@ def minimum(left: Attribute, right: Attribute) -> Attribute:
     return Attribute(min(left.name, right.name), min(left.data, right.data), min(left.klass, right.klass))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProviderAttributes:
     """The five attribute triples of a provider (dtrace_pattr_t)."""
 
@@ -87,7 +87,7 @@ _PRIVATE_ISA = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.I
 FREEBSD_KERNEL_ATTRIBUTES = ProviderAttributes(_EVOLVING, _PRIVATE, _PRIVATE_ISA, _EVOLVING, _PRIVATE_ISA)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArgumentDescription:
     """Type of one probe argument (dtrace_argdesc_t); `native` "" means none."""
 

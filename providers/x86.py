@@ -9,10 +9,11 @@ instruction is decoded first, so the rows have predicates.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Treatment
+from emu.immutable import immutable
 from emu.isa.x86.instruction import Instruction, Mode, take_apart
 from emu.plans import Plan
 
@@ -26,7 +27,7 @@ _INDIRECT: Final = 0xFF
 _ADDRESS_SIZE: Final = 0x67
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Row(Rule):
     """A rule for the instructions for which `test` is true."""
 
@@ -34,7 +35,7 @@ class Row(Rule):
     what: Callable[[Rule, Instruction], Treatment]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Table:
     """The rows of a provider on x86-64 or i386 in the order in which they are tested.
 

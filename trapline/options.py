@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
+
+from emu.immutable import immutable
 
 NANOSECONDS: Final = 1_000_000_000
 # The largest stackindent: libdtrace has no limit, and would write them all before each frame.
@@ -50,7 +51,7 @@ class BufferPolicy(Enum):
     SWITCH = 2
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Option:
     """One row of the table."""
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from emu.engine.plans import NativeOperation
 from emu.frame import Frame
+from emu.immutable import immutable
 
 # Arguments that `dtrace_probe()` takes.
 ARGUMENTS: Final = 5
@@ -26,7 +27,7 @@ def of_exception(number: int, pc: int) -> int:
     return number << 56 ^ pc
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Register:
     """An argument that is in a register, or in its lowest bytes."""
 
@@ -35,14 +36,14 @@ class Register:
     signed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Number:
     """An argument that is always the same."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class InMemory:
     """An argument in the guest's memory, `offset` bytes from where a register points.
 
@@ -74,7 +75,7 @@ class Fire:
     """Arguments 5 to 9, of which missing ones are 0; None: they are not known here."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FireAfter:
     """A probe fires if an instruction has left a function: the step FIRE_AFTER.
 
@@ -87,7 +88,7 @@ class FireAfter:
     pc: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FireWhen:
     """A probe fires if a register has a value: the step FIRE_WHEN."""
 
@@ -96,14 +97,14 @@ class FireWhen:
     value: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Run:
     """Operations are carried out: the step RUN."""
 
     operations: tuple[NativeOperation, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Call:
     """A provider's machine code runs: the step CALL.
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from emu.frame import NamedRegisters
+from emu.immutable import immutable
 from emu.native.guest import GuestCode
 from emu.source.inlining import SourceFrame
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Lock:
     """The state of a lock of the kernel (FreeBSD struct lock_class: lc_owner, lc_flags)."""
 

@@ -7,11 +7,11 @@ test are the same to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
 from emu.guest.abilities import Abilities
+from emu.immutable import immutable
 from emu.isa.base import Isa
 
 
@@ -23,7 +23,7 @@ class GuestError(Exception):
         return str(self)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Thread:
     """The thread a CPU is running, as `curthread` and `curproc` describe it."""
 
@@ -39,7 +39,7 @@ class Thread:
     errno: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Location:
     """An address as module, symbol and offset; symbol is "" if the module has none there."""
 

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from emu.immutable import immutable
 from emu.isa.fields import Field
 
 # Numbers as assemblers read them: hexadecimal, binary, or decimal.
 NUMBER: Final = re.compile(r"[+-]?\s*(?:0x[0-9a-f]+|0b[01]+|[0-9]+)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Operand:
     """A kind of operand in the templates of rows."""
 

@@ -34,13 +34,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from emu.displaced import DisplacedTable
+from emu.immutable import immutable
 from emu.isa.elf_format import ElfFormat
 from emu.isa.fetching import Fetching
 from emu.isa.linux_abi import LinuxAbi
 from emu.isa.unicorn_model import UnicornModel
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Register:
     """One register.
 
@@ -90,7 +91,7 @@ class RegisterFile:
         return {register.name: register.slot for register in self.registers if register.slot is not None}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallingConvention:
     """The calling conventions of functions and system calls, and the chain of frames."""
 
@@ -116,7 +117,7 @@ class CallingConvention:
     takes nothing off."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Traps:
     """Breakpoints and how they arrive."""
 
@@ -162,7 +163,7 @@ class Traps:
         return self.pc_after if self.user_pc_after is None else self.user_pc_after
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PageTables:
     """The shape of page tables whose entries have eight bytes, 512 to a table.
 
@@ -192,7 +193,7 @@ class PageTables:
     pages of 512 GiB."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Paging:
     """Page tables of an ISA, as the kernel guest uses them."""
 
@@ -208,7 +209,7 @@ class Paging:
     """Their shape, for machine code; None: only Python walks them."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Jump:
     """The jump that replaces a nop at a site, and the nop.
 

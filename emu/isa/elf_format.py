@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
+
+from emu.immutable import immutable
 
 # A number in an operand, as assemblers print it: ASCII digits, of 64 bits at most, no octal.
 NUMBER: Final = r"-?(?:0x[0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,19})"
@@ -26,7 +28,7 @@ class InRegister(NamedTuple):
     shift: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OperandForms:
     """The operand syntax of an ISA's assembler; each pattern matches a whole operand."""
 
@@ -52,7 +54,7 @@ class Toolchain(NamedTuple):
     """The names of the ISA's folders in kernels' source trees."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ElfFormat:
     """One ISA's ELF files."""
 

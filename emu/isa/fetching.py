@@ -7,9 +7,10 @@ a manual does not promise is not assumed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Flag, auto
 from typing import NamedTuple
+
+from emu.immutable import immutable
 
 
 class Effect(Flag):
@@ -36,7 +37,7 @@ class Barrier(NamedTuple):
     """The register with the address whose line is meant; "": all lines."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fetching:
     """The promises of an architecture about code that is modified while it is executed."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
+from emu.immutable import immutable
 from emu.isa.linux_signals import (
     BUS_ADRALN,
     ILL_ILLOPC,
@@ -105,7 +106,7 @@ class SignalFrame(NamedTuple):
     """Registers that the kernel sets when it enters a handler, beside the arguments."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OpenFlags:
     """The flags of open that differ between ISAs (fcntl.h)."""
 
@@ -115,7 +116,7 @@ class OpenFlags:
     large_file: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LinuxAbi:
     """Linux on one ISA."""
 

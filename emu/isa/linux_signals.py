@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
+
+from emu.immutable import immutable
 
 SIGINFO_SIZE: Final = 128
 
@@ -94,7 +95,7 @@ TRAP_BRKPT: Final = 1
 TRAP_DTRACE: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SignalInfo:
     """A signal that was sent (siginfo_t); only the fields that belong to its `code` are set."""
 

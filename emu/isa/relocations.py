@@ -10,10 +10,12 @@ G.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
+
+from emu.immutable import immutable
 
 if TYPE_CHECKING:
     from emu.isa.base import Isa
@@ -66,7 +68,7 @@ class Relocation(NamedTuple):
     """Whether the symbol needs an entry in the global offset table."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Relocations:
     """The relocations of an ISA's object files."""
 

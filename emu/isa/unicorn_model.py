@@ -16,10 +16,12 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from unicorn import Uc
+
+from emu.immutable import immutable
 
 
 class VectorFile(NamedTuple):
@@ -97,7 +99,7 @@ class ServingCpu(Protocol):
 Raise = Callable[[InterruptedCpu], int]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SpecialInstructions:
     """Instructions that Unicorn is not to translate: it would ask the host, or abort it."""
 
@@ -180,7 +182,7 @@ class PublicCpu(ModelledCpu, Protocol):
 PAGE_ASIDE = 0x1000
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PublicModel:
     """One CPU in portable mode: what takes the place of private state."""
 
@@ -202,7 +204,7 @@ class PublicModel:
     """Code that aborts Unicorn's translator, at any address; None: there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class UnicornModel:
     """One CPU as Unicorn models it."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from emu.elf import Image
 from emu.elf_symbols import Binding, SymbolType
 from emu.elf_writer import EXECUTABLE, OutputSymbol, elf_file
+from emu.immutable import immutable
 from emu.isa.relocations import relocations_of
 from emu.linking.layout import LinkLayout
 from emu.linking.object_file import ABSOLUTE, COMMON, UNDEFINED, InputSymbol, ObjectFile
@@ -20,7 +21,7 @@ BASE: Final = 0x2000_0000
 _DATA_ALIGNMENT: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Externs:
     """The definitions that the linker adds for symbols that no object defines."""
 

@@ -25,10 +25,11 @@ function begins there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
+from emu.immutable import immutable
 from emu.native.builder import Function
 from emu.native.values import Word
 
@@ -66,7 +67,7 @@ def need(f: Function, slow: Callable[[], Word], value: Word) -> None:
         f.ret(slow())
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GuestCode:
     """The functions of a guest, as writers of their bodies; see the module."""
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from emu.immutable import immutable
 from emu.words import WORD_MASK
 from providers.dof.layout import LINK, RELOCATION, SectionType
 from providers.dof.sections import DofError, DofSection, DofSections
@@ -33,7 +33,7 @@ _FUNCTION_MAX: Final = 192
 _TYPE_MAX: Final = 128
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HelperProbe:
     """A probe of a program, as its DOF describes it."""
 

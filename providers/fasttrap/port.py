@@ -9,13 +9,13 @@ To add an ISA write `providers/fasttrap/<isa>.py` with a `Port` and list it in `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from emu.displaced import Code, OutOfLine, Treatment
+from emu.immutable import immutable
 from providers.fidelity import Fidelity
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Port:
     """Fasttrap on one ISA."""
 

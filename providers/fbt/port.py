@@ -17,12 +17,12 @@ A scan only decides and writes nothing: its result is data, which `fbt.py` turns
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from emu.cpu_core import CpuCore
 from emu.displaced import Rule
 from emu.frame import Frame
+from emu.immutable import immutable
 from emu.trap import Handler
 from providers.fbt.records import RecordTable
 from providers.fidelity import Fidelity
@@ -35,7 +35,7 @@ RETURN = "return"
 Fire = Callable[..., None]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Function:
     """A function to be scanned: [address, address + size)."""
 
@@ -84,7 +84,7 @@ class ScanResult(NamedTuple):
     refusal: Refusal | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Exclusion:
     """Names that never get probes: those in `names`, and all with `prefix` but not `unless`."""
 
@@ -117,7 +117,7 @@ class AssemblyHandler(NamedTuple):
     """The answers of dtrace_invop, each with the instruction that the handler then emulates."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Port:
     """FBT on one ISA."""
 

@@ -9,10 +9,10 @@ To add an ISA write `providers/kinst/<isa>.py` with a `Port` and list it in `POR
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from emu.displaced import Code, OutOfLine, Treatment
+from emu.immutable import immutable
 from providers.fbt.port import Exclusion
 
 
@@ -35,7 +35,7 @@ ENTERED = Frames(made=False)
 FRAMED = Frames(made=True)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Port:
     """kinst on one ISA."""
 

@@ -16,11 +16,11 @@ uprobe_unregister_nosync), include/linux/uprobes.h.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.kernel_calls import KEY, KernelCallError, KernelCalls, error_of
+from emu.immutable import immutable
 
 # Offset of a consumer's number in the memory after its structure.
 NUMBER: Final = KEY + 8
@@ -56,7 +56,7 @@ class RefusedError(Exception):
         self.number = number
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Consumer:
     """A consumer that is registered."""
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
 from emu.bad_address import BadAddressError
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
+from emu.immutable import immutable
 
 _TASK: Final = "struct task_struct *"
 _BIO: Final = "struct bio *"
@@ -57,7 +57,7 @@ class Pointee(NamedTuple):
 Value = int | Constant | Pointee | Callable[["LinuxKernelGuest", Arguments], int]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Shown:
     """An argument of a probe."""
 
@@ -70,7 +70,7 @@ class Shown:
     """Its translated type, "" if it is not translated."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Event:
     """A probe."""
 

@@ -7,10 +7,10 @@ To add an ISA write `providers/linux_kernel/<isa>.py` with a `Port` and list it 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from emu.displaced import Rule
+from emu.immutable import immutable
 from emu.plans import Operation
 
 _SOURCE: Final = "this simulator"
@@ -21,7 +21,7 @@ PUSH: Final = Rule("push", "a register goes onto the stack", _SOURCE)
 Known = tuple[Rule, tuple[Operation, ...], int] | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Port:
     """The text of a Linux kernel on one ISA."""
 

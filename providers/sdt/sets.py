@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from emu.immutable import immutable
 
 PROVIDERS: Final = "set_sdt_providers_set"
 PROBES: Final = "set_sdt_probes_set"
@@ -45,7 +46,7 @@ Read = Callable[[int, int], bytes]
 FindSet = Callable[[str], tuple[int, int] | None]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArgumentType:
     """The type of one argument; "" if it is not given."""
 
@@ -60,7 +61,7 @@ class Tracepoint(NamedTuple):
     target: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Declaration:
     """A probe as the kernel declares it."""
 
@@ -76,7 +77,7 @@ class Declaration:
     tracepoints: tuple[Tracepoint, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Declarations:
     """All declarations of a kernel."""
 

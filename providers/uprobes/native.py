@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +27,7 @@ from emu.engine.firing_code import ASK, GO_ON
 from emu.engine.state import HANDLED, Word
 from emu.engine.tracepoint_blocks import Firing
 from emu.function_address import function_address
+from emu.immutable import immutable
 from emu.native.builder import Function, Module
 from emu.native.linking import Linked
 from emu.native.values import Condition, Value
@@ -47,7 +47,7 @@ _PENDING: Final = ctypes.sizeof(PendingReturn)
 _ASKED: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Asked:
     """Python functions that machine code calls; none of them lets an exception out."""
 

@@ -9,9 +9,9 @@ To add an ISA write `providers/uprobes/<isa>.py` with a `Port` and list it in `P
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from emu.displaced import Code, Treatment
+from emu.immutable import immutable
 from providers.fidelity import Fidelity
 
 EINVAL = 22
@@ -20,7 +20,7 @@ ENOEXEC = 8
 ENOTSUPP = 524
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Port:
     """Uprobes on one ISA."""
 

@@ -7,9 +7,9 @@ unsigned, `0` beside a precision), the integer is formatted here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from emu.immutable import immutable
 from trapline.consumer.text import clip, pad
 from trapline.framework.format import Flag
 
@@ -18,7 +18,7 @@ _PREFIXES: Final = {"x": "0x", "X": "0X", "p": "0x"}
 _SIGNED: Final = "di"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Field:
     """Flags, width and precision of a conversion; 0 is none."""
 

@@ -7,10 +7,10 @@ print_ecb_info()).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from emu.immutable import immutable
 from providers.base import Attribute, minimum
 from trapline.consumer.jsonlines import probe_line
 from trapline.consumer.listing import argument_types, list_line, show_attribute, show_probe
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trapline.framework.program import ProbeDescription
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Describer:
     """Describes what a device has."""
 

@@ -7,11 +7,11 @@ dt_consume.c.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from emu.immutable import immutable
 from emu.words import WORD_MASK
 from trapline.framework.program import ActionKind
 
@@ -29,7 +29,7 @@ ZOOM: Final = Fraction(1 / 0.95)
 DISTRIBUTIONS: Final = frozenset({ActionKind.QUANTIZE, ActionKind.LQUANTIZE, ActionKind.LLQUANTIZE})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Buckets:
     """The buckets of a distribution, lowest first."""
 
@@ -118,7 +118,7 @@ def split(action: ActionKind, words: Sequence[int]) -> tuple[Buckets, Sequence[i
     return _KINDS[action](words[0] & WORD_MASK), words[1:]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Scale:
     """The scale of the bars of one block."""
 
@@ -196,7 +196,7 @@ _PACKED_NEGATIVE: Final = "vvvvVV"
 _PACKED_BLOCKS: Final = "".join(chr(0x2581 + level) for level in range(8))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Packing:
     """The packing of one aggregation's distributions into lines of the same buckets."""
 

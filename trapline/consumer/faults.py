@@ -5,10 +5,10 @@ Source: FreeBSD libdtrace dt_handle.c and dt_error.c.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from emu.immutable import immutable
 from trapline.framework.dif import Op, Var, encode_index, encode_registers
 from trapline.framework.program import (
     INT64,
@@ -43,7 +43,7 @@ _FAULTS: Final = {
 _WITH_ADDRESS: Final = frozenset({1, 2, 9})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fault:
     """A fault of an enabling."""
 
@@ -87,7 +87,7 @@ class DropKind(Enum):
     DBLERROR = ("error", " in ERROR probe enabling", "dblerrors")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Drop:
     """Data that was lost."""
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from emu.immutable import immutable
 from trapline.consumer.text import c_string, decode, pad
 
 # Reads an integer of a buffer at an offset.
@@ -35,7 +35,7 @@ SIGNED: Final[dict[int, Read]] = {size: _reader(code) for size, code in ((1, "b"
 UNSIGNED: Final[dict[int, Read]] = {size: _reader(code) for size, code in ((1, "B"), (2, "H"), (4, "I"), (8, "Q"))}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Column:
     """The format of integers of one size."""
 

@@ -6,9 +6,9 @@ dtrace_aggregate_walk_joined).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from emu.immutable import immutable
 from trapline.consumer.aggregate import Entry, scalar
 from trapline.consumer.distribution import DISTRIBUTIONS, split
 from trapline.consumer.layout import UNSIGNED
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PAIRS: Final = frozenset({ActionKind.UMOD, ActionKind.UADDR, ActionKind.USYM})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Order:
     """The order of the output.
 
@@ -91,7 +91,7 @@ class Order:
         return (key, values) if self.by_key else (values, key)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Joined:
     """One row of a printa() of several aggregations."""
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
+from emu.immutable import immutable
 from emu.words import WORD_MASK
 from trapline.consumer.aggregate import Entry, quotient, scalar
 from trapline.consumer.cformat import Field, integer_writer, write_float, write_text
@@ -118,7 +119,7 @@ class RowFormat:
         return integer_writer(letter, field)(number if signed else number & WORD_MASK)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Value:
     """A `%@` conversion."""
 

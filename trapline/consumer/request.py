@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from emu.immutable import immutable
 from trapline.framework.program import DataModel
 
 
@@ -30,7 +31,7 @@ class Specifier(Enum):
     ID = "i"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Source:
     """One program: a description with its text, or a script with its path."""
 
@@ -50,7 +51,7 @@ class Source:
         return self.text[: next((i for i, mark in enumerate(self.text) if mark in "{/;"), len(self.text))]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Setting:
     """An option given by a flag."""
 
@@ -60,7 +61,7 @@ class Setting:
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MachineOptions:
     """The machine to trace: Trapline's own flags, and -c."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from emu.immutable import immutable
 from trapline.consumer.layout import SIGNED
 from trapline.consumer.printf import Render
 from trapline.consumer.text import c_string, decode
@@ -19,7 +19,7 @@ Records: TypeAlias = Sequence["RecordDescription"]
 Effect: TypeAlias = Callable[["Firing"], None]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Step:
     """One statement; it has either `text` or `effect`."""
 
@@ -31,7 +31,7 @@ class Step:
     """Returns its data as a Python value; None: it has none."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RecordPlan:
     """The plan for the records of an EPID."""
 
@@ -49,7 +49,7 @@ class RecordPlan:
     """Read the thread's pid, tid and name, where these are recorded."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Firing:
     """A record in its form for the user's program."""
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from emu.immutable import immutable
 from trapline.consumer.text import c_string, decode
 from trapline.d.type_rules import size_of
 from trapline.d.types import (
@@ -39,7 +39,7 @@ def show(type_: Type, data: bytes, symbol: Symbol) -> str:
     return text if isinstance(resolve(type_), Composite) else text + "\n"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Place:
     """The position of a value (dt_printarg_t): how deep in structs, and in arrays around them."""
 

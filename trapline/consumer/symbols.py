@@ -7,11 +7,12 @@ dt_print_mod, dt_print_usym, dt_print_umod) and dt_subr.c (dtrace_addr2str, dtra
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from posixpath import basename
 from typing import TYPE_CHECKING, Final
 
 from emu.bad_address import BadAddressError
+from emu.immutable import immutable
 from emu.source.inlining import NO_SOURCE
 from trapline.consumer.text import c_string, decode
 
@@ -31,7 +32,7 @@ _CALL: Final = 8
 _PAIR: Final = struct.Struct("<QQ")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Frame:
     """One frame of a recorded stack."""
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from emu.guest.base import Guest, RunState
+from emu.immutable import immutable
 from trapline.consumer.client import Client
 from trapline.consumer.compiling import Compiler, Provide, provide_nothing
 from trapline.consumer.consume import Handlers
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from trapline.framework.program import ProbeDescription, Program
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Event:
     """One firing of an enabling that recorded data."""
 

@@ -6,10 +6,10 @@ Source: FreeBSD cmd/dtrace/dtrace.c (main() from dtrace_go() on, exec_prog()).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from emu.debug_files import folders
+from emu.immutable import immutable
 from trapline.consumer import jsonlines
 from trapline.consumer.elements import aggregations
 from trapline.consumer.errors import ConsumerError, SavingError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trapline.consumer.session import Session
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Tracing:
     """One trace, from the first enabling to the last line."""
 

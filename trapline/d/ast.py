@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from emu.immutable import immutable
 from trapline.d.types import Integer
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Node:
     """Anything with a place in the text."""
 
@@ -21,7 +21,7 @@ class Node:
 # -- expressions -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Number(Node):
     """An integer or character literal."""
 
@@ -29,21 +29,21 @@ class Number(Node):
     type: Integer
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Text(Node):
     """A string literal."""
 
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Name(Node):
     """A name, with its back-quotes if it names a symbol."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Scoped(Node):
     """`self->name` or `this->name`."""
 
@@ -51,14 +51,14 @@ class Scoped(Node):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Aggregation(Node):
     """`@name`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Call(Node):
     """`function(arguments)`."""
 
@@ -66,7 +66,7 @@ class Call(Node):
     arguments: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Index(Node):
     """`base[keys]`."""
 
@@ -74,7 +74,7 @@ class Index(Node):
     keys: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MemberAccess(Node):
     """`base.name`, or with `arrow` `base->name`."""
 
@@ -83,7 +83,7 @@ class MemberAccess(Node):
     arrow: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Prefix(Node):
     """`operator operand`; sizeof and stringof included."""
 
@@ -91,7 +91,7 @@ class Prefix(Node):
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Step(Node):
     """`operand++` or `operand--`."""
 
@@ -99,7 +99,7 @@ class Step(Node):
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Binary(Node):
     """`left operator right`."""
 
@@ -108,7 +108,7 @@ class Binary(Node):
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Assign(Node):
     """`target operator value`, where the operator is `=` or one like `+=`."""
 
@@ -117,7 +117,7 @@ class Assign(Node):
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Conditional(Node):
     """`test ? then : otherwise`."""
 
@@ -126,7 +126,7 @@ class Conditional(Node):
     otherwise: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Comma(Node):
     """`left, right`."""
 
@@ -134,7 +134,7 @@ class Comma(Node):
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Cast(Node):
     """`(type) operand`."""
 
@@ -142,14 +142,14 @@ class Cast(Node):
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SizeOfType(Node):
     """`sizeof (type)`."""
 
     type: TypeName
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OffsetOf(Node):
     """`offsetof(type, member)`."""
 
@@ -157,7 +157,7 @@ class OffsetOf(Node):
     member: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Translate(Node):
     """`xlate <type> (operand)`."""
 
@@ -190,21 +190,21 @@ Expression: TypeAlias = (
 # -- declarations ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Word(Node):
     """A keyword among specifiers: `int`, `const`, `typedef`, `self` ..."""
 
     word: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NamedType(Node):
     """The name of a typedef among specifiers."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Field(Node):
     """A declarator of a member: `bits` is the width of a bit-field; an unnamed one has None."""
 
@@ -212,7 +212,7 @@ class Field(Node):
     bits: Expression | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MemberDeclaration(Node):
     """A line of a struct or union."""
 
@@ -220,7 +220,7 @@ class MemberDeclaration(Node):
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CompositeSpecifier(Node):
     """`struct tag { members }`; `members` is None for a mere reference."""
 
@@ -229,7 +229,7 @@ class CompositeSpecifier(Node):
     members: tuple[MemberDeclaration, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Enumerator(Node):
     """`name = value` in an enum."""
 
@@ -237,7 +237,7 @@ class Enumerator(Node):
     value: Expression | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EnumSpecifier(Node):
     """`enum tag { enumerators }`; `enumerators` is None for a mere reference."""
 
@@ -245,21 +245,21 @@ class EnumSpecifier(Node):
     enumerators: tuple[Enumerator, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Specifiers(Node):
     """The words a declaration starts with."""
 
     words: tuple[Word | NamedType | CompositeSpecifier | EnumSpecifier, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PointerPart(Node):
     """`*`, with the qualifiers after it."""
 
     qualifiers: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArrayPart(Node):
     """`[size]`, `[keys]` or `[]`."""
 
@@ -268,7 +268,7 @@ class ArrayPart(Node):
     varargs: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FunctionPart(Node):
     """`(parameters)`."""
 
@@ -276,7 +276,7 @@ class FunctionPart(Node):
     varargs: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Declarator(Node):
     """A name and its type, from the name outwards: `*a[3]` is an array of 3, then a pointer."""
 
@@ -285,7 +285,7 @@ class Declarator(Node):
     parts: tuple[PointerPart | ArrayPart | FunctionPart, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Parameter(Node):
     """A parameter, or a key of an associative array."""
 
@@ -293,7 +293,7 @@ class Parameter(Node):
     declarator: Declarator | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TypeName(Node):
     """A type as in a cast."""
 
@@ -304,7 +304,7 @@ class TypeName(Node):
 # -- top-level items -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Declaration(Node):
     """`specifiers declarators;`."""
 
@@ -312,7 +312,7 @@ class Declaration(Node):
     declarators: tuple[Declarator, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Inline(Node):
     """`inline type name = value;`."""
 
@@ -321,7 +321,7 @@ class Inline(Node):
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TranslatorMember(Node):
     """`name = value;` in a translator."""
 
@@ -329,7 +329,7 @@ class TranslatorMember(Node):
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Translator(Node):
     """`translator output < input name > { members };`."""
 
@@ -339,7 +339,7 @@ class Translator(Node):
     members: tuple[TranslatorMember, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProbeDeclaration(Node):
     """`probe name(parameters) : (translated);`."""
 
@@ -348,7 +348,7 @@ class ProbeDeclaration(Node):
     translated: FunctionPart | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Provider(Node):
     """`provider name { probes };`."""
 
@@ -356,14 +356,14 @@ class Provider(Node):
     probes: tuple[ProbeDeclaration, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProbeText(Node):
     """A probe description as written, macros replaced."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class If(Node):
     """`if (test) then else otherwise`."""
 
@@ -375,7 +375,7 @@ class If(Node):
 Statement: TypeAlias = Expression | If
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Clause(Node):
     """`descriptions / predicate / { body }`; `body` is None where there are no braces."""
 

@@ -6,10 +6,10 @@ Here are only tables, for each data model and version of the language.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias, TypeVar
 
+from emu.immutable import immutable
 from trapline.d.data_models import INT64, MODELS, Model
 from trapline.d.typed import Variable
 from trapline.d.types import CHAR, DYNAMIC, INT, LOCK, STACK, STRING, SYMBOL, UNSIGNED, USER_SYMBOL, VOID, Type, Typedef
@@ -41,7 +41,7 @@ _SINCE: Final[Mapping[str, Version]] = {
 _FAULTS: Final = "UNKNOWN BADADDR BADALIGN ILLOP DIVZERO NOSCRATCH KPRIV UPRIV TUPOFLOW BADSTACK"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Signature:
     """Parameters of a subroutine, aggregating function or action.
 
@@ -55,7 +55,7 @@ class Signature:
     returns: Type = VOID
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Subroutine:
     """A function of the DIF machine."""
 
@@ -64,7 +64,7 @@ class Subroutine:
     signature: Signature
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AggregatingFunction:
     """An aggregating function; its first argument (if any) is the value."""
 
@@ -73,7 +73,7 @@ class AggregatingFunction:
     signature: Signature
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Action:
     """An action: a statement of its own."""
 
@@ -86,7 +86,7 @@ class Action:
     """Whether it changes the traced system, so that tracing with it must be allowed."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Vocabulary:
     """The names of one data model and one version of the language."""
 

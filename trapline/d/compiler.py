@@ -11,10 +11,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from emu.immutable import immutable
 from providers.base import minimum
 from trapline.d import ast
 from trapline.d.arguments import ProbeArguments
@@ -53,7 +54,7 @@ _CALLS_PER_LEVEL: Final = 20
 _RETRIED: Final = frozenset({"D_IDENT_UNDEF", "D_VAR_UNDEF"})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CompileContext:
     """The context in which a program is compiled."""
 

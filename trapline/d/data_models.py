@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from emu.immutable import immutable
 from trapline.d.types import (
     BOOL,
     CHAR,
@@ -32,7 +32,7 @@ from trapline.d.types import (
 from trapline.framework.program import DataModel
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Model:
     """A data model: the types that long and pointers decide."""
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from emu.immutable import immutable
 from trapline.d import ast
 from trapline.d.data_models import base_type
 from trapline.d.errors import CompileError
@@ -33,7 +33,7 @@ _RESERVED: Final = frozenset({"auto", "register", "static"})
 Fold = Callable[[ast.Expression], int | None]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Specified:
     """The meaning of the words before the declarators."""
 

@@ -6,10 +6,10 @@ The tags are libdtrace's (FreeBSD cddl/contrib/opensolaris/lib/libdtrace/common/
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 
 from emu import spelling
+from emu.immutable import immutable
 
 
 class Region(Enum):
@@ -19,7 +19,7 @@ class Region(Enum):
     PREDICATE = "predicate"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Place:
     """A position in the source: a line from 1, and a file if it is not the program itself."""
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol
 
+from emu.immutable import immutable
 from emu.words import WORD_MASK
 from trapline.d.data_models import Model
 from trapline.d.errors import CompileError, Region, one_line
@@ -54,7 +54,7 @@ _OPENS_BRACE: Final = re.compile(r"\s*\{")
 _ASSIGNED_NEXT: Final = re.compile(r"\s*(?:\+\+|--|\[|=(?!=))")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Token:
     """A token; `type` is a terminal of the grammar."""
 

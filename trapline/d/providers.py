@@ -7,9 +7,9 @@ Source: FreeBSD libdtrace dt_provider.c, dt_parser.c (dt_cook_provider, dt_cook_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from emu.immutable import immutable
 from trapline.d import ast, typed
 from trapline.d.declarations import Declarations
 from trapline.d.errors import CompileError
@@ -21,7 +21,7 @@ from trapline.framework.program import PROBE_NAME_MAX, PROVIDER_NAME_MAX
 _ARGUMENTS_MAX: Final = 255
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Providers:
     """Declares providers."""
 

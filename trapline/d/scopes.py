@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple, Protocol
 
+from emu.immutable import immutable
 from providers.base import Attribute
 from trapline.d.builtins import Vocabulary, vocabulary
 from trapline.d.data_models import LP64, Model, base_type
@@ -43,7 +44,7 @@ class Aggregation:
     keys: tuple[Type, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Inline:
     """`inline type name[parameters] = body`."""
 
@@ -114,7 +115,7 @@ class NoNames:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeclaredProbe:
     """A probe of a provider block."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
+from emu.immutable import immutable
 from trapline.d.type_rules import is_reference
 from trapline.d.types import DYNAMIC, INT, STRING, Composite, Member, Pointer, Type, resolve
 from trapline.framework.dif import USER_VARIABLE_BASE, Op, Subr
@@ -35,7 +36,7 @@ class Variable:
         return self.id < USER_VARIABLE_BASE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Constant:
     """An integer; `value` is its 64-bit pattern."""
 
@@ -48,7 +49,7 @@ class Constant:
         return self.value - (1 << 64) if self.value >> 63 else self.value
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Text:
     """A string literal."""
 
@@ -56,7 +57,7 @@ class Text:
     type: Type = STRING
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Scalar:
     """A variable that is not an associative array."""
 
@@ -68,7 +69,7 @@ class Scalar:
         return self.variable.type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Element:
     """An element of an associative array."""
 
@@ -81,7 +82,7 @@ class Element:
         return self.variable.type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BuiltinElement:
     """An element of args[], regs[] or uregs[]."""
 
@@ -90,7 +91,7 @@ class BuiltinElement:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Memory:
     """The value at an address; `member` is its bit-field, if it is one."""
 
@@ -108,7 +109,7 @@ def in_process(address: Node, type_: Type, *, writable: bool = False, member: Me
     return Memory(address, pointed, writable, userland=True, member=member)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unary:
     """NOT, or SUB: the operand subtracted from zero."""
 
@@ -117,7 +118,7 @@ class Unary:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Not:
     """Logical negation."""
 
@@ -125,7 +126,7 @@ class Not:
     type: Type = INT
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Binary:
     """An arithmetic or bit operation."""
 
@@ -135,7 +136,7 @@ class Binary:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Compare:
     """A comparison: `op` is CMP or SCMP, `branch` the branch that is taken if it is true."""
 
@@ -154,7 +155,7 @@ class Connective(Enum):
     XOR = "^^"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Logical:
     """A logical operation."""
 
@@ -164,7 +165,7 @@ class Logical:
     type: Type = INT
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Choice:
     """`test ? then : otherwise`."""
 
@@ -174,7 +175,7 @@ class Choice:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sequence:
     """`left, right`."""
 
@@ -187,7 +188,7 @@ class Sequence:
         return self.right.type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Convert:
     """A cast: the value is cut or extended as the two types require."""
 
@@ -195,7 +196,7 @@ class Convert:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Relabel:
     """The same value under another type (stringof, an array as a pointer)."""
 
@@ -203,7 +204,7 @@ class Relabel:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Store:
     """An assignment; its value is what was stored."""
 
@@ -216,7 +217,7 @@ class Store:
         return self.target.type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Step:
     """`++` and `--`: `amount` is 1, or what a pointer points at; `after` returns the old value."""
 
@@ -231,7 +232,7 @@ class Step:
         return self.target.type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Call:
     """A subroutine."""
 
@@ -241,7 +242,7 @@ class Call:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Parameter:
     """A parameter within the body of an inline."""
 
@@ -249,7 +250,7 @@ class Parameter:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Let:
     """An inline with parameters, used: each argument is computed once."""
 
@@ -272,7 +273,7 @@ class Translator:
     members: dict[str, Node] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Translation:
     """A value seen through a translator: it is not a value itself, but its members are."""
 
@@ -287,7 +288,7 @@ class Translation:
         return DYNAMIC
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Build:
     """A struct that is built in scratch memory."""
 
@@ -295,7 +296,7 @@ class Build:
     fields: tuple[tuple[Member, Node], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Action:
     """A call of an action or aggregating function: it has a type, and no code for a value."""
 
@@ -303,7 +304,7 @@ class Action:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Aggregate:
     """An aggregation: only actions can take it."""
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias
 
+from emu.immutable import immutable
+
 
 class Kind(Enum):
     """CTF kinds (CTF_K_*), as `DifType.ckind` counts them."""
@@ -26,7 +28,7 @@ class Kind(Enum):
     ENUM = 8
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Integer:
     """An integer type; `character` marks those that hold text."""
 
@@ -44,7 +46,7 @@ class Integer:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Float:
     """A floating-point type: it can be recorded and printed, not computed with."""
 
@@ -72,7 +74,7 @@ class Special(Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Pointer:
     """A pointer; `userland` marks addresses of the traced process."""
 
@@ -84,7 +86,7 @@ class Pointer:
         return type_name(self)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Array:
     """An array of `count` elements; 0 where the size was left open (`extern char end[]`)."""
 
@@ -95,7 +97,7 @@ class Array:
         return type_name(self)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Function:
     """A function type."""
 
@@ -107,7 +109,7 @@ class Function:
         return type_name(self)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Typedef:
     """Another name for a type."""
 
@@ -118,7 +120,7 @@ class Typedef:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Member:
     """A member of a struct or union.  `bits` is 0 for all but bit-fields."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from emu.immutable import immutable
 from trapline.d import ast
 from trapline.d.data_models import Model
 from trapline.d.errors import CompileError
@@ -15,7 +14,7 @@ from trapline.d.scopes import Globals
 from trapline.d.types import Type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Names:
     """The names that the lexer asks for."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from emu.immutable import immutable
 from providers.dof.layout import LINK, MAX_SIZE, SectionType
 from providers.dof.sections import DofSection, DofSections
 from trapline.dof.layout import ACTION, ECB, FORMS, NONE, OPTION, OPTIONS, PROBE, TYPE, VARIABLE
@@ -33,7 +33,7 @@ _DIFO_MAX: Final = 256 * 1024
 _PARTS: Final = (SectionType.DIF, SectionType.INTTAB, SectionType.STRTAB, SectionType.VARTAB)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Decoded:
     """The contents of DOF for the framework."""
 

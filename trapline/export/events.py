@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
+from emu.immutable import immutable
+
 
 class Phase(Enum):
     """The function to which an event belongs."""
@@ -26,7 +28,7 @@ class Stack(tuple[str, ...]):
 Value = int | str | bytes | Stack
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Event:
     """One firing of a probe."""
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from emu.immutable import immutable
 from emu.plain import Bytes
 from emu.words import WORD_MASK
 from trapline.framework.program import ActionKind
@@ -37,7 +37,7 @@ class ParameterError(ValueError):
     """lquantize or llquantize with parameters that make no buckets."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LinearParameters:
     """lquantize's: `step` << 48 | `levels` << 32 | base as 32 bits."""
 
@@ -62,7 +62,7 @@ class LinearParameters:
         return min((number - self.base) // self.step, self.levels) + 1
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LogLinearParameters:
     """llquantize's: `factor` << 48 | `low` << 32 | `high` << 16 | `steps`."""
 
@@ -106,7 +106,7 @@ class LogLinearParameters:
         return 0 if not self.magnitudes else self.magnitudes[-1].beyond
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Magnitude:
     """Numbers between two powers of llquantize's factor, which share buckets of one width."""
 
@@ -186,7 +186,7 @@ def _bucketed(bucket: Callable[[int], int], first: int) -> Apply:
     return apply
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AggregatingFunction:
     """A function with its parameters."""
 

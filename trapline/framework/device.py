@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from emu.immutable import immutable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +39,7 @@ class Answer(NamedTuple):
     """The message about the error on the console of a kernel with kern.dtrace.err_verbose."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RecordDescription:
     """One datum of a record (dtrace_recdesc_t).
 
@@ -55,7 +56,7 @@ class RecordDescription:
     statement: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EnabledProbe:
     """The description of an EPID (dtrace_eprobedesc_t)."""
 
@@ -65,7 +66,7 @@ class EnabledProbe:
     records: tuple[RecordDescription, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AggregationDescription:
     """The description of an aggregation id in an aggregation buffer (dtrace_aggdesc_t).
 
@@ -80,7 +81,7 @@ class AggregationDescription:
     records: tuple[RecordDescription, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProbeInfo:
     """A probe as the PROBES and PROBEMATCH requests describe it."""
 
@@ -89,7 +90,7 @@ class ProbeInfo:
     attributes: ProviderAttributes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BufferSnapshot:
     """One CPU's principal buffer (dtrace_bufdesc_t).
 
@@ -104,7 +105,7 @@ class BufferSnapshot:
     timestamp: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AggregationSnapshot:
     """One CPU's aggregation buffer, as its entries: each starts with the u32 aggregation id slot.
 
@@ -117,7 +118,7 @@ class AggregationSnapshot:
     drops: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Status:
     """Counters of a consumer's state (dtrace_status_t)."""
 

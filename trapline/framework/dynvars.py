@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
+from emu.immutable import immutable
 from emu.plain import zeroed
 from trapline.framework import dif
 from trapline.framework.dif import USER_VARIABLE_BASE, Op
@@ -67,7 +68,7 @@ class Pool:
     dirty_drops: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stored:
     """A variable: its chunk, and the offset of its data in the space."""
 

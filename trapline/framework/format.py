@@ -10,9 +10,10 @@ language.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, IntFlag
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from emu.immutable import immutable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -104,7 +105,7 @@ CONVERSIONS: Final[dict[str, Accepts]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Conversion:
     """One conversion of a format."""
 

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from emu.immutable import immutable
 from trapline.framework.aggfuncs import AggregatingFunction, ParameterError, aggregating_function
 from trapline.framework.dif import Op, index, opcode
 from trapline.framework.program import (
@@ -39,7 +40,7 @@ class LayoutError(ValueError):
     """An action list that cannot be enabled (EINVAL)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Aggregating:
     """The data of an aggregating action, besides the place of its value."""
 
@@ -52,7 +53,7 @@ class Aggregating:
     """Whether the last element of the tuple is really the increment."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Placed:
     """An action with its place in the record."""
 
@@ -65,7 +66,7 @@ class Placed:
     aggregating: Aggregating | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RecordLayout:
     """The record of an ECB."""
 

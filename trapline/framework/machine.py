@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from emu.immutable import immutable
 from emu.words import WORD_MASK
 from trapline.framework import dif
 from trapline.framework.arithmetic import divide, overflows, remainder
@@ -33,7 +34,7 @@ INSTRUCTION_SIZE: Final = 4
 _SHIFT_MASK: Final = 63
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Loaded:
     """A DIF object ready to run: its string table has an address."""
 

@@ -6,10 +6,11 @@ dtrace_actdesc_t, dtrace_difo_t): nothing here refers to syntax, and nothing to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import Final
 
+from emu.immutable import immutable
 from providers.base import Attribute, DependencyClass, Stability
 
 # The stability of programs that use no less stable name.
@@ -22,7 +23,7 @@ FUNCTION_NAME_MAX = 192
 PROBE_NAME_MAX = 64
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProbeDescription:
     """provider:module:function:name.
 
@@ -58,7 +59,7 @@ BY_REFERENCE = 1
 BY_USER_REFERENCE = 2
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DifType:
     """Type of a DIF value (dtrace_diftype_t); `size` in bytes, 0 for a string means strsize."""
 
@@ -95,7 +96,7 @@ REFERENCED = 1
 MODIFIED = 2
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DifVariable:
     """A variable a DIF object uses (dtrace_difv_t)."""
 
@@ -107,7 +108,7 @@ class DifVariable:
     type: DifType
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Difo:
     """A DIF object (dtrace_difo_t): code and its tables.
 
@@ -212,7 +213,7 @@ class LibraryAction(IntEnum):
     PRINTM = 84
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ActionDescription:
     """One action of an enabling (dtrace_actdesc_t).
 
@@ -240,7 +241,7 @@ class ActionDescription:
     """Number of the statement in its program, from 1 (libdtrace's uarg)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EcbDescription:
     """The description of an enabling (dtrace_ecbdesc_t): a clause and a probe description."""
 
@@ -249,7 +250,7 @@ class EcbDescription:
     actions: tuple[ActionDescription, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Program:
     """A compiled program: its enablings in text order and the options its pragmas set."""
 

@@ -8,9 +8,9 @@ Source: FreeBSD dtrace.c dtrace_difo_init(), dtrace_canstore_statvar().
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from emu.immutable import immutable
 from emu.plain import address_of, words
 from trapline.framework.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
 from trapline.framework.dynvars import CHUNK_SIZE, DynamicVariables, chunk_size_for, slot, variable_size
@@ -23,7 +23,7 @@ NULL: Final = 0xFF
 _CAPACITY: Final = USER_VARIABLE_MAX + 1 - USER_VARIABLE_BASE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Reference:
     """Storage of a scalar by reference: `stride` bytes per copy, of which `HEADER` are not data."""
 

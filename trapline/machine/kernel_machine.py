@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from emu.guest.kernel import images
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.several_cpus import SeveralCpus
 from emu.guest.kernel.trap_path import TrapPath
+from emu.immutable import immutable
 from emu.isa import DEFAULT_ISA, Isa
 from emu.shared_images import image_of_file
 from emu.spelling import did_you_mean
@@ -43,7 +44,7 @@ class NoKernelError(Exception):
     """The requested kernel or module does not exist; the message names it."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KernelOptions:
     """The options of a kernel guest; the defaults are those of `trapline dtrace`."""
 
@@ -83,7 +84,7 @@ class KernelOptions:
         return "".join(f"{line}\n" for line in (*changes, command))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KernelMachine:
     """A booted guest, not yet past process 1's first instruction, and the framework over it."""
 

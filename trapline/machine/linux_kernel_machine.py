@@ -12,6 +12,7 @@ from emu.guest.linux_kernel import initramfs, module_files, snapshot, store
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.guest.linux_kernel.machine import RAM, LinuxKernelMachine, MachineParts
+from emu.immutable import immutable
 from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
@@ -42,7 +43,7 @@ _LONGEST_COMMAND: Final = 4000
 BOOT_START: Final = "driver_init"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LinuxKernelOptions:
     """The options of a Linux kernel's machine; the defaults are those of `trapline dtrace`."""
 

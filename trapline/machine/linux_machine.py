@@ -13,6 +13,7 @@ from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.kernel import RAM
 from emu.guest.linux.launching import Program
 from emu.guest.linux.stdio import Standard
+from emu.immutable import immutable
 from emu.isa import DEFAULT_ISA, Isa
 from providers.cpc import Cpc
 from providers.fidelity import Fidelity
@@ -37,7 +38,7 @@ class EvalTime(Enum):
     """At main, if the program has such a symbol; else at its entry."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LinuxOptions:
     """The options of a Linux guest."""
 

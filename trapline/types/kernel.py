@@ -6,13 +6,13 @@ Its loaded modules are part of it, each with the types of its own file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from emu.elf import Image
 from emu.elf_file import ElfError
 from emu.elf_symbols import Symbol as ElfSymbol
 from emu.guest.modules import Module
+from emu.immutable import immutable
 from emu.isa.base import Isa
 from emu.shared_images import image_of_content
 from providers.fbt.exclusions import module_name
@@ -95,7 +95,7 @@ class ModuleTypes:
         return self._known[file]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KernelNames:
     """Types and symbols of a kernel and of its modules.  Implements `trapline.d.scopes.Foreign`.
 
@@ -160,7 +160,7 @@ def _typed(symbol: ElfSymbol, types: Types) -> Symbol:
     return Symbol(symbol.value, types.function(symbol.name) if symbol.is_function else types.variable(symbol.name))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KernelSignatures:
     """Types of functions' arguments, for FBT.
 

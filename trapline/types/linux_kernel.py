@@ -6,10 +6,11 @@ A name without a module is the kernel's, or else that of the first module that h
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from emu.guest.linux_kernel.facts import KernelFacts, is_function
 from emu.guest.linux_kernel.modules import Module, Modules
+from emu.immutable import immutable
 from trapline.d.data_models import LP64, Model
 from trapline.d.scopes import KERNEL, Symbol
 from trapline.d.types import Composite, Enumeration, Type
@@ -19,7 +20,7 @@ from trapline.types.btf import BtfTypes
 _DEFINED = {"__this_module": "struct module", "__tracepoint_": "struct tracepoint", "event_": "struct trace_event_call"}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LinuxKernelTypes:
     """The types of a kernel and of its modules."""
 
@@ -46,7 +47,7 @@ class LinuxKernelTypes:
         return made
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LinuxKernelNames:
     """See the module.  Implements `trapline.d.scopes.Foreign`."""
 

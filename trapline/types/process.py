@@ -6,11 +6,12 @@ Source: FreeBSD libdtrace dt_parser.c (dt_xcook_ident()).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from emu.elf import Image
 from emu.elf_file import ElfError
+from emu.immutable import immutable
 from trapline.d.scopes import Foreign, Symbol
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _MARK: Final = "``"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProcessNames:
     """A system's names, and the symbols of its process.  Implements `trapline.d.scopes.Foreign`.
 

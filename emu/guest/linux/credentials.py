@@ -11,13 +11,14 @@ from typing import Final
 
 from emu.guest.linux.directories import Directory
 from emu.guest.linux.inodes import Inode
+from emu.immutable import immutable
 
 READ, WRITE, SEARCH = 4, 2, 1
 EXECUTE: Final = SEARCH
 _SET_UID, _SET_GID, _STICKY = 0o4000, 0o2000, 0o1000
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ids:
     """The numbers of a user or a group that a process has."""
 

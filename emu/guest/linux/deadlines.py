@@ -7,10 +7,10 @@ sched(7).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from emu.guest.linux.errno import EBUSY, EINVAL, LinuxError
+from emu.immutable import immutable
 
 # The shortest time to run that can be measured (1 << DL_SCALE), and the bounds of a period.
 _SHORTEST: Final = 1024
@@ -19,7 +19,7 @@ _PERIODS: Final = range(100_000, (1 << 22) * 1000 + 1)
 _SHARE: Final = 95
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Reservation:
     """The request of a thread, in nanoseconds."""
 

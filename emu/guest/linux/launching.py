@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from emu.guest.base import GuestError
@@ -21,6 +21,7 @@ from emu.guest.linux.process import Process
 from emu.guest.linux.regular_files import RegularFile, host_file
 from emu.guest.linux.starting import start
 from emu.guest.linux.stdio import Standard
+from emu.immutable import immutable
 
 # Directories that are links into /usr in a Debian of today; packages unpacked by hand lack them.
 _MERGED = ("bin", "sbin", "lib", "lib64")
@@ -28,7 +29,7 @@ _MERGED = ("bin", "sbin", "lib", "lib64")
 _ETC = {"passwd": b"root:x:0:0:root:/:/bin/sh\n", "group": b"root:x:0:\n"}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Program:
     """The program to run: a path, and the arguments after the program's name."""
 

@@ -6,8 +6,10 @@ Source: Linux fs/locks.c.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
+
+from emu.immutable import immutable
 
 # The end of a record that reaches to the end of the file, wherever that is.
 FOREVER: Final = 1 << 63
@@ -15,7 +17,7 @@ FOREVER: Final = 1 << 63
 NOBODY: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LockRecord:
     """A lock on [start, end) of a file.
 

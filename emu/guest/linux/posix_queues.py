@@ -14,6 +14,7 @@ from emu.guest.linux.files import AnonymousOpen
 from emu.guest.linux.inodes import Inode
 from emu.guest.linux.netlink import NetlinkSocket
 from emu.guest.linux.readiness import READABLE, WRITABLE
+from emu.immutable import immutable
 from emu.isa.linux_signals import SI_MESGQ, SignalInfo
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Reader:
     got: Letter | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Notice:
     """The process that is notified once when a message arrives in the empty queue."""
 

@@ -14,6 +14,7 @@ from emu.engine.pages import PAGE
 from emu.guest.linux.content import FileMemory
 from emu.guest.linux.errno import ENOBUFS, LinuxError
 from emu.guest.linux.files import OpenFile
+from emu.immutable import immutable
 
 # sizeof (struct sk_buff), and of struct skb_shared_info behind the data, each in whole cache lines.
 _BUFFER, _SHARED = 256, 320
@@ -31,7 +32,7 @@ def memory_of(size: int, *, stream: bool) -> int:
     return _BUFFER + max(512, 1 << (head - 1).bit_length()) + -(-min(size, pages) // PAGE) * PAGE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Credentials:
     """The process that connected or sent, as it was then (struct ucred)."""
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.guest.linux.frames import Frames
+from emu.immutable import immutable
 
 # Areas of one address space (DEFAULT_MAX_MAP_COUNT).
 AREAS_MAX = 65_530
@@ -37,7 +38,7 @@ class Backing(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Area:
     """A mapping: [start, end), whole pages."""
 

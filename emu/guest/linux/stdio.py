@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from emu.guest.linux.errno import ESPIPE, LinuxError
 from emu.guest.linux.files import O_RDONLY, O_WRONLY, OpenFile
 from emu.guest.linux.inodes import Fifo, Inode
 from emu.guest.linux.readiness import READABLE, WRITABLE
+from emu.immutable import immutable
 
 # Seconds between two looks whether the user has interrupted.
 _PATIENCE: Final = 0.2
@@ -63,7 +63,7 @@ class Stream(OpenFile):
         return len(data)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Standard:
     """The guest's three standard streams.
 

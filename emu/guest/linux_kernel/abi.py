@@ -7,14 +7,15 @@ Source: Linux 6.12 arch/{riscv,arm64,x86}/include/asm/{current,ptrace,processor,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from emu.immutable import immutable
 
 # Size in bytes of a task's kernel stack, on all three ISAs.
 THREAD_SIZE: Final = 16 << 10
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallPath:
     """The functions of the kernel that handle a system call, and its numbers in pt_regs."""
 
@@ -33,7 +34,7 @@ class CallPath:
     """Whether the call is done at the return of `done`, not at its entry."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KernelAbi:
     """The ABI of one ISA."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -27,6 +26,7 @@ from emu.guest.linux_kernel.initramfs import DONE, GO, LACKS, READY
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.guest.linux_kernel.platforms.platform import Wires
 from emu.guest.linux_kernel.tasks import Tasks
+from emu.immutable import immutable
 from emu.wheel.layout import REMEDY, current
 from emu.wheel.modes import Mode
 
@@ -44,7 +44,7 @@ ARGUMENTS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MachineParts:
     """The parts of a machine."""
 

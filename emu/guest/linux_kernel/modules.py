@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from emu.bad_address import BadAddressError
@@ -18,6 +17,7 @@ from emu.guest.linux_kernel.btf import Btf, BtfError
 from emu.guest.linux_kernel.facts import KernelFacts, is_function
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.guest.linux_kernel.tables import Placed, Table, Tables
+from emu.immutable import immutable
 
 _WORD: Final = 8
 _NO_TABLE: Final = Placed(0, b"")
@@ -67,7 +67,7 @@ class OrcPlace(NamedTuple):
     entry_count: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Module:
     """A loaded module."""
 

@@ -17,7 +17,6 @@ import hashlib
 import json
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,13 +24,14 @@ from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.module_files import files_in
 from emu.guest.linux_kernel.platforms.boards import BOARDS
+from emu.immutable import immutable
 from emu.isa import ISAS
 from emu.isa.base import Isa
 
 _KERNEL, _FACTS, _BUSYBOX, _MODULES = "kernel", "kernel.json", "busybox", "modules"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StoredKernel:
     """A kernel of the user."""
 

@@ -5,11 +5,12 @@ Source: Intel SDM volume 2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import capstone
 
+from emu.immutable import immutable
 from emu.isa.x86.length import instruction_length
 
 REGISTERS: Final = (
@@ -17,7 +18,7 @@ REGISTERS: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Mode:
     """The register names of an instruction set, and the size of its words."""
 
@@ -60,7 +61,7 @@ _REX_W: Final = 8
 _VECTOR_OPCODES: Final = {0xC5: 2, 0xC4: 3, 0x62: 4}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Instruction:
     """A decoded instruction, with the fields that the rules use."""
 

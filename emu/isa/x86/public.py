@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from unicorn import x86_const as uc
 
+from emu.immutable import immutable
 from emu.isa.unicorn_model import PAGE_ASIDE, PublicCpu
 
 # The contexts that are kept.
@@ -46,7 +46,7 @@ EFER: Final = (0xC000_0080,)
 _MSRS: Final = (*EFER, 0xC000_0081, 0xC000_0082, 0xC000_0084, 0xC000_0102)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Mode:
     """What differs between 64 and 32 bits."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
+from emu.immutable import immutable
 from emu.native.builder import Function, Module
 from emu.native.values import Condition, Word
 from trapline.framework import dif
@@ -21,7 +21,7 @@ from trapline.framework.native.firing import FLAGS_OFFSET, Firing
 from trapline.framework.program import BY_REFERENCE, Difo, DifVariable, Scope
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Instruction:
     """A decoded DIF instruction."""
 
@@ -41,7 +41,7 @@ class Instruction:
         return cls(place, Op(dif.opcode(code)), *fields)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Surroundings:
     """The properties of a consumer that determine the generated code."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from emu.engine.clock import VirtualClock
@@ -18,6 +17,7 @@ from emu.guest.linux_kernel.abi import KernelAbi
 from emu.guest.linux_kernel.devices.device import Device
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.kallsyms import Symbols
+from emu.immutable import immutable
 from emu.isa.base import Isa
 
 # The bit of an interrupt in the word that QEMU tests between blocks.
@@ -26,7 +26,7 @@ _HARD = 2
 EPOCH = 1_700_000_000 * 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Wires:
     """The effects of a board on the machine around it."""
 
