@@ -10,13 +10,14 @@ import struct
 from collections.abc import Iterator
 from functools import partial
 
+from emu.cpu_core import CpuFlag
 from emu.displaced import Rule
 from emu.frame import Frame
 from emu.isa.aarch64.jump import NOP_WORD
 from emu.isa.aarch64.stub import STUB
 from emu.isa.aarch64.traps import BRK_DTRACE
 from providers.fbt.exclusions import UNWINDER
-from providers.fbt.port import ENTRY, RETURN, Exclusion, Function, Port, Refusal, ScanResult, Site
+from providers.fbt.port import ENTRY, RETURN, Exclusion, Function, Port, ProbeTrap, Refusal, ScanResult, Site
 from providers.fbt.words import handler
 
 _ISA = "FreeBSD sys/cddl/dev/fbt/aarch64/fbt_isa.c"
@@ -162,4 +163,5 @@ PORT = Port(
     handler=partial(handler, caller=_caller),
     entry_caller=_caller,
     return_caller=_caller,
+    probe_traps=(ProbeTrap(0x25, "data abort", CpuFlag.BADADDR), ProbeTrap(0x3C, "breakpoint")),
 )

@@ -21,6 +21,7 @@ from providers.fbt.port import ENTRY, RETURN, AssemblyHandler, Function, Port, R
 from providers.fbt.x86_64 import (
     EXCLUSIONS,
     JUMP_TABLE,
+    PROBE_TRAPS,
     SOURCE,
     UNDECODABLE_LATER,
     handler,
@@ -108,6 +109,7 @@ PORT = Port(
     handler=partial(handler, at_return=None),
     entry_caller=top_of_stack,
     return_caller=None,
+    probe_traps=PROBE_TRAPS,
     assembly=AssemblyHandler(
         pushed=("edi", "esi", "ebp", "esp", "ebx", "edx", "ecx", "eax"),
         returned=("eip", "cs", "eflags"),

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from emu.cpu_core import CpuCore
+from emu.cpu_core import CpuCore, CpuFlag
 from emu.displaced import Rule
 from emu.frame import Frame
 from emu.immutable import immutable
@@ -115,6 +115,18 @@ class AssemblyHandler(NamedTuple):
     """The registers that a call of C does not keep, beside the result's."""
     answers: tuple[tuple[int, bytes], ...]
     """The answers of dtrace_invop, each with the instruction that the handler then emulates."""
+    pushing: int = 0
+    """The answer for a call: the saved pc is its target then, and the return address is in the
+    words that the handler gives to dtrace_invop; 0: the handler knows none."""
+
+
+class ProbeTrap(NamedTuple):
+    """A kind of trap while a probe runs, and what DTrace notes then (dtrace_trap)."""
+
+    number: int
+    name: str
+    flag: CpuFlag = CpuFlag(0)
+    """No flag: it is not expected, and left to the kernel."""
 
 
 @immutable
@@ -141,5 +153,7 @@ class Port:
     """Whether a return probe has the second result as well."""
     unsound: frozenset[Rule] = frozenset()
     """Rules of `remarks` about sites where a breakpoint changes the function's behaviour."""
+    probe_traps: tuple[ProbeTrap, ...] = ()
+    """The traps that dtrace_trap() may be called for, some of which it does not expect."""
     assembly: AssemblyHandler | None = None
     """The system's handler of a hit, if it is assembly; None: it is C that gets a trap frame."""

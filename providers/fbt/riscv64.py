@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
+from emu.cpu_core import CpuFlag
 from emu.displaced import Displaced, Rule
 from emu.frame import Frame
 from emu.isa.riscv64.length import instruction_length
@@ -23,7 +24,7 @@ from emu.isa.riscv64.traps import C_EBREAK, EBREAK
 from emu.isa.walking import instructions
 from emu.words import WORD_MASK
 from providers.fbt.exclusions import UNWINDER
-from providers.fbt.port import ENTRY, RETURN, Exclusion, Function, Port, Refusal, ScanResult, Site
+from providers.fbt.port import ENTRY, RETURN, Exclusion, Function, Port, ProbeTrap, Refusal, ScanResult, Site
 from providers.fbt.words import handler
 
 _ISA = "FreeBSD sys/cddl/dev/fbt/riscv/fbt_isa.c"
@@ -207,4 +208,13 @@ PORT = Port(
     return_caller=_caller,
     both_results=True,
     unsound=frozenset({HALF_INSTRUCTION}),
+    probe_traps=(
+        ProbeTrap(1, "instruction access fault", CpuFlag.BADADDR),
+        ProbeTrap(5, "load access fault", CpuFlag.BADADDR),
+        ProbeTrap(7, "store access fault", CpuFlag.BADADDR),
+        ProbeTrap(12, "instruction page fault", CpuFlag.BADADDR),
+        ProbeTrap(13, "load page fault", CpuFlag.BADADDR),
+        ProbeTrap(15, "store page fault", CpuFlag.BADADDR),
+        ProbeTrap(3, "breakpoint"),
+    ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from emu.bad_address import BadAddressError
-from emu.cpu_core import CpuCore
+from emu.cpu_core import CpuCore, CpuFlag
 from emu.displaced import Rule
 from emu.frame import Frame
 from emu.isa.x86.instruction import LONG_MODE, Mode
@@ -24,6 +24,7 @@ from providers.fbt.port import (
     Fire,
     Function,
     Port,
+    ProbeTrap,
     Refusal,
     ScanResult,
     Site,
@@ -38,6 +39,8 @@ INT3 = b"\xcc"
 _PUSH_RBP = 0x55  # FBT_PUSHL_EBP
 _RET = 0xC3  # FBT_RET
 _INVOP_PUSHL_EBP, _INVOP_RET = STUB.number("PUSHL_EBP"), STUB.number("RET")
+# Only kinst answers it.
+_INVOP_CALL = STUB.number("CALL")
 _POINTER = 8
 _LONGEST_INSTRUCTION = 15
 
@@ -80,6 +83,13 @@ _OTHER_RETURNS = (
 _JUMPS = (0xE9, 0xEB)
 # First bytes of all instructions that may leave a function; most of the code has others.
 _WAYS_OUT = frozenset({_RET, *_JUMPS, *(first[0] for first, _rule in _OTHER_RETURNS)})
+
+# Source: FreeBSD sys/x86/include/trap.h; sys/cddl/dev/dtrace/amd64/dtrace_subr.c and i386's.
+PROBE_TRAPS = (
+    ProbeTrap(12, "page fault", CpuFlag.BADADDR),
+    ProbeTrap(9, "protection fault", CpuFlag.ILLOP),
+    ProbeTrap(3, "breakpoint"),
+)
 
 EXCLUSIONS = (
     Exclusion(
@@ -223,6 +233,7 @@ PORT = Port(
     handler=handler,
     entry_caller=top_of_stack,
     return_caller=top_of_stack,
+    probe_traps=PROBE_TRAPS,
     assembly=AssemblyHandler(
         pushed=(),
         returned=("rip", "cs", "rflags", "rsp", "ss"),
@@ -233,6 +244,8 @@ PORT = Port(
             (STUB.number("LEAVE"), b"\xc9"),
             (STUB.number("NOP"), b"\x90"),
             (_INVOP_RET, bytes([_RET])),
+            (_INVOP_CALL, b"\xe8\x10\0\0\0"),
         ),
+        pushing=_INVOP_CALL,
     ),
 )

@@ -2,7 +2,7 @@
 # Those for `trapline race --object` (poke) are there once for each mistake.
 
 MISTAKES := nosync early wide body
-KINDS := scanner scanner-buggy decoder decoder-buggy kprobes kprobes-buggy links links-pic links_other sweep poke \
+KINDS := scanner scanner-buggy subr subr-buggy decoder decoder-buggy kprobes kprobes-buggy links links-pic links_other sweep poke \
 	$(MISTAKES:%=poke-%)
 # The exhibits of the museum whose bug was in C, by the ISA that had it.
 EXHIBIT.x86_64 := jump_not_greater loop_count

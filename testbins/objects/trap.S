@@ -1,6 +1,6 @@
 /*
  * A handler of a kernel's breakpoints as FreeBSD's of x86: assembly that does the displaced instruction and returns
- * from the trap, for tests of `trapline check --object`. scanner.c has the structure of the trap frame.
+ * from the trap, for tests of `trapline check --object`. trapframe.h has the structure of the trap frame.
  *
  * BUGGY adds mistakes: a register that is not restored, a stack pointer that stays, an instruction that is done again.
  */
@@ -11,6 +11,7 @@
 #define LEAVE 3
 #define NOP 4
 #define RET 5
+#define CALL 6
 
 	.section .note.GNU-stack, "", @progbits
 	.text
@@ -20,11 +21,11 @@ dtrace_invop_start:
 
 #ifdef __x86_64__
 #define RBP 48
-#define RIP 128
-#define CS 136
-#define FLAGS 144
-#define RSP 152
-#define SS 160
+#define RIP 136
+#define CS 144
+#define FLAGS 152
+#define RSP 160
+#define SS 168
 
 .macro	restore
 	.set	offset, 0
@@ -47,10 +48,13 @@ dtrace_invop_start:
 	subq	$16, %rsp
 	movq	%rsp, %rdx
 	call	dtrace_invop
+	movq	(%rsp), %rdi
 	addq	$16, %rsp
 	movq	RSP(%rsp), %rbx
 	cmpl	$PUSH, %eax
 	je	push
+	cmpl	$CALL, %eax
+	je	call
 	cmpl	$LEAVE, %eax
 	je	leave
 	cmpl	$NOP, %eax
@@ -59,8 +63,10 @@ dtrace_invop_start:
 	je	return
 	jmp	*dtrace_invop_calltrap_addr
 
-push:	/* The word for rbp may be the ss that the CPU has pushed: its words move down, over the error code. */
+push:
 	movq	RBP(%rsp), %rdi
+call:	/* The word for rdi may be the ss that the CPU has pushed: its words move down, over the error code. A call's
+	   target is in the frame, and its return address was in the words for dtrace_invop. */
 	.irp	field, RIP, CS, FLAGS
 	movq	\field(%rsp), %rax
 	movq	%rax, \field-8(%rsp)

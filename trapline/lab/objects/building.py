@@ -50,14 +50,13 @@ class Recipe:
     sources: Sequence[str]
     """The base names of the sources, or the ends of their paths; the required ones come first."""
     required: int = 1
-    """The number of sources that must exist."""
+    """The number of sources that must exist, also of an ISA that has other files."""
     options: Sequence[str] = ()
     includes: Sequence[str] = ()
     """Folders of the source tree whose headers are used, too, after the pack's; "{folder}" stands
     for each name of the ISA in source trees."""
     variants: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The sources of ISAs that have other files, all of them required: a name of the ISA in source
-    trees -> the sources."""
+    """The sources of ISAs that have other files: a name of the ISA in source trees -> the sources."""
     generated: Sequence[Generated] = ()
     """The generated files, each of which is made if the tree has its script for the ISA."""
 
@@ -65,7 +64,7 @@ class Recipe:
         """Return the sources of an ISA, and how many of them must exist."""
         for folder in isa.elf.toolchain.folders:
             if folder in self.variants:
-                return self.variants[folder], len(self.variants[folder])
+                return self.variants[folder], self.required
         return self.sources, self.required
 
 

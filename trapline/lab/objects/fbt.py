@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from emu.guest.function import FunctionFaultError
 from providers.fbt import PORTS
 from providers.fbt.exclusions import EXCLUSIONS, UNWINDER, excluded
+from providers.fbt.port import AssemblyHandler
 from trapline.lab.objects.building import Recipe
 from trapline.lab.objects.displaced import Frame
 from trapline.lab.objects.glue import Glue, extern
@@ -25,6 +26,7 @@ _PROBE: Final = "fbt_probe_t"
 _MANY: Final = 100_000
 _LONGEST_INSTRUCTION: Final = 16
 _INT: Final = 0xFFFF_FFFF
+_SOURCES: Final = ("fbt_isa.c", "dtrace_subr.c")
 _JUNK: Final = 0x5A5A_5A5A
 # FreeBSD's function for a breakpoint of the kernel: in dtrace_subr.c, or in dtrace_asm.S of x86.
 HANDLER: Final = "dtrace_invop_start"
@@ -66,7 +68,7 @@ class FbtKernel(Glue):
     """The kernel around FBT."""
 
     entries = ("fbt_provide_module_function",)
-    recipe = Recipe("freebsd", ("fbt_isa.c", "dtrace_subr.c"), variants={"x86": ("fbt_isa.c", "dtrace_asm.S")})
+    recipe = Recipe("freebsd", _SOURCES, variants={"x86": (*_SOURCES, "dtrace_asm.S")})
     data: ClassVar[Mapping[str, int]] = {
         "fbt_probetab": 8,
         "fbt_probetab_mask": 4,
@@ -79,9 +81,15 @@ class FbtKernel(Glue):
         "dtrace_probeid_error": 4,
         "dtrace_invop_jump_addr": 8,
         "dtrace_invop_calltrap_addr": 8,
+        "vm_guest": 4,
+        "tsc_freq": 8,
+        "la57": 4,
+        "addr_P4Tmap": 8,
+        "addr_P5Tmap": 8,
+        "kernelbase": 8,
     }
-    clobbered: Sequence[str] = ()
-    """The registers that `dtrace_invop` does not keep, as if it were compiled C."""
+    assembly: AssemblyHandler | None = None
+    """The handler that calls this glue's `dtrace_invop`; None: the user's code has its own."""
 
     def set_up(self) -> None:
         """Make the table of records, and call the object's own set-up."""
@@ -91,6 +99,9 @@ class FbtKernel(Glue):
         self._sizes: dict[int, int] = {}
         self.rvals: dict[int, int] = {}
         """The answers of `dtrace_invop` for addresses: those of the records."""
+        self._instructions: dict[int, bytes] = {}
+        self.faulting = 0
+        """What the CPU says about the address of a page fault (i386)."""
         word = code.isa.word
         self._table = code.allocate(_TABLE_SIZE * word)
         for name, value, size in (
@@ -129,11 +140,25 @@ class FbtKernel(Glue):
         self.fired.append(Fired(probe_id, arguments))
 
     @extern("int dtrace_invop(uintptr_t address, void *frame, uintptr_t scratch)")
-    def invop(self, address: int, _frame: int, _scratch: int) -> int:
+    def invop(self, address: int, frame: int, scratch: int) -> int:
         """Return what a record says about its instruction, 0 if an address has no record."""
-        for name in self.clobbered:
-            self.code.guest.engine.write_register(name, _JUNK)
-        return self.rvals.get(address, 0)
+        rval = self.rvals.get(address, 0)
+        if self.assembly is not None:
+            if rval and rval == self.assembly.pushing:
+                self._call(address, frame, scratch)
+            for name in self.assembly.clobbered:  # as if it were compiled C
+                self.code.guest.engine.write_register(name, _JUNK)
+        return rval
+
+    def _call(self, address: int, frame: int, scratch: int) -> None:
+        """Prepare a direct call, as kinst_invop() does."""
+        code, isa = self.code, self.code.isa
+        instruction = self._instructions[address]
+        after = address + len(instruction)
+        code.store(scratch, after.to_bytes(isa.word, "little"))
+        saved = code.view("trapframe", frame)
+        distance = int.from_bytes(instruction[1:], "little", signed=True)
+        saved[frame_key(saved, isa.registers.pc)] = after + distance
 
     @extern("int dtrace_instr_size(uint8_t *instruction)")
     def instr_size(self, address: int) -> int:
@@ -204,6 +229,16 @@ class FbtKernel(Glue):
     def no_barrier(self, _argument: int) -> None:
         """Do nothing."""
 
+    @extern("void *pcpu_find(unsigned int cpu)")
+    def find_cpu(self, _cpu: int) -> int:
+        """Return nothing: there is one CPU, and no other is looked for."""
+        return 0
+
+    @extern("unsigned int rcr2(void)")
+    def fault_address(self) -> int:
+        """Return the address of a page fault."""
+        return self.faulting
+
     @extern("void dtrace_getnanotime(void *time)")
     def getnanotime(self, _time: int) -> None:
         """Do nothing."""
@@ -247,6 +282,13 @@ class FbtKernel(Glue):
                 "the saved value does not restore the instruction", code.address("fbt_patch_tracepoint")
             )
         return after
+
+    def answer(self, address: int, record: ObjectSite | None, rval: int, instruction: bytes) -> None:
+        """Let `dtrace_invop` give the answer for another instruction at an address."""
+        self.rvals[address] = rval
+        self._instructions[address] = instruction
+        if record is not None:
+            self.code.view(_PROBE, record.record)["fbtp_rval"] = rval
 
     def _records(self, probe: str, record: int, where: str) -> Sequence[ObjectSite]:
         found: list[ObjectSite] = []

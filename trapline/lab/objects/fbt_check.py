@@ -21,6 +21,7 @@ from trapline.lab.objects.findings import Difference, Failure, ObjectReport
 from trapline.lab.objects.fuzzing import ScanFuzzer
 from trapline.lab.objects.glue import GluePanicError
 from trapline.lab.objects.request import Request, RequestError
+from trapline.lab.objects.subr_check import SubrCheck
 from trapline.lab.objects.trap_return import ReturningHandler
 from trapline.lab.objects.user_code import UserCode
 
@@ -45,6 +46,7 @@ class FbtCheck:
         self._port: Port = PORTS[code.isa.name]
         self._records: Counter[int] = Counter()
         """The number of records that the code under test has made for each address."""
+        self._found: dict[int, ObjectSite] = {}
         for segment in image.segments:
             if segment.flags & SegmentFlag.EXECUTE:
                 code.place(segment.vaddr, bytes(segment.data) + bytes(_LONGEST))
@@ -78,11 +80,13 @@ class FbtCheck:
                 if scanned is not None:
                     theirs, ends = scanned
                     self._records.update(site.address for site in theirs)
+                    self._found.update((site.address, site) for site in theirs)
                     ended = bool(ends)
             self._compare(symbol, function, result, theirs)
         if self._displaced is not None:
             self._execute_answers(self._displaced)
             counts["displaced instructions"] = self._displaced.tried
+        SubrCheck(self._code, self._image, self._report).run(self._found)
         if self._request.fuzz:
             ScanFuzzer(self._code, self._port, self._request, self._report).run()
         for name, left in _OPTIONAL.items():
@@ -165,10 +169,14 @@ class FbtCheck:
             self._differ("displaced", symbol, key, what, where)
 
     def _execute_answers(self, displaced: DisplacedCheck) -> None:
-        """Compare the emulation of instructions for which the image may have no site."""
-        place, _ = self._texts[0]
+        """Compare the emulation of instructions for which the image may have no site.
+
+        Each stands at the address of a record that gives the answer for it.
+        """
+        record = next((site for address, site in self._found.items() if self._records[address] == 1), None)
+        place = self._texts[0][0] if record is None else record.address
         for answer, instruction in self._answers.items():
-            self._glue.rvals[place] = answer
+            self._glue.answer(place, record, answer, instruction)
             found = disassembly.first(self._code.isa.capstone, instruction, place, self._request.syntax)
             text = found[2] if found else ""
             for what, where in self._displaced_differences(HANDLER, displaced, place, instruction):

@@ -137,6 +137,11 @@ class Glue:
         """Compare the beginnings of strings."""
         return self.strcmp(one[:size], other[:size])
 
+    @extern("uint64_t __udivdi3(uint64_t dividend, uint64_t divisor)")
+    def divide(self, dividend: int, divisor: int) -> int:
+        """Divide 64-bit numbers on a machine of 32 bits; a division by 0 gives 0."""
+        return dividend // divisor if divisor else 0
+
     @extern("void panic(const char *format, ...)")
     def panic(self, text: str) -> None:
         """End the call.  Raises `GluePanicError`."""

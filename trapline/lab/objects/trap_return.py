@@ -39,7 +39,7 @@ class ReturningHandler:
     def __init__(self, code: UserCode, trap: AssemblyHandler) -> None:
         """Prepare the handler's ends.  Raises `ObjectError`: it has no iret."""
         self._code, self._trap, self._isa = code, trap, code.isa
-        code.glue.clobbered = self._trap.clobbered
+        code.glue.assembly = trap
         if code.image.defines(_OTHERS):
             code.store(code.address(_OTHERS), LANDING.to_bytes(self._isa.word, "little"))
         self._returns = frozenset(self._find_returns())
@@ -64,17 +64,21 @@ class ReturningHandler:
         if trap.pushed:
             return {name: index * word for index, name in enumerate((*trap.pushed, *trap.returned))}
         view = self._code.view(self.frame)
-        names = (*(one.name for one in self._isa.registers.registers), *trap.returned)
+        general = (one.name for one in self._isa.registers.registers if one.slot is not None)
+        names = (*general, *trap.returned)
         keys = {name: frame_key(view, name) for name in names}
         return {name: view.field(key)[0] for name, key in keys.items() if key is not None}
 
     @property
     def answers(self) -> Mapping[int, bytes]:
-        """The instructions that the handler emulates, by the answers of the glue's dtrace_invop.
+        """The instructions that the handler emulates, by the answers of dtrace_invop.
 
-        There are none if the objects have a dtrace_invop of their own.
+        A dtrace_invop of the objects themselves asks fbt_invop, which prepares no call.
         """
-        return {} if self._code.defines(_DECIDES) else dict(self._trap.answers)
+        answers = dict(self._trap.answers)
+        if self._code.defines(_DECIDES):
+            answers.pop(self._trap.pushing, None)
+        return answers
 
     def key(self, frame: View, register: str) -> Any:
         """Return the member that holds a register, None if the frame has none for it."""

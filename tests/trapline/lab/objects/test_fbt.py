@@ -54,6 +54,22 @@ def test_displaced_instructions_are_executed_by_the_users_handler(isa):
     assert "on the CPU 0x" in found[0].what
 
 
+@_EVERY_ISA
+def test_faults_in_a_probe_and_the_list_of_handlers_are_checked(isa):
+    folder = built(isa) / "objects"
+
+    def failures(name):
+        request = Request(Image(built(isa) / "kernel"), "sys_access")
+        return check_objects([folder / "scanner.o", folder / name], FbtGlue, request, isa).failures
+
+    assert not failures("subr.o")
+    removed, *faults = failures("subr-buggy.o")
+    assert "after dtrace_invop_remove(fbt_invop) dtrace_invop returns" in removed.what
+    assert faults
+    assert all("while DTrace expects faults: the saved pc is 0x" in one.what for one in faults)
+    assert not any("breakpoint" in one.what for one in faults)
+
+
 def test_reports_in_all_forms_have_the_same_content():
     report = _check(ISAS["x86_64"], "scanner-buggy.o", "sys_acc*")
     place = report.differences[0].place

@@ -33,6 +33,9 @@ _NUMBERS = """
 """
 
 
+_CALLS = {"x86_64": 1, "i386": 0}
+
+
 def _check(isa, name, *objects):
     folder = built(isa) / "objects"
     paths = [folder / "scanner.o", *objects, *([folder / name] if name else [])]
@@ -43,24 +46,48 @@ def _check(isa, name, *objects):
 def test_the_assembly_does_each_instruction_as_the_cpu(isa):
     report = _check(isa, "trap.o")
     assert report.same, as_text(report)
-    assert report.counts["displaced instructions"] == 4
+    assert report.counts["displaced instructions"] == 4 + _CALLS[isa.name]
     assert next(one for one in report.coverage if one.file == "trap.S").percent > 95
 
 
 @pytest.mark.parametrize(
     ("isa", "wanted"),
     [
-        ("x86_64", {"push rbp": "r11 is 0x5a5a5a5a", "ret": "rsp is 0x", "leave": "rsp is 0x", "nop": "r11 is 0x5a"}),
+        (
+            "x86_64",
+            {
+                "push rbp": "r11 is 0x5a",
+                "ret": "rsp is 0x",
+                "leave": "rsp is 0x",
+                "nop": "r11 is 0x5a",
+                "call": "r11 is",
+            },
+        ),
         ("i386", {"push ebp": "eip is 0x", "leave": "at iret, 0x20 before"}),
     ],
 )
 def test_the_mistakes_of_a_wrong_assembly_are_found(isa, wanted):
-    found = {one.instruction: one for one in _check(ISAS[isa], "trap-buggy.o").differences}
+    found = {_name(one): one for one in _check(ISAS[isa], "trap-buggy.o").differences}
     assert set(found) == set(wanted)
     for instruction, text in wanted.items():
         assert text in found[instruction].what
         assert "[" not in found[instruction].what
         assert found[instruction].where.startswith("trap.S:")
+
+
+def _name(difference):
+    """Return the instruction, a call without its target."""
+    text = difference.instruction
+    return "call" if text.startswith("call") else text
+
+
+@_X86
+def test_the_whole_chain_from_the_trap_to_the_scanners_answer_is_the_users(isa):
+    report = _check(isa, "trap.o", built(isa) / "objects" / "subr.o")
+    assert report.same, as_text(report)
+    assert report.counts["displaced instructions"] == 4
+    missed = {one.file: set(one.missed) for one in report.coverage}
+    assert not missed["subr.c"]
 
 
 @_X86

@@ -136,6 +136,9 @@ extern cpuset_t all_cpus;
 #define CPU_SETOF(cpu, set) ((set)->bits[0] = 1ull << (cpu))
 void smp_rendezvous_cpus(cpuset_t, void (*)(void *), void (*)(void *), void (*)(void *), void *);
 void smp_no_rendezvous_barrier(void *);
+#if defined(__x86_64__) || defined(__i386__)
+#include "subr.h"
+#endif
 
 register_t intr_disable(void);
 void intr_restore(register_t);
