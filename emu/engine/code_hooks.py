@@ -41,7 +41,7 @@ class CodeHookTable(TableHeader):
     range: int
     """The address of the two words with the start and the end of the range of Unicorn's hook."""
     everywhere: int
-    """1: the range is all addresses, and does not change."""
+    """1: Unicorn counts instructions: the range is all addresses, and does not change."""
     untested: int
     """The address of the byte that is 1 while code without tests is translated
     (`emu.engine.exit_tests`)."""

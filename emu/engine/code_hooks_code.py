@@ -7,6 +7,11 @@ A block is left by returning from the hook into the next block. The translated b
 and its registers are in memory by then; so the return address is replaced by that of the block at
 the pc, which QEMU looks up as it does after an indirect jump. That takes a few nanoseconds; to
 raise an exception and enter the loop of the emulator again takes 30.
+
+While Unicorn counts instructions, its own hook that counts is a second one, and a function of
+Unicorn calls both (helper_uc_tracecode).  A return from there into a block would leave the stack
+and the registers as that function has them: the block would write the guest's registers over
+Unicorn's data.  So the block is left by a long jump then, as by an exception.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from dataclasses import dataclass
 
 from emu.engine.address_table_code import return_found
 from emu.engine.code_hooks import NOWHERE, CodeHookTable, HookedCall, HookedPlace
+from emu.engine.state import Word
 from emu.engine.watched import Hooked
 from emu.native.builder import Function, Module
 from emu.native.values import Value
@@ -30,12 +36,16 @@ class HookPlaces:
     """The `CodeHookTable`."""
     hooked: Value
     """The `Hooked`."""
+    words: Value
+    """The engine's words (`emu.engine.state`)."""
     env: Value
     """The CPU state."""
     code_byte: Value
     """U32 cpu_ldub_code(env, address): a byte as the translator reads it."""
     next_block: Value
     """Code *helper_lookup_tb_ptr(env): the block at the pc, or the code that ends the run."""
+    leave: Value
+    """Void cpu_loop_exit(cpu): jumps to the emulator's loop, which goes on at the pc."""
 
 
 class CodeHooksCode:
@@ -135,6 +145,8 @@ class CodeHooksCode:
         f = module.function("code_hook", 4)
         uc, address, size, _ = f.parameters
         f.ret_if(f.eq(f.call(self._call, uc, address, size), 0))
+        with f.when(f.ne(f.load(self._places.table, CodeHookTable.offset("everywhere")), 0), likely=False):
+            f.call(self._places.leave, f.load(self._places.words, 8 * Word.CPU))
         block = f.call(self._places.next_block, self._places.env)
         f.line(f"%back = call ptr @{_RETURN_ADDRESS}()")
         f.store(f.value("ptrtoint ptr %back to i64"), block)

@@ -178,9 +178,11 @@ def _write_firing(module: Module, isa: Isa, symbols: Mapping[str, Value], *, hos
     hooks = HookPlaces(
         table=symbols["code_hooks"],
         hooked=symbols["hooked"],
+        words=symbols["words"],
         env=symbols["env"],
         code_byte=symbols["cpu_ldub_code"],
         next_block=symbols["helper_lookup_tb_ptr"],
+        leave=symbols["cpu_loop_exit"],
     )
     CodeHooksCode(module, hooks, firing.serve)
     WatchedCode(module, isa, places, plans, firing, symbols["hooked"], symbols["on_left"])

@@ -14,7 +14,7 @@ from emu.engine.handlers import Handlers
 from emu.engine.hit_steps import FireWhen
 from emu.engine.state import DELIVER, Word
 from emu.engine.tracepoint_blocks import EVERY
-from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
+from emu.guest.function import CODE, LANDING, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import ISAS
 from emu.native import available
@@ -301,3 +301,20 @@ def test_a_probe_that_waits_for_a_registers_value_fires_at_that_value_alone(isa,
     assert len(values) == 1
     (number, *_) = traced.enablings
     assert traced.enablings[number][0].count == (0 if distance else 4)
+
+
+@isas
+def test_hits_in_single_steps_are_the_same(isa):
+    stepped = []
+    for native in (False, True):
+        traced = Traced(isa, native=native).enable("entry", "return")
+        traced.guest.call(3)
+        traced.guest.prepare(5)
+        pcs = [traced.guest.engine.pc]
+        while pcs[-1] != LANDING:
+            traced.guest.engine.step()
+            pcs.append(traced.guest.engine.pc)
+        python, machine = traced.fired()
+        stepped.append((pcs, sorted([*python, *machine]), traced.registers()))
+        assert len(machine) == (2 * (3 + 5 - 1) if native else 0)
+    assert stepped[0] == stepped[1]

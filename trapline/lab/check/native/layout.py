@@ -7,12 +7,10 @@ found again in the library's code.  For another library experiments find it (`em
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
-from emu.engine.inlined import POSSIBLE
 from emu.wheel.finding import CalibrationError
 from emu.wheel.layout import BLOCKS, current, further
 from emu.wheel.modes import Mode
@@ -105,8 +103,6 @@ def reason() -> str:
 
 @cache
 def _found(_mode: Mode) -> tuple[Mapping[str, int], str]:
-    if not POSSIBLE:
-        return {}, f"on {platform.machine()} it is not reliable yet"
     try:
         return further(BLOCKS, KNOWN), ""
     except CalibrationError as error:

@@ -54,12 +54,6 @@ def test_without_an_offset_python_tries_the_states_and_a_line_says_why(calibrate
     assert str(last).endswith("; 0% tried by machine code: calibration did not find blocks UC_TCG (trapline doctor)")
 
 
-def test_on_a_host_where_it_is_not_reliable_machine_code_is_not_used(calibrated, monkeypatch):
-    monkeypatch.setattr(layout, "POSSIBLE", False)
-    assert layout.find() is None
-    assert layout.reason().endswith("it is not reliable yet")
-
-
 def test_experiments_look_for_the_functions_that_machine_code_calls():
     offsets = layout.BlockLayout(**{name.lower(): offset for name, offset in layout.KNOWN.items()})
     for isa in ISAS.values():
