@@ -1,6 +1,9 @@
 """The disassembler: capstone, with decoders that are made once.
 
 A machine is the pair in `emu.isa.base.Isa.capstone`: capstone's architecture and mode.
+
+Capstone is imported by the first call: it has the structures of all its architectures, which takes
+long, and most traces disassemble nothing.
 """
 
 from __future__ import annotations
@@ -9,21 +12,17 @@ import ctypes
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import capstone
+from emu.capstone_numbers import CS_ARCH_X86
+
+if TYPE_CHECKING:
+    import capstone
 
 # The text for bytes that are not an instruction.
 NO_INSTRUCTION: Final = "(no instruction)"
 
-
-# The C library below capstone's Python binding. The binding converts the texts of each instruction to Python's, which
-# takes most of its time.
-_LIBRARY: Any = capstone._cs  # noqa: SLF001  there is no public name
-_INSN: Any = capstone._cs_insn  # noqa: SLF001
 _HALF: Final = 2
-_STRIDE: Final = ctypes.sizeof(_INSN) // _HALF
-_SIZE: Final = _INSN.size.offset // _HALF
 
 
 class Syntax(Enum):
@@ -42,12 +41,37 @@ class Disassembled(NamedTuple):
     text: str
 
 
+class _Binding(NamedTuple):
+    """The C library below capstone's Python binding.
+
+    The binding converts the texts of each instruction to Python's, which takes most of its time.
+    """
+
+    library: Any
+    instruction: Any
+    """The structure of an instruction."""
+    stride: int
+    """The size of an instruction in units of 16 bits."""
+    size: int
+    """The place of an instruction's length in it, likewise."""
+
+
+@cache
+def _binding() -> _Binding:
+    import capstone  # noqa: PLC0415  see above
+
+    one = capstone._cs_insn  # noqa: SLF001  there is no public name
+    return _Binding(capstone._cs, one, ctypes.sizeof(one) // _HALF, one.size.offset // _HALF)  # noqa: SLF001
+
+
 @cache
 def decoder(machine: tuple[int, int], syntax: Syntax = Syntax.INTEL, *, detail: bool = False) -> capstone.Cs:
     """Return the only decoder of a machine; `detail`: with operands and groups, which takes longer."""
+    import capstone  # noqa: PLC0415  see above
+
     made = capstone.Cs(*machine)
     made.detail = detail
-    if machine[0] == capstone.CS_ARCH_X86 and syntax is Syntax.ATT:
+    if machine[0] == CS_ARCH_X86 and syntax is Syntax.ATT:
         made.syntax = capstone.CS_OPT_SYNTAX_ATT
     return made
 
@@ -62,13 +86,14 @@ def disassemble(
 
 def lengths(machine: tuple[int, int], code: bytes) -> tuple[int, ...]:
     """Return the length of each instruction, up to the first bytes that do not decode."""
-    found = ctypes.POINTER(_INSN)()
-    count = _LIBRARY.cs_disasm(decoder(machine).csh, code, len(code), 0, 0, ctypes.byref(found))
+    binding = _binding()
+    found = ctypes.POINTER(binding.instruction)()
+    count = binding.library.cs_disasm(decoder(machine).csh, code, len(code), 0, 0, ctypes.byref(found))
     if not count:
         return ()
-    halves = memoryview(ctypes.string_at(found, count * _STRIDE * _HALF)).cast("H")
-    _LIBRARY.cs_free(found, count)
-    return tuple(halves[_SIZE::_STRIDE])
+    halves = memoryview(ctypes.string_at(found, count * binding.stride * _HALF)).cast("H")
+    binding.library.cs_free(found, count)
+    return tuple(halves[binding.size :: binding.stride])
 
 
 def first(machine: tuple[int, int], code: bytes, address: int, syntax: Syntax = Syntax.INTEL) -> Disassembled | None:

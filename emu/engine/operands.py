@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
-import capstone
-
 from emu.bad_address import BadAddressError
+from emu.capstone_numbers import CS_GRP_CALL, CS_OP_MEM
 from emu.disassembly import decoder
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
@@ -114,12 +113,12 @@ def _places(isa: Isa, code: bytes) -> tuple[_Place, ...]:
     access = _EITHER  # the decoder does not always know how an operand is used
     if isa.registers.link is None:  # x86: calls and pushes store on the stack, others may pop
         sp = (_Register(isa.registers.sp),)
-        if insn.group(capstone.CS_GRP_CALL) or insn.mnemonic.startswith("push"):
+        if insn.group(CS_GRP_CALL) or insn.mnemonic.startswith("push"):
             access, stack = Access.READ, (_Place(Access.WRITE, sp, -isa.word, told=Access.WRITE),)
         else:
             access = Access.WRITE if insn.mnemonic.startswith("pop") else _EITHER
             stack = (_Place(Access.READ, sp, told=Access.READ if insn.mnemonic.startswith(_POPS) else Access(0)),)
-    operands = (_place(isa, insn, operand, access) for operand in insn.operands if operand.type == capstone.CS_OP_MEM)
+    operands = (_place(isa, insn, operand, access) for operand in insn.operands if operand.type == CS_OP_MEM)
     return (*operands, *stack)
 
 

@@ -35,6 +35,7 @@ from emu.patcher import Patcher
 from emu.trap import Hit, Served, TrapHandler
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.fbt.exclusions import EXCLUSIONS, excluded, module_name, module_refusal
+from providers.fbt.kept_sites import Found, kept_sites
 from providers.fbt.port import Function, Port, Refusal, ScanResult, Site
 from providers.fbt.ports import PORTS
 from providers.fbt.records import Record, RecordTable
@@ -121,7 +122,7 @@ class Probed(NamedTuple):
     symbol: Symbol
     code: bytes
     """Its bytes, and some that follow."""
-    sites: tuple[Site, ...]
+    sites: Sequence[Site]
 
 
 def _probed(
@@ -139,14 +140,25 @@ def _probed(
 
 @lru_cache(_REMEMBERED)
 def _remembered(
-    port: Port, functions: tuple[Symbol, ...], start: int, text: bytes, fidelity: Fidelity
+    port: Port, functions: tuple[Symbol, ...], start: int, text: bytes, fidelity: Fidelity, kept: str | None
 ) -> tuple[Probed, ...]:
-    """Return the same for functions whose code is in one piece, which begins at `start`."""
+    """Return the same for functions whose code is in one piece, which begins at `start`.
+
+    `kept` is the name of the port in `PORTS`, if the sites are kept on disk.
+    """
 
     def read(address: int, size: int) -> bytes:
         return text[address - start : address - start + size]
 
-    return _probed(port, functions, read, fidelity)
+    def find() -> list[Found]:
+        return [(one.number, one.sites) for one in _probed(port, functions, read, fidelity)]
+
+    found = find() if kept is None else kept_sites(kept, functions, text, fidelity, find)
+    probed = ((number, functions[number], sites) for number, sites in found)
+    return tuple(
+        Probed(number, symbol, read(symbol.value, symbol.size + port.lookahead), sites)
+        for number, symbol, sites in probed
+    )
 
 
 def _text(functions: Sequence[Symbol], read: Callable[[int, int], bytes], lookahead: int) -> tuple[int, bytes] | None:
@@ -178,16 +190,19 @@ class FBT(Provider):
         signatures: SignatureSource | None = None,
         fidelity: Fidelity = Fidelity.EXACT,
         port: Port | None = None,
+        *,
+        keep: bool = False,
     ) -> None:
         """Register with the framework and with the chain of breakpoint handlers.
 
-        `port` replaces the ISA's port in `PORTS`.
+        `port` replaces the ISA's port in `PORTS`; otherwise, `keep` keeps the sites on disk.
         """
         self.table = RecordTable()
         self._framework = framework
         self._patcher = patcher
         self._traps = traps
         self._port = port or PORTS[isa.name]
+        self._kept = isa.name if keep and port is None else None
         self._signatures = signatures
         self._fidelity = fidelity
         self._isa = isa
@@ -213,7 +228,7 @@ class FBT(Provider):
         if text is None:
             found = _probed(self._port, functions, module.read, self._fidelity)
         else:
-            found = _remembered(self._port, functions, *text, self._fidelity)
+            found = _remembered(self._port, functions, *text, self._fidelity, self._kept)
         for probed in found:
             self._provide_function(module, probed)
 

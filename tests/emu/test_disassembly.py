@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from emu import capstone_numbers
 from emu.disassembly import Syntax, decoder, disassemble, first, lengths
 from emu.isa import ISAS
 from tests.support.command import run_trapline
@@ -80,3 +81,9 @@ def test_every_command_that_shows_instructions_takes_the_syntax(words, intel, at
 def test_lengths_are_those_of_the_instructions(code, mode):
     machine = (capstone.CS_ARCH_X86, mode)
     assert lengths(machine, code) == tuple(size for _, size, _ in disassemble(machine, code, 0))
+
+
+def test_the_numbers_are_those_of_capstone():
+    numbers = {name: number for name, number in vars(capstone_numbers).items() if name.startswith("CS_")}
+    assert numbers
+    assert numbers == {name: getattr(capstone, name) for name in numbers}

@@ -53,7 +53,7 @@ class KernelProviders:
         forgetful = fidelity is Fidelity.FREEBSD
         guest.serve_probes(watched.probe, lambda probe_id: Called(watched.native_runs(probe_id)))
         self._makers: dict[str, Callable[[], Sequence[Provider]]] = {
-            "fbt.ko": lambda: [FBT(watched, guest.patcher, guest.traps, guest.isa, signatures, fidelity)],
+            "fbt.ko": lambda: [FBT(watched, guest.patcher, guest.traps, guest.isa, signatures, fidelity, keep=True)],
             "kinst.ko": lambda: [Kinst(watched, guest.patcher, guest.traps, guest.isa, trampolines, guest.clock)],
             "profile.ko": lambda: [Profile(dtrace, guest), Cpc(dtrace, guest)],
             "systrace.ko": lambda: [Syscall(dtrace, [calls], forgetful=forgetful)],

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import capstone
-
+from emu.capstone_numbers import CS_ARCH_ARM64, CS_MODE_ARM
 from emu.isa.aarch64.calling import CALLING
 from emu.isa.aarch64.condition import condition
 from emu.isa.aarch64.elf import ELF
@@ -34,6 +33,6 @@ AARCH64 = Isa(
     kernel_base=0xFFFFFF8000000000,
     instruction_alignment=4,
     instruction_length=instruction_length,
-    capstone=(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),
+    capstone=(CS_ARCH_ARM64, CS_MODE_ARM),
     condition=condition,
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-import capstone
-
+from emu.capstone_numbers import CS_ARCH_X86, CS_MODE_32
 from emu.isa.base import Isa
 from emu.isa.i386.calling import CALLING
 from emu.isa.i386.elf import ELF
@@ -39,8 +38,8 @@ I386 = Isa(
     kernel_start=0xC0000000,
     word=4,
     instruction_alignment=1,
-    instruction_length=partial(instruction_length, mode=capstone.CS_MODE_32),
-    capstone=(capstone.CS_ARCH_X86, capstone.CS_MODE_32),
+    instruction_length=partial(instruction_length, mode=CS_MODE_32),
+    capstone=(CS_ARCH_X86, CS_MODE_32),
     condition=condition,
     repeats=repeats_in_protected_mode,
     strict_alignment=False,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import capstone
-
+from emu.capstone_numbers import CS_ARCH_RISCV, CS_MODE_RISCV64, CS_MODE_RISCVC
 from emu.isa.base import Isa
 from emu.isa.riscv64.calling import CALLING
 from emu.isa.riscv64.elf import ELF
@@ -33,5 +32,5 @@ RISCV64 = Isa(
     kernel_base=0xFFFFFFC000000000,
     instruction_alignment=2,
     instruction_length=instruction_length,
-    capstone=(capstone.CS_ARCH_RISCV, capstone.CS_MODE_RISCV64 | capstone.CS_MODE_RISCVC),
+    capstone=(CS_ARCH_RISCV, CS_MODE_RISCV64 | CS_MODE_RISCVC),
 )

@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Final
 
-import capstone
-
 from emu import disassembly
+from emu.capstone_numbers import CS_ARCH_RISCV, CS_MODE_RISCV64
 from emu.isa.assembly import Assembly, Operand, Row, choice, immediate, number_in, rows
 from emu.isa.riscv64 import immediates as i
 from emu.isa.riscv64.registers import GENERAL
@@ -63,7 +62,7 @@ def _csrs() -> Mapping[str, int]:
     found: dict[str, int] = {}
     for number in range(1 << 12):
         code = (0x1073 | number << 20).to_bytes(4, "little")  # csrw
-        told = disassembly.first((capstone.CS_ARCH_RISCV, capstone.CS_MODE_RISCV64), code, 0)
+        told = disassembly.first((CS_ARCH_RISCV, CS_MODE_RISCV64), code, 0)
         name = told.text.split()[1].rstrip(",") if told and told.text.startswith("csrw ") else ""
         found.setdefault(name, number)
     return found | {"fflags": 1, "frm": 2, "fcsr": 3}

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-import capstone
-
+from emu.capstone_numbers import CS_MODE_32, CS_MODE_64
 from emu.immutable import immutable
 from emu.isa.x86.length import instruction_length
 
@@ -37,9 +36,9 @@ class Mode:
         return (1 << 8 * self.word) - 1
 
 
-LONG_MODE: Final = Mode(capstone.CS_MODE_64, REGISTERS, "rip", "rsp", "rbp", "rcx", 8)
+LONG_MODE: Final = Mode(CS_MODE_64, REGISTERS, "rip", "rsp", "rbp", "rcx", 8)
 _I386: Final = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi")
-PROTECTED_MODE: Final = Mode(capstone.CS_MODE_32, _I386, "eip", "esp", "ebp", "ecx", 4)
+PROTECTED_MODE: Final = Mode(CS_MODE_32, _I386, "eip", "esp", "ebp", "ecx", 4)
 
 _SEGMENTS: Final = {0x26: "es", 0x2E: "cs", 0x36: "ss", 0x3E: "ds", 0x64: "fs", 0x65: "gs"}
 PREFIXES: Final = frozenset({*_SEGMENTS, 0x66, 0x67, 0xF0, 0xF2, 0xF3})

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import capstone
-
+from emu.capstone_numbers import CS_ARCH_X86, CS_MODE_64
 from emu.disassembly import decoder, lengths
 
 
-def instruction_length(code: bytes, *, mode: int = capstone.CS_MODE_64) -> int:
+def instruction_length(code: bytes, *, mode: int = CS_MODE_64) -> int:
     """Return the length in bytes, 0 if the bytes do not decode."""
     return _length(code[:15], mode)
 
 
 @lru_cache(1 << 12)
 def _length(code: bytes, mode: int) -> int:
-    for _address, size, _mnemonic, _operands in decoder((capstone.CS_ARCH_X86, mode)).disasm_lite(code, 0, 1):
+    for _address, size, _mnemonic, _operands in decoder((CS_ARCH_X86, mode)).disasm_lite(code, 0, 1):
         return int(size)
     return 0
 
 
 @lru_cache(1 << 13)
-def instruction_lengths(code: bytes, *, mode: int = capstone.CS_MODE_64) -> tuple[int, ...]:
+def instruction_lengths(code: bytes, *, mode: int = CS_MODE_64) -> tuple[int, ...]:
     """Return the length of each instruction, up to the first bytes that do not decode."""
-    return lengths((capstone.CS_ARCH_X86, mode), code)
+    return lengths((CS_ARCH_X86, mode), code)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import capstone
-
+from emu.capstone_numbers import CS_ARCH_X86, CS_MODE_64
 from emu.isa.base import Isa
 from emu.isa.x86.condition import condition
 from emu.isa.x86.fetching import FETCHING
@@ -35,7 +34,7 @@ X86_64 = Isa(
     kernel_base=0xFFFFFFFF80000000,
     instruction_alignment=1,
     instruction_length=instruction_length,
-    capstone=(capstone.CS_ARCH_X86, capstone.CS_MODE_64),
+    capstone=(CS_ARCH_X86, CS_MODE_64),
     condition=condition,
     repeats=repeats_in_long_mode,
     strict_alignment=False,

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import capstone
-
 from emu import disassembly
 from emu.bad_address import BadAddressError
+from emu.capstone_numbers import CS_ARCH_X86
 from emu.disassembly import Syntax
 from trapline.lab.step.recording import Source
 from trapline.lab.step.sources import line_table
@@ -17,7 +16,7 @@ from trapline.lab.step.subject import KernelSubject, Subject
 
 # The prefix that illumos' SDT and i386's FBT write: capstone refuses it before what cannot be locked.
 LOCK: Final = b"\xf0"
-LOCK_PREFIXED: Final = capstone.CS_ARCH_X86
+LOCK_PREFIXED: Final = CS_ARCH_X86
 # A listing: instructions after the site, and lines in all.
 _AFTER: Final = 3
 _LINES: Final = 8
