@@ -9,6 +9,7 @@ The clock rate is the number of instructions per second. Two corrections are app
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from emu.engine.clock_words import ClockWord
@@ -23,6 +24,15 @@ _HIDDEN: Final = int(ClockWord.HIDDEN)
 _SKIPPED: Final = int(ClockWord.SKIPPED)
 _STANDS: Final = int(ClockWord.STANDS)
 _PAUSED: Final = int(ClockWord.PAUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptClock:
+    """The clock of a CPU that shares its engine with others, while one of them runs."""
+
+    state: tuple[int, ...]
+    instructions: int
+    """The engine's count of instructions when it was kept."""
 
 
 class VirtualClock:
@@ -98,6 +108,18 @@ class VirtualClock:
         """
         for word, value in enumerate(state):
             self._words[word] = value
+
+    def kept(self) -> KeptClock:
+        """Return the state of a CPU's clock, for `go_on`, while the engine executes another CPU."""
+        return KeptClock(self.state(), self._counter.instructions)
+
+    def go_on(self, kept: KeptClock) -> int:
+        """Go on with a CPU's clock; return the instructions of other CPUs since it was kept."""
+        others = self._counter.instructions - kept.instructions
+        self.set_state(kept.state)
+        self._words[_HIDDEN] += others
+        self._words[_PAUSED] += others
+        return others
 
     def discount(self, instructions: int) -> None:
         """Subtract instructions from the count (`Counter.discount`); the clock may be stopped."""

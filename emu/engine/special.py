@@ -33,6 +33,8 @@ class Special:
     ) -> None:
         self.time: Callable[[], int] = lambda: 10 * counter.instructions
         """Returns virtual nanoseconds since the machine started; a clock replaces it."""
+        self.cpu_number: Callable[[], int] = lambda: 0
+        """Returns the number of the CPU that runs; a guest with several CPUs replaces it."""
         self.served: Callable[[], object] = lambda: None
         """Called after an instruction was served."""
         self.read_register, self.write_register = cpu.read_register, cpu.write_register

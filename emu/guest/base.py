@@ -61,8 +61,11 @@ class Guest(Protocol):
     """A traced system.  Addresses are guest virtual; times are virtual nanoseconds."""
 
     isa: Isa
-    cpu: int
-    """Number of the CPU that is running (D's cpu)."""
+
+    @property
+    def cpu(self) -> int:
+        """Number of the CPU that is running (D's cpu)."""
+        ...
 
     @property
     def abilities(self) -> Abilities:

@@ -91,6 +91,9 @@ class ServingCpu(Protocol):
     def time(self) -> int:
         """Return virtual nanoseconds since the machine started."""
 
+    def cpu_number(self) -> int:
+        """Return the number of the CPU that runs."""
+
     def random(self) -> int:
         """Return 64 bits that are the same in every run."""
 

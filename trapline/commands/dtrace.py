@@ -67,8 +67,8 @@ def open_machine(wanted: MachineOptions) -> TracedMachine:
     search_in(Path(wanted.debug_root) if wanted.debug_root else usual_folder(root))
     if wanted.boot and wanted.guest != "linux-kernel":
         raise MachineError("-x boot is for Linux kernels: add --guest linux-kernel")
-    if wanted.cpus > 1 and (wanted.guest == "linux-kernel" or _wants_linux(wanted)):
-        raise MachineError("--cpus is for the teaching kernel; Linux guests have one CPU")
+    if wanted.cpus > 1 and wanted.guest == "linux-kernel":
+        raise MachineError("--cpus is for the teaching kernel and Linux programs; a Linux kernel has one CPU")
     if wanted.guest == "linux-kernel":
         return _open_linux_kernel(wanted)
     return _open_linux(wanted) if _wants_linux(wanted) else _open_kernel(wanted)
@@ -129,6 +129,8 @@ def _open_linux(wanted: MachineOptions) -> TracedMachine:
             report=_report,
             ram=wanted.ram,
             quantum=wanted.quantum,
+            cpus=wanted.cpus,
+            seed=wanted.seed,
         )
     )
     return TracedMachine(

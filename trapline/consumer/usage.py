@@ -116,7 +116,8 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t--program-output stderr|FILE  where the program's standard output goes, so that it is not among the trace
 \t--trap host|guest             who handles breakpoints: the emulator (default), or the guest's kernel
 \t--console                     show the guest's console output
-\t--cpus N                      the CPUs of the teaching kernel, 1 to 8 (1); docs/guests.md
+\t--cpus N                      the CPUs of the teaching kernel or of a Linux program, 1 to 8 (1);
+\t                              docs/guests.md
 \t--seed N                      a number that decides about the turns of several CPUs (0)
 \t-x timeout=TIME               stop tracing after TIME, such as 10s or 500ms, of the guest's time
 \t-x lines                      name the source lines of frames, and inlined functions, by DWARF

@@ -58,6 +58,9 @@ class LinuxOptions:
     """Size in bytes of the guest's memory; None: its default."""
     quantum: int | None = None
     """Instructions of a thread's turn; None: the scheduler's own."""
+    cpus: int = 1
+    seed: int = 0
+    """A number that decides about the order of several CPUs."""
 
 
 @dataclass(slots=True)
@@ -104,6 +107,8 @@ def start_guest(options: LinuxOptions) -> LinuxGuest:
         accelerated=options.accelerated,
         ram=options.ram or RAM,
         quantum=options.quantum,
+        cpus=options.cpus,
+        seed=options.seed,
     )
     if options.evaltime is not EvalTime.EXEC:
         guest.run_to_start(main=options.evaltime is not EvalTime.PREINIT)
@@ -118,7 +123,7 @@ def start(options: LinuxOptions) -> LinuxMachine:
     Raises `emu.guest.base.GuestError`.
     """
     guest = start_guest(options)
-    dtrace = DTrace(guest, guest.traps.core, dof)
+    dtrace = DTrace(guest, guest.traps.core, dof, guest.cpu_count)
     Profile(dtrace, guest)
     Cpc(dtrace, guest, ("all", "user"))
     calls = LinuxCalls(guest.kernel, dtrace.probe)

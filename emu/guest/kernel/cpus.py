@@ -21,8 +21,7 @@ from typing import Any
 
 from emu.calls import pass_arguments
 from emu.elf import Image
-from emu.engine.clock import VirtualClock
-from emu.engine.clock_words import ClockWord
+from emu.engine.clock import KeptClock, VirtualClock
 from emu.engine.engine import Engine
 
 
@@ -40,9 +39,7 @@ class Cpu:
     number: int
     context: Any = None
     own: list[bytes] = field(default_factory=list)
-    clock: tuple[int, ...] = ()
-    executed: int = 0
-    """The engine's count of instructions when the CPU's last turn ended."""
+    clock: KeptClock | None = None
     time: int = 0
     """Its virtual time in nanoseconds; not earlier, if it waits."""
     idle: bool = False
@@ -81,8 +78,7 @@ class Cpus:
         engine.write_register(registers.fp, 0)
         pass_arguments(engine, (number,))
         engine.pc = function
-        cpu = Cpu(number, engine.new_context(), self._own(), time=self._clock.now())
-        cpu.clock, cpu.executed = self._clock.state(), engine.instructions
+        cpu = Cpu(number, engine.new_context(), self._own(), self._clock.kept(), time=self._clock.now())
         engine.restore(before)
         self.started.append(cpu)
 
@@ -100,7 +96,7 @@ class Cpus:
             engine.save(old.context)
         old.own = self._own()
         old.time = max(old.time, self._clock.now())
-        old.clock, old.executed = self._clock.state(), engine.instructions
+        old.clock = self._clock.kept()
         ram = engine.memory.ram
         for (place, size), data in zip(self._places, cpu.own, strict=True):
             ram[place : place + size] = data
@@ -111,11 +107,8 @@ class Cpus:
             engine.lose_reservation()
         if engine.words[self._root] != root:
             engine.forget_user_blocks()
-        others = engine.instructions - cpu.executed
-        words = list(cpu.clock)
-        words[ClockWord.HIDDEN] += others
-        words[ClockWord.PAUSED] += others
-        self._clock.set_state(tuple(words))
+        assert cpu.clock is not None
+        self._clock.go_on(cpu.clock)
         self.current = cpu
         self._clock.skip_to(cpu.time)
 

@@ -23,6 +23,7 @@ from emu.guest.base import RunState
 from emu.guest.kernel import images
 from emu.guest.kernel.cpus import Cpu, Cpus, Reason
 from emu.guest.kernel.guest import KernelGuest
+from emu.guest.native_cpu import cpu_number
 from emu.isa.base import Isa
 from emu.native.guest import GuestCode
 from emu.plain import address_of, words
@@ -47,6 +48,7 @@ class SeveralCpus(KernelGuest):
         self._draw = random.Random(seed)  # noqa: S311
         self._number = words(1)
         """The number of the CPU that runs, for machine code."""
+        self.engine.special.cpu_number = lambda: self.cpu
         self._cpus = Cpus(self.engine, self.image, self.clock)
         self._giant = self.image.symbol("Giant").value + self.introspection.offset["MTX_LOCK"]
         self._outside.before, self._outside.after = self._settle, self._resume_turn
@@ -70,11 +72,7 @@ class SeveralCpus(KernelGuest):
 
     def machine_code(self) -> GuestCode:
         """Return the functions by which machine code reads the guest itself."""
-        number = GuestCode(
-            {"cpu": lambda f, _slow: f.ret(f.load(f.module.symbol("cpu_number")))},
-            {"cpu_number": address_of(self._number)},
-        )
-        return super().machine_code().joined(number)
+        return super().machine_code().joined(cpu_number(address_of(self._number)))
 
     # -- gates
 
@@ -213,14 +211,14 @@ class SeveralCpus(KernelGuest):
         """Do something on each CPU in turn, between two runs."""
         here, now = self._cpus.current, self.clock.now()
         for cpu in self._cpus.started:
-            before = cpu.time, cpu.clock, cpu.executed
+            before = cpu.time, cpu.clock
             self._use(cpu, looked_at=True)
             if cpu.idle:
                 self.clock.skip_to(now)
             action()
             self._use(here, looked_at=True)
             if cpu.idle and cpu is not here:  # an interrupt may still wake it up earlier
-                cpu.time, cpu.clock, cpu.executed = before
+                cpu.time, cpu.clock = before
 
     # -- calls from outside
 

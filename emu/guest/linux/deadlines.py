@@ -27,14 +27,14 @@ class Reservation:
     deadline: int
     period: int
 
-    def check(self, others: Iterable[Reservation]) -> None:
-        """Return if it makes sense, and there is room beside the others.
+    def check(self, others: Iterable[Reservation], cpus: int = 1) -> None:
+        """Return if it makes sense, and there is room beside the others on all CPUs.
 
         Raises `LinuxError`: EINVAL, EBUSY.
         """
         if not _SHORTEST <= self.runtime <= self.deadline <= self.period or self.period not in _PERIODS:
             raise LinuxError(EINVAL)
-        if sum(one.runtime * 100 / one.period for one in (self, *others)) > _SHARE:
+        if sum(one.runtime * 100 / one.period for one in (self, *others)) > _SHARE * cpus:
             raise LinuxError(EBUSY)
 
 

@@ -1,4 +1,4 @@
-"""The Linux guest: a program, and what it starts, on one emulated CPU.
+"""The Linux guest: a program, and what it starts, on one or more emulated CPUs.
 
 guest = LinuxGuest(X86_64, Program("/bin/busybox", ("echo", "hi")), root=Path("debian"))
 guest.run(None)
@@ -35,17 +35,15 @@ if TYPE_CHECKING:
 
 
 class LinuxGuest:
-    """A Linux program on one CPU.  Implements `emu.guest.base.Guest`.
+    """A Linux program on `cpus` CPUs.  Implements `emu.guest.base.Guest`.
 
     The guest sees `root` and nothing else of the host; without one it sees the program alone.  A
     path that is not in the root is taken from the host, and put there.  Nothing that the guest
     writes reaches the host, but for its standard streams.  `report` is called for unknown system
-    calls.
+    calls.  `seed` decides about the order of several CPUs.
 
     Raises `emu.guest.base.GuestError` if the program cannot be started.
     """
-
-    cpu = 0
 
     def __init__(
         self,
@@ -58,6 +56,8 @@ class LinuxGuest:
         rate: int = DEFAULT_RATE,
         ram: int = RAM,
         quantum: int | None = None,
+        cpus: int = 1,
+        seed: int = 0,
         accelerated: bool | None = None,
     ) -> None:
         self.isa = isa
@@ -67,6 +67,8 @@ class LinuxGuest:
             bound,
             ram=ram,
             quantum=quantum,
+            cpus=cpus,
+            seed=seed,
             rate=rate,
             accelerated=accelerated,
             report=report,
@@ -77,6 +79,9 @@ class LinuxGuest:
         self.now = self.clock.now
         self.traps = self.kernel.traps
         self.timers = Timers()
+        self.cpu_count = cpus
+        if cpus > 1:
+            self.timers.everywhere = self.kernel.on_every_cpu
         self.kernel.root = root_directory(self.kernel, root)
         self.objects = Objects(self.kernel)
         self._frames: FrameTable | None = None
@@ -110,6 +115,11 @@ class LinuxGuest:
     def run(self, deadline: int | None) -> RunState:
         """Run until virtual time `deadline` (None: forever) or the first process's end."""
         return self.timers.run(self._run, self.now, deadline)
+
+    @property
+    def cpu(self) -> int:
+        """Number of the CPU that is running."""
+        return self.kernel.schedule.cpus.here.number
 
     def pc(self) -> int:
         """Return where the CPU is."""
@@ -189,10 +199,12 @@ class LinuxGuest:
     def machine_code(self) -> GuestCode:
         """Return what machine code can find out about the guest by itself."""
         from emu.guest.linux.native_parts import linux_code  # noqa: PLC0415  few runs need it
+        from emu.guest.native_cpu import cpu_number  # noqa: PLC0415
         from emu.guest.native_frames import FrameTable  # noqa: PLC0415
 
         kernel = self.kernel
         code = linux_code(kernel.engine, self.clock, kernel.thread_words, kernel.call_arguments, EPOCH)
+        code = code.joined(cpu_number(kernel.schedule.cpus.number_address))
         if "user_place" not in code.functions:
             return code
         if self._frames is None:

@@ -92,6 +92,8 @@ class Kernel:
         accelerated: bool | None = None,
         blocks: int = BLOCKS,
         quantum: int | None = None,
+        cpus: int = 1,
+        seed: int = 0,
         report: Callable[[str], object] = lambda _text: None,
         wait_for_host: Callable[[float | None], object] = lambda _seconds: None,
     ) -> None:
@@ -123,7 +125,8 @@ class Kernel:
         self.call_arguments = CallWords()
         """The current thread, for machine code."""
         self.alarms = Alarms(self.clock)
-        self.schedule = Schedule(self.engine, self.alarms, self.tasks, wait_for_host, quantum)
+        self.schedule = Schedule(self.engine, self.alarms, self.tasks, wait_for_host, quantum, cpus, seed)
+        self.engine.special.cpu_number = lambda: self.schedule.cpus.here.number
         self.sending = Sending(self.schedule)
         self.timers = Timers(self.alarms, self.sending)
         self.futexes = Futexes(self.schedule.blocked.changed)
@@ -270,17 +273,24 @@ class Kernel:
         assert self.first is not None
         self.schedule.interrupted = False
         while self.first.alive:
+            self.schedule.cpus.take_turns()
             if self.schedule.interrupted or (deadline is not None and self.clock.now() >= deadline):
                 return True
             self.alarms.ring()
             if self.async_files:
                 self.async_files.look()
             thread = self.schedule.next()
-            if thread is None:
-                self.schedule.idle(deadline)
-            else:
+            if thread is not None:
                 self._run(thread, deadline)
+            elif self.schedule.all_wait():
+                self.schedule.idle(deadline)
         return False
+
+    def on_every_cpu(self, action: Callable[[], object]) -> None:
+        """Do something on each CPU in turn, with its thread if it has one; between two runs."""
+        for cpu in self.schedule.cpus.each():
+            self.on_cpu.show(cpu.running)
+            action()
 
     def wall(self) -> int:
         """Return virtual nanoseconds since 1970."""
@@ -300,10 +310,8 @@ class Kernel:
 
     def _end_of_run(self, deadline: int | None) -> int | None:
         """Return the time at which the next run has to end; None: there is no limit."""
-        upcoming = self.schedule.upcoming()
-        if deadline is None or (upcoming is not None and upcoming < deadline):
-            return upcoming
-        return deadline
+        ends = (deadline, self.schedule.upcoming(), self.schedule.cpus.until)
+        return min((end for end in ends if end is not None), default=None)
 
     def _run(self, thread: Thread, deadline: int | None) -> None:
         self.on_cpu.switch(thread)

@@ -61,7 +61,7 @@ def root_directory(kernel: Kernel, host: Path | None) -> Directory:
             root.make("etc").add(name, RegularFile(0o644, wall, content=content))
     devices.populate(root, kernel)
     procfs.populate(root, kernel)
-    sysfs.populate(root)
+    sysfs.populate(root, len(kernel.schedule.cpus.all))
     if root.get("tmp") is None:
         root.make("tmp", 0o1777)
     return root

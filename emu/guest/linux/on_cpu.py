@@ -62,15 +62,27 @@ class OnCpu:
         self._engine.pc = pc
         self._engine.write_register(self._engine.isa.registers.sp, sp)
 
+    def show(self, thread: Thread | None) -> None:
+        """Put a thread on the CPU that is looked at; None: the CPU has none, and no registers."""
+        if thread is not None:
+            self.switch(thread)
+        else:
+            self._keep_registers()
+            self._engine.restore(self._pristine)
+            self._tasks.current = None
+
+    def _keep_registers(self) -> None:
+        current = self._tasks.current
+        if current is not None and current.life is not Life.DEAD:
+            if current.context is None:
+                current.context = self._engine.new_context()
+            else:
+                self._engine.save(current.context)
+
     def switch(self, thread: Thread) -> None:
         """Put a thread's registers and address space on the CPU."""
-        current = self._tasks.current
-        if current is not thread:
-            if current is not None and current.life is not Life.DEAD:
-                if current.context is None:
-                    current.context = self._engine.new_context()
-                else:
-                    self._engine.save(current.context)
+        if self._tasks.current is not thread:
+            self._keep_registers()
             if thread.context is not None:
                 self._engine.restore(thread.context)
             self._tasks.current = thread

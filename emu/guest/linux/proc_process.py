@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
+from emu.guest.linux.cpus import list_of
 from emu.guest.linux.credentials import Ids
 from emu.guest.linux.inodes import Inode
 from emu.guest.linux.limits import INFINITE, NAMES
@@ -51,7 +52,7 @@ def files(kernel: Kernel, process: Process, thread: Thread | None) -> dict[str, 
         "smaps_rollup": lambda: _rollup(process),
         "stat": lambda: _stat(kernel, process, thread),
         "statm": lambda: b"%d %d %d 0 0 %d 0\n" % (_pages(process), process.space.resident, *_shares(process)),
-        "status": lambda: _status(process, thread),
+        "status": lambda: _status(process, thread, kernel.schedule.cpus.mask),
         "wchan": lambda: b"0",
     }
 
@@ -178,6 +179,7 @@ def _stat(kernel: Kernel, process: Process, thread: Thread | None) -> bytes:
     fields[22] = process.start_time * _TICKS // _SECOND
     fields[23], fields[24], fields[25] = process.space.size, process.space.resident, INFINITE
     fields[38] = process.exit_signal
+    fields[39] = one.cpu if one is not None else 0
     fields[45:52] = (process.space.brk_start, process.space.brk_start, 0, 0, 0, 0, 0)
     fields[52] = process.status or 0
     return _bytes(" ".join(str(field) for field in fields[1:]) + "\n")
@@ -191,10 +193,11 @@ def _numbers(queue: Iterable[SignalInfo]) -> list[int]:
     return [info.number for info in queue]
 
 
-def _status(process: Process, thread: Thread | None) -> bytes:
+def _status(process: Process, thread: Thread | None, cpus: int) -> bytes:
     parent = process.parent.pid if process.parent is not None else 0
     one = thread or (process.threads[0] if process.threads else None)
     credentials, state = process.credentials, _state(process, thread)
+    allowed = cpus & one.affinity if one is not None else cpus
     rows: dict[str, object] = {
         "Name": (one.name if one else "") or process.name,
         "Umask": f"{process.surroundings.umask:04o}",
@@ -241,8 +244,8 @@ def _status(process: Process, thread: Thread | None) -> bytes:
         "CapAmb": f"{0:016x}",
         "NoNewPrivs": int(process.credentials.no_new_privileges),
         "Seccomp": 0,
-        "Cpus_allowed": 1,
-        "Cpus_allowed_list": 0,
+        "Cpus_allowed": f"{allowed:x}",
+        "Cpus_allowed_list": list_of(allowed),
         "Mems_allowed_list": 0,
         "voluntary_ctxt_switches": 0,
         "nonvoluntary_ctxt_switches": 0,

@@ -272,6 +272,12 @@ class Thread:
     ran: int = 0
     """Instructions it has executed."""
     name: str = ""
+    cpu: int = 0
+    """The CPU on which it runs, waits for its turn, or ran last."""
+    affinity: int = -1
+    """The CPUs on which it may run, as a mask."""
+    not_before: int = 0
+    """The virtual time at which it has become ready, with several CPUs."""
 
     @property
     def priority(self) -> int:

@@ -35,7 +35,9 @@ class Proc:
         self._known: dict[object, Inode] = {}
         self._ns = self._name_spaces()
         self._files: dict[str, Callable[[], bytes]] = {
-            "cpuinfo": lambda: b"processor\t: 0\nmodel name\t: Trapline\n\n",
+            "cpuinfo": lambda: "".join(
+                f"processor\t: {cpu.number}\nmodel name\t: Trapline\n\n" for cpu in kernel.schedule.cpus.all
+            ).encode(),
             "filesystems": lambda: b"nodev\ttmpfs\nnodev\tproc\n",
             "loadavg": lambda: b"0.00 0.00 0.00 1/%d 1\n" % len(kernel.threads),
             "meminfo": self._memory,
@@ -58,8 +60,10 @@ class Proc:
             return self._once(name, self._settings)
         if name == "sysvipc":
             return self._once(name, lambda: proc_ipc.directory(self._kernel))
-        if name in {"self", "thread-self"}:
-            return self._once(name, self._own)
+        if name == "self":
+            return self._once(name, lambda: self._own(lambda thread: str(thread.process.pid), self._of_process))
+        if name == "thread-self":
+            return self._once(name, lambda: self._own(_path_of_task, self._of_thread))
         number = _number(name)
         process = self._kernel.processes.get(number)
         if process is None:
@@ -72,15 +76,18 @@ class Proc:
             self._known[key] = make()
         return self._known[key]
 
-    def _own(self) -> Inode:
-        def process() -> Process | None:
-            current = self._kernel.current
-            return current.process if current is not None else None
-
+    def _own(self, path: Callable[[Thread], str], find: Callable[[Thread], Inode | None]) -> Inode:
+        """Return a link whose path and destination depend on the thread that looks."""
         return MagicLink(
-            lambda: str(found.pid) if (found := process()) is not None else "",
-            lambda: self._find(str(found.pid)) if (found := process()) is not None else None,
+            lambda: path(found) if (found := self._kernel.current) is not None else "",
+            lambda: find(found) if (found := self._kernel.current) is not None else None,
         )
+
+    def _of_process(self, thread: Thread) -> Inode | None:
+        return self._find(str(thread.process.pid))
+
+    def _of_thread(self, thread: Thread) -> Inode | None:
+        return self._thread(thread.process, str(thread.tid))
 
     def _settings(self) -> Inode:
         settings = Directory(0o555)
@@ -167,8 +174,15 @@ class Proc:
         return "".join(f"{name + ':':<15} {value:>8} kB\n" for name, value in rows.items()).encode()
 
     def _stat(self) -> bytes:
-        used = self._kernel.clock.now() * _TICKS // _SECOND
-        first = f"cpu  {used} 0 0 0 0 0 0 0 0 0\ncpu0 {used} 0 0 0 0 0 0 0 0 0\n"
+        now, cpus = self._kernel.clock.now(), self._kernel.schedule.cpus
+        rate = self._kernel.clock.rate
+        used = [cpu.ran * _SECOND // rate if cpus.several else now for cpu in cpus.all]
+        rows = [("cpu ", sum(used), len(used) * now)]
+        rows += [(f"cpu{number}", time, now) for number, time in enumerate(used)]
+        first = "".join(
+            f"{name} {time * _TICKS // _SECOND} 0 0 {max(0, total - time) * _TICKS // _SECOND} 0 0 0 0 0 0\n"
+            for name, time, total in rows
+        )
         rest = f"intr 0\nctxt 0\nbtime 1700000000\nprocesses {len(self._kernel.processes)}\nprocs_running 1\n"
         return (first + rest).encode()
 
@@ -179,6 +193,10 @@ def populate(root: Directory, kernel: Kernel) -> None:
         del root.entries()["proc"]
     proc = Proc(kernel).root
     root.add("proc", proc)
+
+
+def _path_of_task(thread: Thread) -> str:
+    return f"{thread.process.pid}/task/{thread.tid}"
 
 
 def _number(name: str) -> int:

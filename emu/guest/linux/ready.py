@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 
 from emu.guest.linux.process import Thread
 
@@ -18,6 +19,12 @@ class ReadyQueue:
 
     def __contains__(self, thread: Thread) -> bool:
         return thread in self._ordinary or thread in self._ranked
+
+    def __len__(self) -> int:
+        return len(self._ordinary) + len(self._ranked)
+
+    def __iter__(self) -> Iterator[Thread]:
+        return chain(self._ordinary, self._ranked)
 
     def add(self, thread: Thread, *, first: bool = False) -> None:
         """Add a thread behind those of its rank, or before them."""
@@ -40,11 +47,11 @@ class ReadyQueue:
             return max(rank or 0, 0)
         return rank
 
-    def take(self) -> Thread | None:
-        """Take out the one whose turn it is."""
-        found = max(self._ranked, key=self._rank, default=None)
-        if found is None or (self._ordinary and self._rank(found) < 0):
-            found = next(iter(self._ordinary), None)
+    def take(self, may_run: Callable[[Thread], bool] = lambda _thread: True) -> Thread | None:
+        """Take out the one whose turn it is, among those that may run."""
+        found = max(filter(may_run, self._ranked), key=self._rank, default=None)
+        if found is None or self._rank(found) < 0:
+            found = next(filter(may_run, self._ordinary), found)
         if found is not None:
             self.remove(found)
         return found

@@ -1,7 +1,8 @@
 """The scheduler: the choice of the next thread, and of the time when all wait.
 
-One CPU is shared by all threads in turn.  A thread runs until it blocks, or until its turn is over,
-which is counted in instructions; so the same programs are interleaved in the same way every time.
+A CPU is shared by its threads in turn; `emu.guest.linux.cpus` says which CPU runs, and whose a
+thread is.  A thread runs until it blocks, or until its turn is over, which is counted in
+instructions; so the same programs are interleaved in the same way every time.
 The length of a turn follows from the nice value, as Linux weighs it.  Threads with a real-time
 policy come before them, by their priority, but for the part of each second that is left to the
 others; threads with deadlines come first of all.
@@ -19,10 +20,10 @@ from emu.engine.engine import Engine
 from emu.guest.base import GuestError
 from emu.guest.linux.alarms import Alarm, Alarms
 from emu.guest.linux.blocked import Blocked
+from emu.guest.linux.cpus import Cpu, Cpus
 from emu.guest.linux.deadlines import Budget
 from emu.guest.linux.pending import has_signal
 from emu.guest.linux.process import Life, Policy, Thread
-from emu.guest.linux.ready import ReadyQueue
 from emu.guest.linux.tasks import Tasks
 
 # Instructions after which a thread gives way when it makes a system call, unless a length of turns is given.
@@ -65,7 +66,8 @@ class Schedule:
     `wait_for_host(seconds)` waits for input of the user's; None: for as long as it takes.
     `quantum` is a number of instructions after which a thread gives way wherever it is; None: there
     are two such numbers, a smaller one of which the thread gives way in a system call only.  A
-    small quantum interrupts programs while they hold locks.
+    small quantum interrupts programs while they hold locks.  `cpus` is the number of CPUs, and
+    `seed` decides about the order in which the engine executes them.
     """
 
     def __init__(
@@ -75,6 +77,8 @@ class Schedule:
         tasks: Tasks,
         wait_for_host: Callable[[float | None], object],
         quantum: int | None = None,
+        cpus: int = 1,
+        seed: int = 0,
     ) -> None:
         self._turn, self._longest = (_TURN, _LONGEST_TURN) if quantum is None else (quantum, quantum)
         self._engine = engine
@@ -84,15 +88,9 @@ class Schedule:
         self.interrupted = False
         """Whether the run under way is to end soon."""
         self._wait_for_host = wait_for_host
-        self._ready = ReadyQueue(self._rank)
+        self.cpus = Cpus(engine, self._clock, cpus, seed, self._rank)
         self.blocked = Blocked(self._clock.now)
         """The threads that wait."""
-        self._turn_end = 0
-        self._rest = 0
-        """Instructions after the end of a turn in which a system call ends it."""
-        self._second = 0
-        self._real_time_ran = 0
-        """Instructions that real-time threads have run in the second under way."""
         self._budgets: dict[Thread, Alarm] = {}
         """Alarms of the threads with deadlines that have no time left in their period."""
 
@@ -102,24 +100,25 @@ class Schedule:
         """Let a thread have its turn, after those that wait for theirs."""
         if thread.budget is not None:
             thread.budget.woken(self._clock.now())
-        if thread not in self._ready and thread not in self._budgets:
-            self._ready.add(thread)
+        if not self.cpus.waiting(thread) and thread not in self._budgets:
+            self.cpus.add(thread)
 
     def priority_changed(self, thread: Thread, before: int) -> None:
         """Let a thread wait behind those of its priority; before them if it was above."""
-        if thread in self._ready and thread.priority != before:
-            self._ready.remove(thread)
-            self._ready.add(thread, first=thread.priority < before)
+        if self.cpus.waiting(thread) and thread.priority != before:
+            self.cpus.remove(thread)
+            self.cpus.add(thread, first=thread.priority < before)
 
     def reserve(self, thread: Thread, budget: Budget | None) -> None:
         """Give a thread time to run by deadlines, or no longer."""
-        ready = thread in self._ready or thread in self._budgets
+        ready = self.cpus.waiting(thread) or thread in self._budgets
         self._dequeue(thread)
         thread.budget = budget
         if ready:
-            self._ready.add(thread)
-        if thread is self._tasks.current:
-            self.give_way()
+            self.cpus.add(thread)
+        cpu = self.cpus.all[thread.cpu]
+        if cpu.thread is thread:
+            cpu.turn_end = 0
 
     def remove(self, thread: Thread) -> None:
         """Forget a thread that has ended."""
@@ -127,46 +126,56 @@ class Schedule:
         self.blocked.remove(thread)
 
     def _dequeue(self, thread: Thread) -> None:
-        self._ready.remove(thread)
+        self.cpus.remove(thread)
         alarm = self._budgets.pop(thread, None)
         if alarm is not None:
             self._alarms.set(alarm, None)
 
     def give_way(self) -> None:
         """End the turn of the thread that runs."""
-        self._turn_end = 0
+        self.cpus.here.turn_end = 0
 
     def called(self) -> None:
         """Take the cost of a system call off the turn of the thread that runs."""
-        self._turn_end -= _CALL_COST
+        self.cpus.here.turn_end -= _CALL_COST
+
+    def all_wait(self) -> bool:
+        """Return whether no CPU has a thread to run, as `next` has found."""
+        return not self.cpus.several or all(cpu.idle for cpu in self.cpus.all)
 
     @property
     def turn_limit(self) -> int:
         """Instruction count at which the thread that runs gives way wherever it is."""
-        return self._turn_end + self._rest
+        return self.cpus.here.turn_end + self.cpus.here.rest
 
     def next(self) -> Thread | None:
-        """Return the thread whose turn it is, None if all wait."""
+        """Return the thread whose turn it is, None if no thread can run on this CPU."""
         for thread in self.blocked.to_look_at():
             if self._may_wake(thread):
                 self.blocked.remove(thread)
                 thread.life = Life.RUNNABLE
                 self.make_ready(thread)
-        current = self._tasks.current
-        runs = current is not None and current.life is Life.RUNNABLE and current.process.alive
-        if current is not None and runs and current not in self._budgets:
-            rank, above = self._rank(current), self._ready.highest(current)
-            if above is None or above < rank or (above == rank and self._engine.instructions < self._turn_end):
-                self._ready.remove(current)
-                if self._engine.instructions >= self._turn_end:
+        here = self.cpus.here
+        current = here.running
+        if current is not None and current not in self._budgets:
+            rank, above = self._rank(current), here.ready.highest(current)
+            may_stay = here.allows(current)
+            if may_stay and (
+                above is None or above < rank or (above == rank and self._engine.instructions < here.turn_end)
+            ):
+                here.ready.remove(current)
+                if self._engine.instructions >= here.turn_end:
                     self._begin_turn(current)
                 return current
-            if current not in self._ready:
-                self._ready.add(current, first=above > rank)  # then it continues when those above it wait
-        while (taken := self._ready.take()) is not None:
+            if current not in here.ready:
+                # If one above it comes, it continues when that one waits.
+                self.cpus.add(current, first=above is not None and above > rank)
+        while (taken := here.ready.take() or self.cpus.steal()) is not None:
             if taken.life is Life.RUNNABLE:
+                self.cpus.begins(taken)
                 self._begin_turn(taken)
                 return taken
+        here.idle = True
         return None
 
     def _rank(self, thread: Thread) -> int:
@@ -178,19 +187,21 @@ class Schedule:
             return _DEADLINES - thread.budget.deadline
         if not thread.priority:
             return 0
-        if self._clock.now() // NANOSECONDS != self._second:
-            self._second, self._real_time_ran = self._clock.now() // NANOSECONDS, 0
-        return thread.priority if self._share_left() > 0 else -1
+        cpu, second = self.cpus.all[thread.cpu], self._clock.now() // NANOSECONDS
+        if second != cpu.second:
+            cpu.second, cpu.real_time_ran = second, 0
+        return thread.priority if self._share_left(cpu) > 0 else -1
 
-    def _share_left(self) -> int:
-        return self._clock.rate * _REAL_TIME_SHARE // 100 - self._real_time_ran
+    def _share_left(self, cpu: Cpu) -> int:
+        return self._clock.rate * _REAL_TIME_SHARE // 100 - cpu.real_time_ran
 
     def ran(self, thread: Thread, instructions: int) -> None:
-        """Count what a thread has run."""
+        """Count what a thread has run on this CPU."""
+        self.cpus.here.ran += instructions
         if thread.budget is not None:
             self._spend(thread, instructions * NANOSECONDS // self._clock.rate)
         elif thread.priority:
-            self._real_time_ran += instructions
+            self.cpus.here.real_time_ran += instructions
 
     def yield_budget(self, thread: Thread) -> None:
         """Let a thread with deadlines wait for its next period (sched_yield)."""
@@ -209,23 +220,23 @@ class Schedule:
             del self._budgets[thread]
             budget.replenish()
             if thread.life is Life.RUNNABLE:
-                self._ready.add(thread)
+                self.cpus.add(thread)
 
-        self._ready.remove(thread)
+        self.cpus.remove(thread)
         alarm = self._budgets[thread] = Alarm(replenished)
         self._alarms.set(alarm, budget.throttled_until)
 
     def _begin_turn(self, thread: Thread) -> None:
-        now, scheduling = self._engine.instructions, thread.scheduling
+        here, now, scheduling = self.cpus.here, self._engine.instructions, thread.scheduling
         if thread.budget is not None:
-            self._turn_end, self._rest = now + max(1, thread.budget.left * self._clock.rate // NANOSECONDS), 0
+            here.turn_end, here.rest = now + max(1, thread.budget.left * self._clock.rate // NANOSECONDS), 0
         elif thread.priority:
-            share = self._share_left()
+            share = self._share_left(here)
             turn = self._clock.rate // _RR_TURNS if scheduling.policy is Policy.RR else self._clock.rate
-            self._turn_end, self._rest = now + (min(turn, share) if share > 0 else self._turn), 0
+            here.turn_end, here.rest = now + (min(turn, share) if share > 0 else self._turn), 0
         else:
-            self._turn_end = now + max(1, self._turn * weight(thread) // weight(None))
-            self._rest = (self._longest - self._turn) * weight(thread) // weight(None)
+            here.turn_end = now + max(1, self._turn * weight(thread) // weight(None))
+            here.rest = (self._longest - self._turn) * weight(thread) // weight(None)
 
     def turn_time(self, thread: Thread) -> int:
         """Return how long a thread's turn is at most, in nanoseconds; 0: until it blocks."""

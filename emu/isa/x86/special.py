@@ -153,7 +153,7 @@ def _count(cpu: ServingCpu, registers: tuple[str, ...], *, with_cpu: bool) -> in
     cpu.write_register(d, cpu.time() >> 32 & _HALF)
     if not with_cpu:
         return 2
-    cpu.write_register(c, 0)  # TSC_AUX: the number of the CPU
+    cpu.write_register(c, cpu.cpu_number())  # TSC_AUX, as Linux sets it (vdso_setup_cpu)
     return 3
 
 

@@ -141,7 +141,7 @@ def test_the_kernel_with_one_cpu_is_another_one():
         (("--cpus", "9"), "--cpus 9: a number from 1 to 8 is wanted"),
         (("--cpus", "x"), "--cpus x: a number from 1 to 8 is wanted"),
         (("--seed", "-1"), "--seed -1: a number from 0"),
-        (("--cpus", "2", "--guest", "linux", "-c", "true"), "Linux guests have one CPU"),
+        (("--cpus", "2", "--guest", "linux-kernel"), "a Linux kernel has one CPU"),
     ],
 )
 def test_wrong_numbers_are_one_line(arguments, message):

@@ -121,8 +121,8 @@ answer("ioprio_set", "ioprio_get", "personality", "membarrier")
 
 @call("getcpu")
 def getcpu(c: Caller, cpu: Address, node: Address) -> int:
-    """Report which CPU this is."""
-    for address in (cpu, node):
+    """Report which CPU this is; there is one node."""
+    for address, number in ((cpu, c.thread.cpu), (node, 0)):
         if address:
-            c.write(address, bytes(4))
+            c.write(address, struct.pack("<I", number))
     return 0

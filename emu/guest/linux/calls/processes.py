@@ -94,7 +94,7 @@ def _clone(
     else:
         owner = _copy(c, process, tid, flags)
         owner.exit_signal = exit_signal
-    thread = Thread(tid, owner, mask=c.thread.mask)
+    thread = Thread(tid, owner, mask=c.thread.mask, cpu=c.thread.cpu, affinity=c.thread.affinity)
     thread.name = c.thread.name
     thread.scheduling = c.thread.scheduling.copy()
     if not flags & _CLONE_VM:

@@ -11,7 +11,7 @@ from typing import Final
 from emu.guest.linux.calls.table import Address, Caller, Int, Unsigned, call
 from emu.guest.linux.credentials import Capability
 from emu.guest.linux.deadlines import Budget, Reservation
-from emu.guest.linux.errno import E2BIG, EACCES, EINVAL, EPERM, ESRCH, LinuxError
+from emu.guest.linux.errno import E2BIG, EACCES, EBUSY, EINVAL, EPERM, ESRCH, LinuxError
 from emu.guest.linux.limits import NICE
 from emu.guest.linux.process import REAL_TIME, Policy, Scheduling, Thread
 
@@ -130,7 +130,10 @@ def _change(c: Caller, thread: Thread, wanted: Scheduling) -> None:
             raise LinuxError(EPERM)
     if wanted.reservation is not None:
         others = (one.scheduling.reservation for one in c.kernel.threads.values() if one is not thread)
-        wanted.reservation.check(other for other in others if other is not None)
+        cpus = c.kernel.schedule.cpus
+        if thread.affinity & cpus.mask != cpus.mask:
+            raise LinuxError(EPERM)
+        wanted.reservation.check((other for other in others if other is not None), len(cpus.all))
     before, thread.scheduling = thread.priority, wanted
     if wanted.reservation is not None or thread.budget is not None:
         made = Budget(wanted.reservation, c.now()) if wanted.reservation is not None else None
@@ -266,25 +269,29 @@ def sched_yield(c: Caller) -> int:
     return 0
 
 
-# -- CPUs: there is one
+# -- CPUs
 
 
 @call("sched_setaffinity")
 def sched_setaffinity(c: Caller, pid: Int, size: Unsigned, mask: Address) -> int:
-    """Set on which CPUs a thread runs: the only one has to be among them."""
-    wanted = c.number(mask, min(size, 128)) if size else 0
-    if not _may_change(c, _thread(c, pid)):
+    """Set on which CPUs a thread runs: one that there is has to be among them."""
+    cpus = c.kernel.schedule.cpus
+    wanted = c.number(mask, min(size, 128)) & cpus.mask if size else 0
+    thread = _thread(c, pid)
+    if not _may_change(c, thread):
         raise LinuxError(EPERM)
-    if not wanted & 1:
+    if not wanted:
         raise LinuxError(EINVAL)
+    if thread.budget is not None and wanted != cpus.mask:
+        raise LinuxError(EBUSY)
+    cpus.restrict(thread, wanted)
     return 0
 
 
 @call("sched_getaffinity")
 def sched_getaffinity(c: Caller, pid: Int, size: Unsigned, mask: Address) -> int:
-    """Report which CPUs there are: one."""
+    """Report on which CPUs a thread may run."""
     if size < c.word or size % c.word:
         raise LinuxError(EINVAL)
-    _thread(c, pid)
-    c.write_words(mask, 1)
+    c.write_words(mask, _thread(c, pid).affinity & c.kernel.schedule.cpus.mask)
     return c.word

@@ -1,6 +1,6 @@
 """Running Linux programs in a guest, and their expected output."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from emu.guest.kernel import images
@@ -24,6 +24,12 @@ class Ran:
     fired: int = 0
     problems: tuple = ()
     machine: object = None
+    found: dict = field(default_factory=dict)
+    """The values of aggregations, by name and keys."""
+
+    def of(self, name):
+        """Return the values of one aggregation, by their keys."""
+        return {keys: value for (aggregation, keys), value in self.found.items() if aggregation == name}
 
 
 def expected(case, isa):
@@ -50,7 +56,7 @@ def zoo(isa, case, program=None, **options):
 def run(isa, words, program=None, *, zero=False, **options):
     """Run a program, traced by a D program if one is given; `zero` lets it match nothing yet."""
     machine, output = start(isa, words, **options)
-    fired = 0
+    fired, found = 0, {}
     if program is None:
         machine.guest.run(None)
     else:
@@ -59,8 +65,9 @@ def run(isa, words, program=None, *, zero=False, **options):
                 tracer.session.options.set("zdefs", None)
             tracer.enable(program)
             tracer.run()
-            fired = sum(element.value for element in tracer.aggregations())
+            found = {(element.name, element.keys): element.value for element in tracer.aggregations()}
+            fired = sum(found.values())
             assert not tracer.faults
             assert not tracer.drops
     text = output.decode("utf-8", "replace") + f"exit {machine.guest.exit_status}\n"
-    return Ran(text, machine.guest.engine.instructions, fired, tuple(machine.probes.refusals.texts), machine)
+    return Ran(text, machine.guest.engine.instructions, fired, tuple(machine.probes.refusals.texts), machine, found)
