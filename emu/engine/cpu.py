@@ -25,6 +25,10 @@ _STATE_WORDS: Final = 128
 _reg_read, _reg_write, _context_restore = uclib.uc_reg_read, uclib.uc_reg_write, uclib.uc_context_restore
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class BaseCpu(ABC):
     """The CPU of one engine: an `emu.isa.unicorn_model.ModelledCpu`, and more for other parts."""
 
@@ -63,6 +67,8 @@ class BaseCpu(ABC):
 
         self.accessed: Callable[[bool, int, int, int], object] | None = None
         """Takes what the CPU itself stores at an exception, where Unicorn's hooks do not see it."""
+        self.on_public_write: Callable[[], object] = _nothing
+        """Is called when a register is written by Unicorn's own call: it may change the CPU's mode."""
 
     # -- the interface for models
 
@@ -73,6 +79,7 @@ class BaseCpu(ABC):
     def write_public(self, number: int, value: Any) -> None:
         """Set a register by Unicorn's own call."""
         self.uc.reg_write(number, value)
+        self.on_public_write()
 
     # -- what differs
 
@@ -170,6 +177,7 @@ class BaseCpu(ABC):
         else:
             self._word.value = value
             _reg_write(self.reference, self._public[name], self._word_at)
+            self.on_public_write()
 
     def write_vector(self, number: int, low: int, high: int) -> None:
         """Set a vector register that has 128 bits."""

@@ -107,6 +107,7 @@ class Engine:
         self._tlb: SoftTlb | None = None
         if isinstance(self.memory, HostMemory):
             self._tlb = SoftTlb(self.cpu, self.memory, NOWHERE, self._state)
+            self.cpu.on_public_write = self._tlb.jumps.forget
         self.spaces = Spaces(self.memory, self._tlb, self._state, self.forget_user_blocks)
         self._take_over_spaces()
         self.callbacks = self._install_callbacks(delivers=on_system_call is None)

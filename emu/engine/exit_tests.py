@@ -33,18 +33,28 @@ from emu.engine.cpu import BaseCpu
 from emu.engine.errors import EngineError
 from emu.function_address import function_address
 
-_BEGINNING: Final = re.compile(rb"\x48\x8b\xb7....\x80\xbe(....)\x00\x74.\xc3", re.DOTALL)
+_BEGINNING: Final = re.compile(rb"\x48\x8b\xb7(....)\x80\xbe(....)\x00\x74.\xc3", re.DOTALL)
 _SIZE: Final = 17
 
 
 def mark(cpu: BaseCpu) -> ctypes.c_uint8 | None:
     """Return the mark of a CPU's engine: 1 leaves the tests out; None if its place is not known."""
+    found = _beginning(cpu)
+    if found is None:
+        return None
+    place = ctypes.c_uint8.from_address(cpu.handle + int.from_bytes(found[2], "little"))
+    return place if not place.value else None
+
+
+def engine_place(cpu: BaseCpu) -> int | None:
+    """Return where the context for translation has its engine's address; None: it is not known."""
+    found = _beginning(cpu)
+    return None if found is None else int.from_bytes(found[1], "little")
+
+
+def _beginning(cpu: BaseCpu) -> re.Match[bytes] | None:
     try:
         function = cpu.function("check_exit_request")
     except (AttributeError, EngineError):  # the library does not export it, or portable mode
         return None
-    found = _BEGINNING.fullmatch(ctypes.string_at(function_address(function), _SIZE))
-    if found is None:
-        return None
-    place = ctypes.c_uint8.from_address(cpu.handle + int.from_bytes(found[1], "little"))
-    return place if not place.value else None
+    return _BEGINNING.fullmatch(ctypes.string_at(function_address(function), _SIZE))

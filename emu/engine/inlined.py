@@ -57,6 +57,8 @@ _MAP_FAILED: Final = ctypes.c_void_p(-1).value
 # The largest distance from the code of a place for `late`, and the steps of the search: a jump reaches 2 GiB.
 _STEP: Final = 1 << 26
 _STEPS: Final = 24
+# Where the bytes for `next_block` are behind those for `overdue`.
+NEXT_BLOCK: Final = 32
 
 POSSIBLE: Final = sys.platform == "linux" and platform.machine() == "x86_64"
 
@@ -74,12 +76,14 @@ def low_memory(size: int) -> mmap.mmap | None:
 class Late:
     """The few bytes that written blocks jump to when a deadline may be due.
 
-    `overdue` is the address of the function in `ir/blocks.ll`.
+    `overdue` is the address of the function in `ir/inlined.ll`.  Behind them are those that call
+    `next_block` (`emu.engine.jumps`).
     """
 
     def __init__(self, state: memoryview[int]) -> None:
         self._state = state
         self.overdue = 0
+        self.next_block = 0
 
     def place(self, code: int) -> None:
         """Put them near a translated block; if there is no room, no block is ever changed."""
@@ -90,9 +94,12 @@ class Late:
         # movabs $overdue,%rax    call *%rax    jmp *%rax
         stub = b"\x48\xb8" + self.overdue.to_bytes(8, "little") + b"\xff\xd0\xff\xe0"
         ctypes.memmove(address, stub, len(stub))
+        # movabs $next_block,%rax    jmp *%rax
+        stub = b"\x48\xb8" + self.next_block.to_bytes(8, "little") + b"\xff\xe0"
+        ctypes.memmove(address + NEXT_BLOCK, stub, len(stub))
         libc().mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC)
         weakref.finalize(self, _unmap, address)
-        self._state[Word.OVERDUE] = address
+        self._state[Word.OVERDUE], self._state[Word.LOWEST] = address, code
 
 
 def _near(code: int) -> int:

@@ -19,7 +19,7 @@ from typing import Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.engine import layout
+from emu.engine import jumps, layout
 from emu.engine.code_hooks import CodeHooks
 from emu.engine.code_hooks_code import CodeHooksCode, HookPlaces
 from emu.engine.counting import Counter
@@ -50,8 +50,8 @@ _UNICORN: Final = ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")
 _SYMBOL: Final = "trapline."
 # The number of sources whose machine code is kept: the ISAs, each with and without a kernel of its own.
 _SOURCES: Final = 16
-# The function that writes a count into a translated block: it depends on the host.
-_WRITE: Final = "inlined.ll" if POSSIBLE else "not_inlined.ll"
+# The functions that write into translated blocks depend on the host.
+_WRITE: Final = ("inlined.ll", "jumps.ll") if POSSIBLE else ("not_inlined.ll",)
 # A number that no trap has.
 _NO_TRAP: Final = 0x7FFF_FFFF
 _ON_BREAKPOINT: Final = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64)
@@ -120,6 +120,7 @@ class Callbacks:
         self._linked = Linked(code, {_SYMBOL + name: address for name, address in addresses.items()})
         self.block = self._function("block")
         counter.late.overdue = self._function("overdue").value or 0
+        counter.late.next_block = self._function("next_block").value or 0
         self.trap = self._function("trap")
         self.invalid = self._function("invalid") if model.on_invalid else None
         self.system_call = self._function("system_call") if model.on_system_call and delivers else None
@@ -153,7 +154,7 @@ def _source(isa: Isa, names: Mapping[str, int], addresses: Iterable[str], *, hos
     module = Module()
     symbols = {name: module.symbol(_SYMBOL + name) for name in addresses}
     _write_firing(module, isa, symbols, hosted=hosted)
-    places = [files("emu.engine").joinpath("ir", name) for name in ("common.ll", "blocks.ll", _WRITE)]
+    places = [files("emu.engine").joinpath("ir", name) for name in ("common.ll", "blocks.ll", *_WRITE)]
     places += [files(package).joinpath("unicorn.ll") for package in isa.unicorn.ir]
     text = "\n".join(place.read_text() for place in places)
     numbers = {name: str(_signed(value)) for name, value in names.items()}
@@ -192,7 +193,7 @@ def _general_names() -> dict[str, int]:
     """Return the names that have the same value in every engine."""
     names: dict[str, int] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
     names |= {word.name: word.value for word in Word}
-    names |= {"HANDLED": HANDLED, "DELIVER": DELIVER, "ASK": ASK, "LATE": LATE}
+    names |= {**jumps.NAMES, "HANDLED": HANDLED, "DELIVER": DELIVER, "ASK": ASK, "LATE": LATE}
     return names | {"TB_REQUEST_CACHE": TB_REQUEST_CACHE - (1 << 32)}  # as a signed int
 
 

@@ -73,8 +73,21 @@ class Word(IntEnum):
     DELIVERED = 22
     """Breakpoints below this address are delivered to the guest's kernel, and nobody is asked."""
 
+    JUMPS = 23
+    """Address of the table of jumps (`emu.engine.jumps`), which these words are about; 0: none."""
+    JUMPS_KEY = 24
+    """The state of the CPU for which it holds."""
+    INVALIDATIONS = 25
+    """Address of QEMU's count of dropped blocks."""
+    INVALIDATED = 26
+    """The count for which it holds; `emu.engine.jumps.FORGOTTEN`: for none."""
+    LOWEST = 27
+    """An address in the block that was translated first; below it are none."""
+    LATEST = 28
+    """An address in the block that was entered last for the first time."""
 
-WORDS: Final = 24
+
+WORDS: Final = 30
 NEVER: Final = (1 << 63) - 1
 # Entries of the table for user blocks; then as many for kernel blocks.
 BLOCKS: Final = 1 << 15

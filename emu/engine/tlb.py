@@ -26,6 +26,7 @@ import unicorn
 
 from emu.engine.access import Access
 from emu.engine.cpu import BaseCpu
+from emu.engine.jumps import Jumps
 from emu.engine.memory import HostMemory
 from emu.engine.pages import PAGE, AddressSpace
 from emu.engine.state import Word
@@ -42,6 +43,7 @@ FILLS: Final = 1 << 14
 _GENERATION: Final = 1 << 40
 # Rights as plain numbers: the operators of flags are Python's.
 _WRITE: Final = int(Access.WRITE)
+_EXECUTE: Final = int(Access.EXECUTE)
 _or = int.__or__
 # With more pages than these it costs less to ask for those that are used again.
 _FEW: Final = 2048
@@ -80,8 +82,13 @@ class Fills:
 
     def forget_page(self, address: int) -> None:
         """Forget the translation of a page."""
-        self._table[2 * (address // PAGE % FILLS)] = 0
-        self._tlb.changed_page(self, address)
+        page = address // PAGE
+        place = 2 * (page % FILLS)
+        known, granted = self._table[place], self._table[place + 1]
+        # It may have been executed, and then have lost its place to another page.
+        code = bool(granted & _EXECUTE) if known == page | self.generation else known != 0
+        self._table[place] = 0
+        self._tlb.changed_page(self, address, code=code)
 
     def forbid_writing(self, pages: Collection[int]) -> None:
         """Forget that these pages can be written."""
@@ -129,6 +136,8 @@ class SoftTlb:
         """Is told the address of a page before code in it is executed."""
         self._flush_page, self._flush = cpu.flush_page, cpu.flush_tlb
         self._state = state
+        self.jumps = Jumps(cpu, state)
+        """The blocks to which jumps lead, in this address space."""
         self._known: WeakKeyDictionary[AddressSpace, Fills] = WeakKeyDictionary()
         self._current = Fills(self)
         self.use(memory.space)
@@ -173,10 +182,15 @@ class SoftTlb:
         self._state[Word.FILLS] = self._current.address
         self.changed(self._current)
 
-    def changed_page(self, fills: Fills, address: int) -> None:
-        """Make Unicorn forget a page, if it belongs to the current address space."""
+    def changed_page(self, fills: Fills, address: int, *, code: bool) -> None:
+        """Make Unicorn forget a page, if it belongs to the current address space.
+
+        `code`: it may have code.
+        """
         if fills is self._current:
             self._flush_page(address)
+            if code:
+                self.jumps.forget()
 
     def changed(self, fills: Fills) -> None:
         """Make Unicorn forget all pages, if they belong to the current address space."""
@@ -184,6 +198,7 @@ class SoftTlb:
             self._state[Word.GENERATION] = fills.generation
             self._restart()
             self._flush()
+            self.jumps.forget()
 
     def flush_page(self, address: int) -> None:
         """Forget the translation of a page of the current address space."""

@@ -9,12 +9,13 @@ late:
   %stopped = call i1 @stopped(i64 %address, i64 %total)
   br i1 %stopped, label %done, label %go
 go:
+  %code = call ptr @llvm.returnaddress(i32 0)
+  call void @entered(ptr %code)
   %free = call i64 @word(i64 $FREE)
   %full = icmp eq i64 %free, 0
   br i1 %full, label %remember, label %write
 write:
   %new = inttoptr i64 %free to ptr
-  %code = call ptr @llvm.returnaddress(i32 0)
   %written = call i1 @write(ptr %uc, ptr %code, ptr %new, i64 %address, i32 %size)
   br i1 %written, label %taken, label %remember
 taken:

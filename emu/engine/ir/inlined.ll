@@ -105,6 +105,7 @@ leave:
   %over.8 = trunc i64 %over to i8
   call void @put8(ptr %jump.p, i64 0, i8 u0xEB)
   call void @put8(ptr %jump.p, i64 1, i8 %over.8)
+  call void @redirect(ptr %start, ptr %code)
   ret i1 true
 no:
   ret i1 false

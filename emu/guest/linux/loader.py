@@ -23,6 +23,10 @@ from emu.isa.linux_abi import LinuxAbi
 
 STACK_SIZE: Final = 8 << 20
 _MMAP_GAP: Final = 128 << 20
+# The stack begins so far below the end of its area, as Linux' random stacks do.  Otherwise its hot pages and the data
+# of ld.so, which is mapped first, have the same lower bits, and displace each other in Unicorn's TLB.  On AArch64 and
+# RISC-V most functions read the word there that protects the stack.
+_STACK_GAP: Final = 16 * PAGE
 # Bytes of arguments and environment with their pointers: a quarter of the stack's limit (fs/exec.c).
 ARGUMENTS_MAX: Final = 2 << 20
 _SCRIPTS_MAX: Final = 4
@@ -319,7 +323,7 @@ def _fill_stack(
     name, arguments, environment = strings
     if sum(len(text) + 9 for text in (*arguments, *environment)) > ARGUMENTS_MAX:
         raise LinuxError(E2BIG)
-    top = space.highest - 8
+    top = space.highest - _STACK_GAP - 8
 
     def push(data: bytes) -> int:
         nonlocal top

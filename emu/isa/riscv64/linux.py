@@ -51,6 +51,7 @@ LINUX: Final = LinuxAbi(
     red_zone=0,
     faults={2: ILLEGAL, 0: MISALIGNED, 4: MISALIGNED, 6: MISALIGNED},
     probe_registers=_PROBE_REGISTERS,
-    initial_registers={"mstatus": 1 << 13, "priv": 0},  # FS: initial; user mode, which may not write mstatus
+    # FS: dirty, which no program can see, so that mstatus does not change; user mode, which may not write it.
+    initial_registers={"mstatus": 3 << 13, "priv": 0},
     accesses=accesses,
 )

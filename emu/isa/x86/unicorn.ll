@@ -164,3 +164,22 @@ define internal i32 @code(i64 %address) {
   %byte = call i32 inttoptr (i64 $cpu_ldub_code to ptr)(ptr inttoptr (i64 $env to ptr), i64 %address)
   ret i32 %byte
 }
+
+; What QEMU's translation depends on besides the code (emu/engine/jumps.py): of the flags TF, IOPL, RF, VM and AC, the
+; hidden flags, and the base of the code segment.
+define internal i64 @translation_key(ptr %env) alwaysinline {
+  %eflags.p = getelementptr i8, ptr %env, i64 $X86_EFLAGS
+  %eflags = load i32, ptr %eflags.p
+  %kept = and i32 %eflags, u0x73100
+  %hidden.p = getelementptr i8, ptr %env, i64 $X86_HFLAGS
+  %hidden = load i32, ptr %hidden.p
+  %flags = or i32 %hidden, %kept
+  %flags.64 = zext i32 %flags to i64
+  %base.at = add i64 $X86_CS, 8
+  %base.p = getelementptr i8, ptr %env, i64 %base.at
+  %base = load i32, ptr %base.p
+  %base.64 = zext i32 %base to i64
+  %upper = shl i64 %base.64, 32
+  %key = or i64 %upper, %flags.64
+  ret i64 %key
+}

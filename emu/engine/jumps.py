@@ -1,0 +1,113 @@
+"""The blocks to which jumps lead: a table that is faster than QEMU's.
+
+A translated block that ends with an indirect jump, or with a jump to another page, calls
+`helper_lookup_tb_ptr`, which returns the machine code of the block at the pc. QEMU keeps the
+blocks of a page in 64 places by the lower bits of their addresses, so that those of a large
+function displace each other; and each call compares five fields of a block's description. That
+takes a third of the time of an interpreter.
+
+So when the count is written into a new block (`emu.engine.inlined`), its calls of the helper are
+replaced by calls of `next_block` (`ir/jumps.ll`), which has a table of its own: an entry is a pc
+and the address of the block's machine code. What is not in the table is asked of the helper. The
+whole table holds or does not hold:
+
+| what makes it invalid | how that is noticed |
+| --- | --- |
+| a block is dropped, because its code was written | QEMU counts such blocks |
+| QEMU drops all blocks | the next new block begins at the start of its memory again |
+| a page with code is mapped elsewhere, or another address space is used | `emu.engine.tlb` says so |
+| the CPU's mode changes, so that QEMU translates otherwise | the ISA's `translation_key`; or \
+`emu.engine.cpu` says that a register was written |
+
+A guest with page tables can change its mappings unseen, so only guests whose address space the
+host keeps have such a table.
+
+The place of QEMU's count is read from its function that returns it, and the place of the engine
+in the translator's context from the function that `emu.engine.exit_tests` reads, too; the context
+is the only object with this engine there. Where these functions have other instructions, and on
+hosts that are not Linux on x86-64, QEMU's helper is called as before.
+
+Source: Unicorn 2.1.4, qemu/include/exec/tb-lookup.h, exec/tb-hash.h, qemu/accel/tcg/translate-all.c
+(do_tb_phys_invalidate, do_tb_flush), qemu/tcg/tcg.c (tcg_tb_phys_invalidate_count).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from typing import Final
+
+from emu.engine import exit_tests
+from emu.engine.cpu import BaseCpu
+from emu.engine.errors import EngineError
+from emu.engine.inlined import NEXT_BLOCK, POSSIBLE
+from emu.engine.state import NEVER, Word
+from emu.function_address import function_address
+from emu.plain import WORD, address_of, words
+from emu.wheel.reading import Reader
+
+# A count that QEMU does not reach.
+FORGOTTEN: Final = NEVER
+# Entries, a power of two: the indirect jumps of a large interpreter have some thousands of targets.
+ENTRIES: Final = 1 << 13
+# mov COUNT(%rdi),%rax    ret
+_COUNT: Final = re.compile(rb"\x48\x8b\x87(....)\xc3", re.DOTALL)
+_COUNT_SIZE: Final = 8
+# Bytes of struct uc_struct that are searched.
+_ENGINE: Final = 0x1000
+
+NAMES: Final = {
+    "FORGOTTEN": FORGOTTEN,
+    "JUMPS_MASK": ENTRIES - 1,
+    # The lower bits of the page number are mixed into the index.
+    "JUMPS_FOLD": ENTRIES.bit_length(),
+    # The largest distance from a block's start to its call of the hook, and to its description before it; its size.
+    "JUMPS_HEAD": 32,
+    "JUMPS_DESCRIPTION": 512,
+    "JUMPS_LONGEST": 1 << 16,
+    "JUMPS_STUB": NEXT_BLOCK,
+}
+
+
+class Jumps:
+    """The table of one engine; `state`: the engine's words."""
+
+    def __init__(self, cpu: BaseCpu, state: memoryview[int]) -> None:
+        self._state = state
+        self.forget()
+        count = invalidations(cpu)
+        if count is not None:
+            self._table = words(2 * ENTRIES)
+            state[Word.INVALIDATIONS] = count
+            state[Word.JUMPS] = address_of(self._table)
+
+    def forget(self) -> None:
+        """Forget all jumps."""
+        self._state[Word.INVALIDATED] = FORGOTTEN
+
+
+def invalidations(cpu: BaseCpu) -> int | None:
+    """Return the address of QEMU's count of dropped blocks; None if it is not found."""
+    owner = exit_tests.engine_place(cpu) if POSSIBLE else None
+    if owner is None:
+        return None
+    try:
+        function = cpu.function("tcg_tb_phys_invalidate_count")
+    except (AttributeError, EngineError):
+        return None
+    found = _COUNT.fullmatch(ctypes.string_at(function_address(function), _COUNT_SIZE))
+    context = _context(cpu.handle, owner)
+    if found is None or context is None:
+        return None
+    return context + int.from_bytes(found[1], "little")
+
+
+def _context(handle: int, owner: int) -> int | None:
+    """Return the address of the object of an engine that has the engine's address at a place."""
+    reader = Reader()
+    try:
+        objects = {reader.word(handle + place) or 0 for place in range(0, _ENGINE, WORD)}
+        found = [one for one in objects if one % WORD == 0 and one and reader.word(one + owner) == handle]
+    finally:
+        reader.close()
+    return found[0] if len(found) == 1 else None
