@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, cast
 
 from emu.elf_headers import Headers, SectionHeader, SectionKind, header_size
-from emu.isa import ISAS, Isa
+from emu.isa import ISAS, Isa, isa_of_machine
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _WORDS: Final = {1: 4, 2: 8}
 # The place of e_machine in the file's header.
 _MACHINE: Final = slice(18, 20)
-_ISAS: Final = {isa.elf.number: isa for isa in ISAS.values()}
 # The section of DWARF that every file with DWARF has; compressed in the way of older tools.
 _DWARF: Final = frozenset({".debug_info", ".zdebug_info"})
 _CORE: Final = 4  # ET_CORE
@@ -90,7 +89,7 @@ class ElfFile:
 
     def _check_class(self) -> None:
         """Refuse a file whose word size is not that of its machine, before its tables are read."""
-        isa = _ISAS.get(int.from_bytes(self.data[_MACHINE], "little"))
+        isa = isa_of_machine(int.from_bytes(self.data[_MACHINE], "little"))
         if isa is not None and self.word != isa.word:
             raise self.error(f"a {8 * self.word}-bit file for {isa.name}, whose files are {8 * isa.word}-bit")
 
@@ -110,7 +109,7 @@ class ElfFile:
             raise self.error(f"corrupt headers ({str(error) or type(error).__name__})") from None
 
     def _find_isa(self) -> Isa:
-        isa = _ISAS.get(self.header.machine)
+        isa = isa_of_machine(self.header.machine)
         if isa is None:
             raise self.error(f"made for machine {self.elf.header['e_machine']}; supported are {', '.join(ISAS)}")
         return isa

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from emu.isa import ISAS
+from emu.isa import isa_of_machine
 from emu.isa.relocations import Relocations, relocations_of
 
 
@@ -35,4 +35,6 @@ HOSTS: Final = {
 
 def host_relocations(machine: int) -> Relocations:
     """Return the relocations of object code for a host, by its e_machine."""
-    return relocations_of(next(isa for isa in ISAS.values() if isa.elf.number == machine))
+    isa = isa_of_machine(machine)
+    assert isa is not None
+    return relocations_of(isa)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from providers.fbt import aarch64, i386, riscv64, x86_64
+from emu.by_name import ByName
 from providers.fbt.port import Port
 
-PORTS: Final[Mapping[str, Port]] = {
-    "x86_64": x86_64.PORT,
-    "aarch64": aarch64.PORT,
-    "riscv64": riscv64.PORT,
-    "i386": i386.PORT,
-}
+PORTS: Final[ByName[Port]] = ByName("providers.fbt", ("x86_64", "aarch64", "riscv64", "i386"), "PORT")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from providers.kinst import aarch64, riscv64, x86_64
+from emu.by_name import ByName
 from providers.kinst.port import Port
 
-PORTS: Final[Mapping[str, Port]] = {"x86_64": x86_64.PORT, "aarch64": aarch64.PORT, "riscv64": riscv64.PORT}
+PORTS: Final[ByName[Port]] = ByName("providers.kinst", ("x86_64", "aarch64", "riscv64"), "PORT")

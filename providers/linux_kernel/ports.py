@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from providers.linux_kernel import aarch64, riscv64, x86_64
+from emu.by_name import ByName
 from providers.linux_kernel.port import Port
 
-PORTS: Final[Mapping[str, Port]] = {
-    "riscv64": riscv64.PORT,
-    "aarch64": aarch64.PORT,
-    "x86_64": x86_64.PORT,
-}
+PORTS: Final[ByName[Port]] = ByName("providers.linux_kernel", ("riscv64", "aarch64", "x86_64"), "PORT")

@@ -25,11 +25,10 @@ from emu.guest.linux_kernel.compression import is_compressed, unpack
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.platforms.boards import BOARDS
-from emu.isa import ISAS
+from emu.isa import ISAS, isa_of_machine
 
 _MAGIC_AT: Final = 56
 _FLAT: Final = {board.magic: name for name, board in BOARDS.items() if board.magic}
-_MACHINES: Final = {isa.elf.number: name for name, isa in ISAS.items()}
 # ELFCLASS64.
 _CLASS_64: Final = 2
 _PT_LOAD: Final = 1
@@ -106,7 +105,8 @@ def _bzimage(data: bytes, name: str) -> KernelImage:
 
 def _elf(data: bytes, name: str) -> KernelImage:
     (machine,) = struct.unpack_from("<H", data, 18)
-    isa = _MACHINES.get(machine)
+    found = isa_of_machine(machine)
+    isa = None if found is None else found.name
     board = None if isa is None else BOARDS.get(isa)
     if isa is None or board is None or data[4] != _CLASS_64:
         title = "" if isa is None else f" ({ISAS[isa].title})"

@@ -98,7 +98,7 @@ def work_in(folder: Path) -> Work:
     number, isa = answers.get("lab"), answers.get("isa")
     if not isinstance(number, int):
         raise CourseError(f"{path}: `lab = NUMBER` is missing")
-    if isa not in ISAS:
+    if not isinstance(isa, str) or isa not in ISAS:
         raise CourseError(f"{path}: isa = '{isa}' is not an ISA: there are {', '.join(ISAS)}")
     return Work(folder, number, isa, answers)
 

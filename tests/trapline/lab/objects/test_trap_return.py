@@ -94,7 +94,7 @@ def test_the_whole_chain_from_the_trap_to_the_scanners_answer_is_the_users(isa):
 def test_an_answer_that_the_assembly_does_not_know_is_a_difference(isa, monkeypatch):
     port = PORTS[isa.name]
     assembly = port.assembly._replace(answers=((77, b"\x90"),))
-    monkeypatch.setitem(PORTS, isa.name, replace(port, assembly=assembly))
+    monkeypatch.setitem(PORTS._rows, isa.name, replace(port, assembly=assembly))
     (found,) = _check(isa, "trap.o").differences
     assert found.what == ("their handler does not emulate it: dtrace_invop_start jumps to *dtrace_invop_calltrap_addr")
 
