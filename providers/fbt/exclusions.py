@@ -51,6 +51,32 @@ UNWINDER = Exclusion(
     names=frozenset({"unwind_frame"}),
 )
 
+_ILLUMOS_FBT = "illumos usr/src/uts/intel/dtrace/fbt.c, fbt_provide_module"
+
+# The names that illumos excludes.
+ILLUMOS_EXCLUSIONS = (
+    Exclusion(
+        Rule(
+            "dtrace_*",
+            "DTrace may call it in a probe; functions that are safe to probe are named dtrace_safe_*",
+            _ILLUMOS_FBT,
+        ),
+        prefix="dtrace_",
+        unless="dtrace_safe_",
+    ),
+    Exclusion(
+        Rule("kdi_*", "the kernel debugger runs in contexts that must not be probed", _ILLUMOS_FBT), prefix="kdi_"
+    ),
+    Exclusion(
+        Rule("*_kdi_*", "the kernel debugger runs in contexts that must not be probed", _ILLUMOS_FBT), infix="_kdi_"
+    ),
+    Exclusion(
+        Rule("_init and _fini", "the sizes of these symbols are wrong in old drivers", _ILLUMOS_FBT),
+        names=frozenset({"_init", "_fini"}),
+    ),
+)
+WEAK_ON_ILLUMOS = Rule("weak symbol", "a weak name and the function behind it would be two probes", _ILLUMOS_FBT)
+
 _DTRACE = "dtrace"
 
 MODULE_IS_DTRACE = Rule("module dtrace", "DTrace itself", f"{_FBT}, fbt_provide_module")

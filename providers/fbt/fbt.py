@@ -36,7 +36,7 @@ from emu.trap import Hit, Served, TrapHandler
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.fbt.exclusions import EXCLUSIONS, excluded, module_name, module_refusal
 from providers.fbt.kept_sites import Found, kept_sites
-from providers.fbt.port import Function, Port, Refusal, ScanResult, Site
+from providers.fbt.port import Exclusion, Function, Port, Refusal, ScanResult, Site
 from providers.fbt.ports import PORTS
 from providers.fbt.records import Record, RecordTable
 from providers.fidelity import Fidelity
@@ -83,17 +83,18 @@ def walk(
     read: Callable[[int, int], bytes],
     wanted: Callable[[str], bool] = lambda _name: True,
     fidelity: Fidelity = Fidelity.EXACT,
+    exclusions: Iterable[Exclusion] | None = None,
 ) -> Iterator[tuple[Symbol, Function | None, ScanResult]]:
-    """Scan functions in order, as FBT does.
+    """Scan functions in order, as FBT does.  `exclusions`: None are those of FreeBSD.
 
     Yield each with its bytes, if they were scanned, and the result of the scan.
 
     Functions whose names are not `wanted` are not yielded, but still affect the walk.
     """
-    exclusions = (*EXCLUSIONS, *port.exclusions)
+    names = (*EXCLUSIONS, *port.exclusions) if exclusions is None else tuple(exclusions)
     ended = False
     for symbol in functions:
-        exclusion = excluded(symbol.name, exclusions)
+        exclusion = excluded(symbol.name, names)
         if ended or exclusion is not None:
             rule = WALK_ENDED if ended or exclusion is None else exclusion.rule
             ended = ended or (exclusion is not None and exclusion.ends_walk)

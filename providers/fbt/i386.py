@@ -99,6 +99,18 @@ def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
         yield Refusal(function.address + end, UNDECODABLE_LATER)
 
 
+_ASSEMBLY = AssemblyHandler(
+    pushed=("edi", "esi", "ebp", "esp", "ebx", "edx", "ecx", "eax"),
+    returned=("eip", "cs", "eflags"),
+    alignment=_POINTER,
+    clobbered=("ecx", "edx"),
+    answers=(
+        (_INVOP_PUSHL_EBP, bytes([_PUSH_EBP])),
+        *((answer, bytes([code])) for code, answer in _RETURNS.items()),
+        (STUB.number("NOP"), b"\x90"),
+    ),
+)
+
 PORT = Port(
     aframes=3,
     exclusions=EXCLUSIONS,
@@ -110,15 +122,7 @@ PORT = Port(
     entry_caller=top_of_stack,
     return_caller=None,
     probe_traps=PROBE_TRAPS,
-    assembly=AssemblyHandler(
-        pushed=("edi", "esi", "ebp", "esp", "ebx", "edx", "ecx", "eax"),
-        returned=("eip", "cs", "eflags"),
-        alignment=_POINTER,
-        clobbered=("ecx", "edx"),
-        answers=(
-            (_INVOP_PUSHL_EBP, bytes([_PUSH_EBP])),
-            *((answer, bytes([code])) for code, answer in _RETURNS.items()),
-            (STUB.number("NOP"), b"\x90"),
-        ),
-    ),
+    assembly=_ASSEMBLY,
+    # The entry saves nothing, and no call is emulated (usr/src/uts/intel/ml/exception.S).
+    illumos=_ASSEMBLY._replace(pushed=()),
 )

@@ -86,11 +86,15 @@ class ScanResult(NamedTuple):
 
 @immutable
 class Exclusion:
-    """Names that never get probes: those in `names`, and all with `prefix` but not `unless`."""
+    """Names that never get probes: those in `names`, and all with `prefix` but not `unless`.
+
+    Those with `infix` anywhere, too.
+    """
 
     rule: Rule
     prefix: str = ""
     unless: str = ""
+    infix: str = ""
     names: frozenset[str] = frozenset()
     ends_walk: bool = False
     """The remaining functions of the module are not scanned, either."""
@@ -99,14 +103,14 @@ class Exclusion:
         """Return whether a function of this name is excluded."""
         if self.prefix and name.startswith(self.prefix):
             return not (self.unless and name.startswith(self.unless))
-        return name in self.names
+        return name in self.names or bool(self.infix and self.infix in name)
 
 
 class AssemblyHandler(NamedTuple):
     """How a handler in assembly begins and ends: with registers saved on the interrupted stack."""
 
-    pushed: tuple[str, ...]
-    """The registers that the kernel's entry saves, lowest first; none: it makes a trap frame."""
+    pushed: tuple[str, ...] | None
+    """The registers that the kernel's entry saves, lowest first; None: it makes a trap frame."""
     returned: tuple[str, ...]
     """The registers that the return from the trap takes off the stack, lowest first."""
     alignment: int
@@ -156,4 +160,6 @@ class Port:
     probe_traps: tuple[ProbeTrap, ...] = ()
     """The traps that dtrace_trap() may be called for, some of which it does not expect."""
     assembly: AssemblyHandler | None = None
-    """The system's handler of a hit, if it is assembly; None: it is C that gets a trap frame."""
+    """FreeBSD's handler of a hit, if it is assembly; None: it is C that gets a trap frame."""
+    illumos: AssemblyHandler | None = None
+    """illumos' handler of a hit; None: the system has no FBT on this ISA."""

@@ -223,6 +223,21 @@ def handler(
     return fbt_invop
 
 
+_ANSWERS = (
+    (_INVOP_PUSHL_EBP, bytes([_PUSH_RBP])),
+    (STUB.number("LEAVE"), b"\xc9"),
+    (STUB.number("NOP"), b"\x90"),
+    (_INVOP_RET, bytes([_RET])),
+)
+_ASSEMBLY = AssemblyHandler(
+    pushed=None,
+    returned=("rip", "cs", "rflags", "rsp", "ss"),
+    alignment=16,
+    clobbered=("rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"),
+    answers=(*_ANSWERS, (_INVOP_CALL, b"\xe8\x10\0\0\0")),
+    pushing=_INVOP_CALL,
+)
+
 PORT = Port(
     aframes=3,
     exclusions=EXCLUSIONS,
@@ -234,18 +249,7 @@ PORT = Port(
     entry_caller=top_of_stack,
     return_caller=top_of_stack,
     probe_traps=PROBE_TRAPS,
-    assembly=AssemblyHandler(
-        pushed=(),
-        returned=("rip", "cs", "rflags", "rsp", "ss"),
-        alignment=16,
-        clobbered=("rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"),
-        answers=(
-            (_INVOP_PUSHL_EBP, bytes([_PUSH_RBP])),
-            (STUB.number("LEAVE"), b"\xc9"),
-            (STUB.number("NOP"), b"\x90"),
-            (_INVOP_RET, bytes([_RET])),
-            (_INVOP_CALL, b"\xe8\x10\0\0\0"),
-        ),
-        pushing=_INVOP_CALL,
-    ),
+    assembly=_ASSEMBLY,
+    # The entry saves nothing, and no call is emulated (usr/src/uts/intel/ml/exception.S).
+    illumos=_ASSEMBLY._replace(pushed=(), answers=_ANSWERS, pushing=0),
 )

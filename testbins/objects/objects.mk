@@ -11,7 +11,7 @@ EXHIBIT.aarch64 := fbt_next_instruction
 EXHIBIT.riscv64 := move_as_jump
 KINDS += $(foreach name,$(EXHIBIT.$(ISA)),exhibits/$(name) exhibits/$(name)-buggy)
 # What systems have on x86 only: a handler of traps in assembly, and fasttrap.
-KINDS += $(FAMILY:x86=trap trap-buggy illumos_fasttrap)
+KINDS += $(FAMILY:x86=trap trap-buggy illumos_trap illumos_trap-buggy illumos_fbt illumos_fbt-buggy illumos_fasttrap)
 OBJECTS := $(KINDS:%=$(OUT)/objects/%.o)
 
 .PHONY: objects
@@ -30,9 +30,10 @@ $(OUT)/objects/%-buggy.o: objects/%.c $(wildcard objects/*.h objects/exhibits/*.
 	@mkdir -p $(@D)
 	$(CC) $(OBJECT_FLAGS) -DBUGGY -c -o $@ $<
 
-$(OUT)/objects/trap.o $(OUT)/objects/trap-buggy.o: objects/trap.S
+TRAPS := $(foreach name,trap illumos_trap,$(OUT)/objects/$(name).o $(OUT)/objects/$(name)-buggy.o)
+$(TRAPS): $(OUT)/objects/%.o: objects/trap.S objects/illumos_trap.S
 	@mkdir -p $(@D)
-	$(CC) $(OBJECT_FLAGS) $(if $(findstring buggy,$@),-DBUGGY) -c -o $@ $<
+	$(CC) $(OBJECT_FLAGS) $(if $(findstring buggy,$@),-DBUGGY) -c -o $@ objects/$(subst -buggy,,$*).S
 
 $(OUT)/objects/links-pic.o: objects/links.c
 	@mkdir -p $(@D)

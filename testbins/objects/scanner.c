@@ -27,7 +27,7 @@ typedef struct fbt_probe {
 	word fbtp_roffset;
 	fbt_patchval_t fbtp_savedval, fbtp_patchval;
 	uint8_t *fbtp_patchpoint;
-	struct fbt_probe *fbtp_probenext, *fbtp_next;
+	struct fbt_probe *fbtp_probenext, *fbtp_all;
 	int8_t fbtp_rval;
 } fbt_probe_t;
 
@@ -181,7 +181,7 @@ fbt_provide_module_function(struct linker_file *file, int index, linker_symval_t
 			.fbtp_savedval = content(found.at, size_of(found.patch)),
 			.fbtp_patchval = found.patch,
 			.fbtp_patchpoint = found.at,
-			.fbtp_next = records,
+			.fbtp_all = records,
 			.fbtp_rval = found.rval,
 		};
 		if (kind == 1 || !before)
@@ -208,7 +208,7 @@ fbt_patch_tracepoint(fbt_probe_t *record, fbt_patchval_t value)
 int
 fbt_invop(word address, struct trapframe *frame, word value)
 {
-	for (fbt_probe_t *record = records; record; record = record->fbtp_next) {
+	for (fbt_probe_t *record = records; record; record = record->fbtp_all) {
 		if ((word)record->fbtp_patchpoint != address)
 			continue;
 		word roffset = record->fbtp_roffset;

@@ -15,21 +15,36 @@
 
 	.section .note.GNU-stack, "", @progbits
 	.text
-	.globl	dtrace_invop_start
-	.type	dtrace_invop_start, @function
-dtrace_invop_start:
+#ifdef ILLUMOS
+#define NAME invoptrap
+#define OTHERS jmp cmntrap
+#else
+#define NAME dtrace_invop_start
+#define OTHERS jmp *dtrace_invop_calltrap_addr
+#endif
+	.globl	NAME
+	.type	NAME, @function
+NAME:
 
 #ifdef __x86_64__
+#ifdef ILLUMOS
+#define REGISTERS rdi, rsi, rdx, rcx, r8, r9, rax, rbx, rbp, r10, r11, r12, r13, r14, r15
+#define RAX 48
+#define RBP 64
+#define RIP 128
+#else
+#define REGISTERS rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15
 #define RBP 48
 #define RIP 136
-#define CS 144
-#define FLAGS 152
-#define RSP 160
-#define SS 168
+#endif
+#define CS RIP+8
+#define FLAGS RIP+16
+#define RSP RIP+24
+#define SS RIP+32
 
 .macro	restore
 	.set	offset, 0
-	.irp	register, rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15
+	.irp	register, REGISTERS
 #ifdef BUGGY
 	.ifnc	\register, r11
 #endif
@@ -41,7 +56,24 @@ dtrace_invop_start:
 	.endr
 .endm
 
-	/* The trap frame is at rsp. Its rip is behind the int3, and a one-byte instruction ends there, too. */
+	/* The rip in the frame is behind the int3, and a one-byte instruction ends there, too. */
+#ifdef ILLUMOS
+	.globl	brktrap
+brktrap:
+	pushq	$0
+	.irp	register, r15, r14, r13, r12, r11, r10, rbp, rbx, rax, r9, r8, rcx, rdx, rsi, rdi
+	pushq	%\register
+	.endr
+	movq	RIP(%rsp), %rdi
+	decq	%rdi
+	movq	RAX(%rsp), %rdx
+	movq	RSP(%rsp), %rax
+	subq	$16, %rsp
+	pushq	(%rax)
+	movq	%rsp, %rsi
+	call	dtrace_invop
+	addq	$24, %rsp
+#else
 	movq	RIP(%rsp), %rdi
 	decq	%rdi
 	movq	%rsp, %rsi
@@ -50,6 +82,7 @@ dtrace_invop_start:
 	call	dtrace_invop
 	movq	(%rsp), %rdi
 	addq	$16, %rsp
+#endif
 	movq	RSP(%rsp), %rbx
 	cmpl	$PUSH, %eax
 	je	push
@@ -61,7 +94,7 @@ dtrace_invop_start:
 	je	back
 	cmpl	$RET, %eax
 	je	return
-	jmp	*dtrace_invop_calltrap_addr
+	OTHERS
 
 push:
 	movq	RBP(%rsp), %rdi
@@ -106,9 +139,15 @@ back:
 #define WORDS 11
 
 	/* The registers of pushal are at esp, and eip, cs and eflags above them; then comes the interrupted stack. */
+#ifdef ILLUMOS
+	pushal
+	leal	FLAGS+4(%esp), %edx
+#else
+	movl	%esp, %edx
+#endif
 	movl	%esp, %ecx
 	pushl	%eax
-	pushl	%ecx
+	pushl	%edx
 	pushl	EIP(%ecx)
 	call	dtrace_invop
 	addl	$12, %esp
@@ -120,7 +159,7 @@ back:
 	je	leave
 	cmpl	$NOP, %eax
 	je	back
-	jmp	*dtrace_invop_calltrap_addr
+	OTHERS
 
 push:	/* All words move down by one. */
 	subl	$4, %esp
@@ -171,4 +210,4 @@ leave:	/* The words for iret move up to the saved frame pointer; the word of eip
 	movl	(%esp), %esp
 	iret
 #endif
-	.size	dtrace_invop_start, . - dtrace_invop_start
+	.size	NAME, . - NAME

@@ -233,7 +233,8 @@ class Wanted:
 @click.option(
     "--glue",
     metavar="NAME",
-    help="What --object is: fasttrap, fbt, illumos-fasttrap, linux-kprobes, linux-uprobes, or your own FILE.py:CLASS.",
+    help="What --object is: fasttrap, fbt, illumos-fasttrap, illumos-fbt, linux-kprobes, linux-uprobes, or your own "
+    "FILE.py:CLASS.",
 )
 @click.option("--sweep", is_flag=True, help="With --object: decide about all 2^32 encodings; --sample N: the next N.")
 @click.option("--first", type=click.IntRange(0), default=0, metavar="N", help="With --object: begin at this encoding.")

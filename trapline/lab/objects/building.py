@@ -18,6 +18,8 @@ from typing import Final
 from emu.isa import ISAS, Isa
 
 _HEADERS: Final = Path(__file__).with_name("headers")
+# The headers of several packs.
+_SHARED: Final = "shared"
 _SECONDS: Final = 120
 # The flags that every object needs: types for the glue, no library, addresses that need no loader.
 _OPTIONS: Final = (
@@ -116,7 +118,8 @@ def header_folder(pack: str) -> Iterator[Path]:
     """Yield a folder with all headers of a pack; the `with` statement removes it at its end."""
     with tempfile.TemporaryDirectory(prefix="trapline-headers-") as name:
         folder = Path(name)
-        shutil.copytree(_HEADERS / pack, folder, dirs_exist_ok=True)
+        for each in (_SHARED, pack):
+            shutil.copytree(_HEADERS / each, folder, dirs_exist_ok=True)
         for line in (folder / "names").read_text("utf-8").split():
             path = folder / line
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -34,6 +34,8 @@ _ENTRY: Final = 1
 _COMMON: Final = 0
 # DATAMODEL_ILP32 and DATAMODEL_LP64, by the size of a word.
 _MODELS: Final = {4: 1, 8: 2}
+# The members of illumos' struct regs that are not named r_REGISTER.
+ILLUMOS_MEMBERS: Final[Mapping[str, str]] = {"esp": "r_uesp", "rflags": "r_rfl", "eflags": "r_efl"}
 
 
 def _recipe(*options: str) -> Recipe:
@@ -256,7 +258,7 @@ class IllumosFasttrapGlue(FasttrapKernel):
     """The glue for illumos' fasttrap on x86."""
 
     frame = "regs"
-    members: ClassVar[Mapping[str, str]] = {"esp": "r_uesp", "rflags": "r_rfl", "eflags": "r_efl"}
+    members = ILLUMOS_MEMBERS
     recipe = _recipe("-DTRAPLINE_ILLUMOS")
 
     def set_up_system(self, process: View) -> None:

@@ -7,29 +7,29 @@ riscv, sys/cddl/dev/dtrace/<machine>/dtrace_subr.c and dtrace_asm.S.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final
 
-from emu.guest.function import FunctionFaultError
+from emu.elf_symbols import Symbol
 from providers.fbt import PORTS
 from providers.fbt.exclusions import EXCLUSIONS, UNWINDER, excluded
-from providers.fbt.port import AssemblyHandler
 from trapline.lab.objects.building import Recipe
 from trapline.lab.objects.displaced import Frame
-from trapline.lab.objects.glue import Glue, extern
+from trapline.lab.objects.fbt_system import RECORD, FbtSystem, ObjectSite
+from trapline.lab.objects.glue import extern
 from trapline.lab.objects.structures import View
 from trapline.lab.objects.user_code import UserCode
 
 _TABLE_SIZE: Final = 0x8000
-_PROBE: Final = "fbt_probe_t"
-# The largest number of records that one probe may have before its list is taken for a circle.
-_MANY: Final = 100_000
-_LONGEST_INSTRUCTION: Final = 16
+_ZERO: Final = 0x100  # M_ZERO
 _INT: Final = 0xFFFF_FFFF
 _SOURCES: Final = ("fbt_isa.c", "dtrace_subr.c")
-_JUNK: Final = 0x5A5A_5A5A
 # FreeBSD's function for a breakpoint of the kernel: in dtrace_subr.c, or in dtrace_asm.S of x86.
 HANDLER: Final = "dtrace_invop_start"
+_PATCH: Final = "fbt_patch_tracepoint"
+_INVOP: Final = "fbt_invop"
+# Functions that may be missing, and what is not done then.
+_OPTIONAL: Final = {_PATCH: "patched", _INVOP: "fired", HANDLER: "executed displaced"}
 # A register -> the members of a trap frame that may hold it; others are tf_NAME, or tf_LETTERS[NUMBER].
 _MEMBERS: Final = {
     "pc": ("tf_elr", "tf_sepc"),
@@ -41,30 +41,7 @@ _MEMBERS: Final = {
 }
 
 
-class ObjectSite(NamedTuple):
-    """A record that the code under test has made."""
-
-    probe: str
-    address: int
-    patch: bytes
-    """The bytes that `fbt_patch_tracepoint` writes; empty if it is not defined."""
-    rval: int
-    roffset: int
-    record: int
-    """The address of the record in the guest."""
-    saved: int = 0
-    where: str = ""
-    """The call that has created its probe; "" if it is not known."""
-
-
-class Fired(NamedTuple):
-    """A call of dtrace_probe."""
-
-    probe_id: int
-    arguments: tuple[int, ...]
-
-
-class FbtKernel(Glue):
+class FbtKernel(FbtSystem):
     """The kernel around FBT."""
 
     entries = ("fbt_provide_module_function",)
@@ -88,18 +65,13 @@ class FbtKernel(Glue):
         "addr_P5Tmap": 8,
         "kernelbase": 8,
     }
-    assembly: AssemblyHandler | None = None
-    """The handler that calls this glue's `dtrace_invop`; None: the user's code has its own."""
+    next_record = "fbtp_probenext"
+    first_argument = 4  # behind what the CPU has pushed (pc, cs, flags), and the return address
 
     def set_up(self) -> None:
         """Make the table of records, and call the object's own set-up."""
+        super().set_up()
         code = self.code
-        self.created: list[tuple[str, int, str]] = []
-        self.fired: list[Fired] = []
-        self._sizes: dict[int, int] = {}
-        self.rvals: dict[int, int] = {}
-        """The answers of `dtrace_invop` for addresses: those of the records."""
-        self._instructions: dict[int, bytes] = {}
         self.faulting = 0
         """What the CPU says about the address of a page fault (i386)."""
         word = code.isa.word
@@ -113,7 +85,6 @@ class FbtKernel(Glue):
         if file.has("loadcnt"):
             file["loadcnt"] = 1
         self._file = file.address
-        self._names: dict[str, int] = {}
         if code.defines("dtrace_invop_init"):
             code.call("dtrace_invop_init")
             code.call("dtrace_invop_add", code.address("fbt_invop"))
@@ -126,72 +97,15 @@ class FbtKernel(Glue):
         shared = UNWINDER in PORTS[self.code.isa.name].exclusions
         return int(excluded(name, (*EXCLUSIONS, *([UNWINDER] if shared else []))) is not None)
 
-    @extern("dtrace_id_t dtrace_probe_create(uintptr_t id, const char *module, const char *function, "
-            "const char *name, int aframes, void *record)")  # fmt: skip
-    def probe_create(self, _id: int, _module: str, _function: str, name: str, _aframes: int, record: int) -> int:
-        """Record the creation of a probe."""
-        shadow = self.code.shadow
-        self.created.append((name, record, "" if shadow is None else self.code.where(shadow.caller())))
-        return len(self.created)
-
-    @extern("void dtrace_probe(dtrace_id_t id, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e)")
-    def probe(self, probe_id: int, *arguments: int) -> None:
-        """Record that a probe has fired."""
-        self.fired.append(Fired(probe_id, arguments))
-
-    @extern("int dtrace_invop(uintptr_t address, void *frame, uintptr_t scratch)")
-    def invop(self, address: int, frame: int, scratch: int) -> int:
-        """Return what a record says about its instruction, 0 if an address has no record."""
-        rval = self.rvals.get(address, 0)
-        if self.assembly is not None:
-            if rval and rval == self.assembly.pushing:
-                self._call(address, frame, scratch)
-            for name in self.assembly.clobbered:  # as if it were compiled C
-                self.code.guest.engine.write_register(name, _JUNK)
-        return rval
-
-    def _call(self, address: int, frame: int, scratch: int) -> None:
-        """Prepare a direct call, as kinst_invop() does."""
-        code, isa = self.code, self.code.isa
-        instruction = self._instructions[address]
-        after = address + len(instruction)
-        code.store(scratch, after.to_bytes(isa.word, "little"))
-        saved = code.view("trapframe", frame)
-        distance = int.from_bytes(instruction[1:], "little", signed=True)
-        saved[frame_key(saved, isa.registers.pc)] = after + distance
-
-    @extern("int dtrace_instr_size(uint8_t *instruction)")
-    def instr_size(self, address: int) -> int:
-        """Return an instruction's length, -1 if it does not decode."""
-        engine = self.code.guest.engine
-        size = self.code.isa.instruction_length(engine.read(address, _LONGEST_INSTRUCTION))
-        self.code.load(address, size)  # the shadow memory sees what was needed
-        return size or -1
-
     @extern("void *malloc(size_t size, void *type, int flags)")
     def malloc(self, size: int, _type: int, flags: int) -> int:
         """Allocate memory; its content is known only with M_ZERO."""
-        address = self.code.allocate(size, initialised=bool(flags & 0x100))
-        self._sizes[address] = size
-        return address
-
-    @extern("void *kmem_alloc(size_t size, int flags)")
-    def kmem_alloc(self, size: int, _flags: int) -> int:
-        """Allocate memory of unknown content."""
-        return self.malloc(size, 0, 0)
+        return self._allocate(size, zeroed=bool(flags & _ZERO))
 
     @extern("void free(void *memory, void *type)")
     def free(self, address: int, _type: int) -> None:
         """Free memory.  Raises `FunctionFaultError` if it is not allocated."""
-        size = self._sizes.pop(address, None)
-        if address and size is None:
-            raise FunctionFaultError(f"free of {address:#x}, which is not allocated", self.code.guest.engine.pc)
-        self.code.release(address, size or 0)
-
-    @extern("void kmem_free(void *memory, size_t size)")
-    def kmem_free(self, address: int, _size: int) -> None:
-        """Free memory."""
-        self.free(address, 0)
+        self.kmem_free(address, 0)
 
     @extern("long intr_disable(void)")
     def intr_disable(self) -> int:
@@ -249,65 +163,56 @@ class FbtKernel(Glue):
 
     # -- scanning and patching
 
-    def scan(self, name: str, address: int, size: int) -> tuple[list[ObjectSite], int]:
-        """Call the scanner for a function whose bytes are in the guest.
+    def missing(self) -> Iterator[str]:
+        """Yield a sentence about each part of the check that the objects have no function for."""
+        for name, left in _OPTIONAL.items():
+            if not self.code.defines(name):
+                yield f"{self.code.name} does not define {name}: nothing was {left}"
 
-        Returns the records that it has made, and its result: not 0 ends the walk of a module.
-        Raises `FunctionFaultError` and `GluePanicError`.
-        """
+    def scan(self, symbol: Symbol) -> tuple[list[ObjectSite], bool]:
+        """Call the scanner for a function whose bytes are in the guest."""
         code = self.code
-        symbol = code.view("linker_symval_t")
-        symbol["name"] = self._text(name)
-        symbol["value"] = address
-        symbol["size"] = size
+        view = code.view("linker_symval_t")
+        view["name"] = self._text(symbol.name)
+        view["value"] = symbol.value
+        view["size"] = symbol.size
         del self.created[:]
-        with code.showing(address, size):
-            result = code.call("fbt_provide_module_function", self._file, 0, symbol.address, self._text("module"))
-        sites = [site for one in self.created for site in self._records(*one)]
-        self.rvals.update((site.address, site.rval) for site in sites)
-        return sites, result & 0xFFFF_FFFF
+        with code.showing(symbol.value, symbol.size):
+            result = code.call("fbt_provide_module_function", self._file, 0, view.address, self._text("module"))
+        return self._made(), bool(result & _INT)
 
-    def patched(self, site: ObjectSite, address: int, size: int) -> bytes:
-        """Return the function's bytes after `fbt_patch_tracepoint`, and undo the patch."""
-        code = self.code
-        record = code.view(_PROBE, site.record)
-        before = code.guest.engine.read(address, size)
-        with code.showing(address, size, writable=True):
-            code.call("fbt_patch_tracepoint", site.record, record["fbtp_patchval"])
-            after = code.guest.engine.read(address, size)
-            code.call("fbt_patch_tracepoint", site.record, record["fbtp_savedval"])
-        if code.guest.engine.read(address, size) != before:
-            code.guest.engine.memory.write(address, before)
-            raise FunctionFaultError(
-                "the saved value does not restore the instruction", code.address("fbt_patch_tracepoint")
-            )
-        return after
+    @property
+    def patches(self) -> bool:
+        """Whether the objects have a patcher."""
+        return self.code.defines(_PATCH)
 
-    def answer(self, address: int, record: ObjectSite | None, rval: int, instruction: bytes) -> None:
-        """Let `dtrace_invop` give the answer for another instruction at an address."""
-        self.rvals[address] = rval
-        self._instructions[address] = instruction
-        if record is not None:
-            self.code.view(_PROBE, record.record)["fbtp_rval"] = rval
-
-    def _records(self, probe: str, record: int, where: str) -> Sequence[ObjectSite]:
-        found: list[ObjectSite] = []
-        while record and len(found) < _MANY:
-            view = self.code.view(_PROBE, record)
-            found.append(
-                ObjectSite(probe, view["fbtp_patchpoint"], b"", view["fbtp_rval"], view["fbtp_roffset"], record,
-                           view["fbtp_savedval"], where)
-            )  # fmt: skip
-            record = view["fbtp_probenext"]
-        return found
-
-    def _text(self, text: str) -> int:
-        """Return the address of a string in the guest; it is never freed."""
-        if text not in self._names:
-            self._names[text] = self.code.allocate(text.encode() + b"\0")
-        return self._names[text]
+    def set_patch(self, site: ObjectSite, *, enable: bool) -> None:
+        """Write the patch of a record, or what it has saved."""
+        record = self.code.view(RECORD, site.record)
+        self.code.call(_PATCH, site.record, record["fbtp_patchval" if enable else "fbtp_savedval"])
 
     # -- firing
+
+    @property
+    def fires(self) -> bool:
+        """Whether the objects have the function that fires probes."""
+        return self.code.defines(_INVOP)
+
+    def fire(self, address: int, registers: Mapping[str, int]) -> None:
+        """Call the function that fires the probes at an address."""
+        isa = self.code.isa
+        frame = self.frame({**registers, isa.registers.pc: address + isa.traps.pc_after})
+        self.code.call(_INVOP, address, frame.address, registers[isa.calling.results[0]])
+
+    def _call(self, address: int, frame: int, scratch: int) -> None:
+        """Prepare a direct call, as kinst_invop() does."""
+        code, isa = self.code, self.code.isa
+        instruction = self._instructions[address]
+        after = address + len(instruction)
+        code.store(scratch, after.to_bytes(isa.word, "little"))
+        saved = code.view("trapframe", frame)
+        distance = int.from_bytes(instruction[1:], "little", signed=True)
+        saved[frame_key(saved, isa.registers.pc)] = after + distance
 
     def frame(self, registers: Mapping[str, int]) -> View:
         """Return a trap frame with these registers."""
@@ -335,6 +240,8 @@ class FbtHandler:
     """The handler of dtrace_subr.c for a breakpoint of the kernel."""
 
     frame = "trapframe"
+    name = HANDLER
+    on_stack = False
     answers: ClassVar[Mapping[int, bytes]] = {}
     """It reads the displaced instruction itself."""
 

@@ -16,20 +16,19 @@ from emu.guest.modules import Module, dependencies
 from providers.fbt import PORTS, walk
 from providers.fbt.port import ENTRY, Function, Port, ScanResult, Site
 from trapline.lab.objects.displaced import DisplacedCheck
-from trapline.lab.objects.fbt import HANDLER, FbtHandler, FbtKernel, ObjectSite
+from trapline.lab.objects.fbt import HANDLER, FbtHandler, FbtKernel
+from trapline.lab.objects.fbt_system import FbtSystem, ObjectSite, TrapHandler
 from trapline.lab.objects.findings import Difference, Failure, ObjectReport
 from trapline.lab.objects.fuzzing import ScanFuzzer
 from trapline.lab.objects.glue import GluePanicError
 from trapline.lab.objects.request import Request, RequestError
 from trapline.lab.objects.subr_check import SubrCheck
-from trapline.lab.objects.trap_return import ReturningHandler
+from trapline.lab.objects.trap_return import FREEBSD, ReturningHandler
 from trapline.lab.objects.user_code import UserCode
 
 _T = TypeVar("_T")
 
 _LONGEST: Final = 16
-# Functions that may be missing, and what is not done then.
-_OPTIONAL: Final = {"fbt_patch_tracepoint": "patched", "fbt_invop": "fired", HANDLER: "executed displaced"}
 # Values that registers have at a probe: each is different.
 _MARK: Final = 0x0101_0101
 
@@ -38,15 +37,19 @@ class FbtCheck:
     """Checks a compiled FBT on the functions of an image."""
 
     def __init__(self, code: UserCode, request: Request, report: ObjectReport) -> None:
+        """Place the image's code.  Raises `RequestError`: there is no image."""
         glue, image = code.glue, request.image
-        assert isinstance(glue, FbtKernel)
-        assert image is not None
-        self._code, self._glue, self._image, self._report = code, glue, image, report
+        assert isinstance(glue, FbtSystem)
+        if image is None:
+            raise RequestError("FBT's glues compare the sites of a kernel or a module: name one, as testbins:kernel")
+        self.image = image
+        self._code, self._glue, self._report = code, glue, report
         self._request = request
         self._port: Port = PORTS[code.isa.name]
         self._records: Counter[int] = Counter()
         """The number of records that the code under test has made for each address."""
-        self._found: dict[int, ObjectSite] = {}
+        self.found: dict[int, ObjectSite] = {}
+        """The records, by their addresses."""
         for segment in image.segments:
             if segment.flags & SegmentFlag.EXECUTE:
                 code.place(segment.vaddr, bytes(segment.data) + bytes(_LONGEST))
@@ -54,44 +57,46 @@ class FbtCheck:
         self._texts = texts = [
             (one.vaddr, len(one.data) + _LONGEST) for one in image.segments if one.flags & SegmentFlag.EXECUTE
         ]
-        self._displaced: DisplacedCheck | None = None
-        if code.defines(HANDLER):
-            trap = self._port.assembly
-            handler = ReturningHandler(code, trap) if trap else FbtHandler(code)
-            self._displaced = DisplacedCheck(code, handler, texts, request.states, on_stack=trap is not None)
-            self._answers = handler.answers
+        self._handler = handler = glue.handler()
+        self._displaced = (
+            None if handler is None else DisplacedCheck(code, handler, texts, request.states, on_stack=handler.on_stack)
+        )
 
     def run(self) -> None:
         """Call both scanners for each function, and compare their results."""
-        module = Module(self._image.path.name, self._image.symbols, self._image.read, dependencies(self._image.symbols))
+        module = Module(self.image.path.name, self.image.symbols, self.image.read, dependencies(self.image.symbols))
         counts = dict.fromkeys(("functions", "sites in both", "sites patched", "firings"), 0)
         self._report.counts = counts
         ended = False
-        for symbol, function, result in walk(
-            self._port, module.functions(), self._image.read, self._wanted, self._request.fidelity
+        for symbol, scanned_function, scan_result in walk(
+            self._port,
+            module.functions(),
+            self.image.read,
+            self._wanted,
+            self._request.fidelity,
+            self._glue.exclusions,
         ):
+            refusal = self._glue.refusal(symbol)
+            function = scanned_function if refusal is None else None
+            result = scan_result if refusal is None else ScanResult((), refusal)
             if function is None and not self._present(symbol):
                 continue
             counts["functions"] += 1
             theirs: list[ObjectSite] = []
             if not ended:
-                scan = partial(self._glue.scan, symbol.name, symbol.value, symbol.size)
-                scanned = self._attempt(symbol.name, scan)
+                scanned = self._attempt(symbol.name, partial(self._glue.scan, symbol))
                 if scanned is not None:
                     theirs, ends = scanned
                     self._records.update(site.address for site in theirs)
-                    self._found.update((site.address, site) for site in theirs)
-                    ended = bool(ends)
+                    self.found.update((site.address, site) for site in theirs)
+                    ended = ends
             self._compare(symbol, function, result, theirs)
         if self._displaced is not None:
             self._execute_answers(self._displaced)
             counts["displaced instructions"] = self._displaced.tried
-        SubrCheck(self._code, self._image, self._report).run(self._found)
         if self._request.fuzz:
             ScanFuzzer(self._code, self._port, self._request, self._report).run()
-        for name, left in _OPTIONAL.items():
-            if not self._code.defines(name):
-                self._report.omitted.append(f"{self._code.name} does not define {name}: nothing was {left}")
+        self._report.omitted.extend(self._glue.missing())
 
     def _wanted(self, name: str) -> bool:
         return self._request.function is None or fnmatchcase(name, self._request.function)
@@ -100,7 +105,7 @@ class FbtCheck:
         """Return whether the image has the bytes of a function that our rules refuse."""
         return any(
             segment.vaddr <= symbol.value and symbol.value + symbol.size <= segment.vaddr + len(segment.data)
-            for segment in self._image.segments
+            for segment in self.image.segments
             if segment.flags & SegmentFlag.EXECUTE
         )
 
@@ -155,16 +160,16 @@ class FbtCheck:
         ):
             if value != other:
                 self._differ("differs", symbol, key, f"{name} is {other:#x} in theirs, {value:#x} in ours")
-        if self._code.defines("fbt_patch_tracepoint"):
+        if self._glue.patches:
             self._patch(symbol, mine, yours)
-        if self._code.defines("fbt_invop"):
+        if self._glue.fires:
             self._fire(symbol, mine)
             if self._displaced is not None:
                 self._execute(symbol, key, self._displaced)
 
     def _execute(self, symbol: Symbol, key: tuple[str, int], displaced: DisplacedCheck) -> None:
         """Compare the handler's emulation with the instruction on a CPU."""
-        code = self._image.read(key[1], _LONGEST)
+        code = self.image.read(key[1], _LONGEST)
         for what, where in self._displaced_differences(symbol.name, displaced, key[1], code):
             self._differ("displaced", symbol, key, what, where)
 
@@ -173,15 +178,16 @@ class FbtCheck:
 
         Each stands at the address of a record that gives the answer for it.
         """
-        record = next((site for address, site in self._found.items() if self._records[address] == 1), None)
+        assert self._handler is not None
+        record = next((site for address, site in self.found.items() if self._records[address] == 1), None)
         place = self._texts[0][0] if record is None else record.address
-        for answer, instruction in self._answers.items():
+        for answer, instruction in self._handler.answers.items():
             self._glue.answer(place, record, answer, instruction)
             found = disassembly.first(self._code.isa.capstone, instruction, place, self._request.syntax)
             text = found[2] if found else ""
-            for what, where in self._displaced_differences(HANDLER, displaced, place, instruction):
+            for what, where in self._displaced_differences(self._handler.name, displaced, place, instruction):
                 self._report.differences.append(
-                    Difference("displaced", HANDLER, 0, f"answer {answer}", text, what, where)
+                    Difference("displaced", self._handler.name, 0, f"answer {answer}", text, what, where)
                 )
 
     def _displaced_differences(
@@ -216,20 +222,16 @@ class FbtCheck:
             if register.slot is not None
         }  # fmt: skip
         registers[isa.registers.sp] = stack
-        registers[isa.registers.pc] = mine.address + isa.traps.pc_after
-        frame = self._glue.frame(registers)
         del self._glue.fired[:]
-        first = isa.calling.results[0]
-        rval = self._attempt(
-            symbol.name, lambda: self._code.call("fbt_invop", mine.address, frame.address, registers[first])
-        )
-        if rval is None:
+        failures = len(self._report.failures)
+        self._attempt(symbol.name, lambda: self._glue.fire(mine.address, registers))
+        if len(self._report.failures) > failures:
             return
         self._report.counts["firings"] += 1
         expected = self._expected(mine, registers, words)
         fired = [one.arguments[: len(expected)] for one in self._glue.fired]
         key = mine.probe, mine.address
-        sharing = self._records[mine.address] if self._port.shares_tracepoints else 1
+        sharing = self._records[mine.address] if self._port.shares_tracepoints and self._glue.shares else 1
         if fired != [expected] * sharing:
             text = "; ".join(", ".join(f"{value:#x}" for value in one) for one in fired) or "nothing"
             self._differ(
@@ -247,25 +249,32 @@ class FbtCheck:
         passed = isa.calling.arguments[:5]
         if passed:
             return tuple(registers[name] & isa.address_mask for name in passed)
-        # The frame that the CPU has pushed (pc, cs, flags), and the return address, lie before them.
-        return tuple(word & isa.address_mask for word in words[4:9])
+        begin = self._glue.first_argument
+        return tuple(word & isa.address_mask for word in words[begin : begin + 5])
 
     def _differ(self, kind: str, symbol: Symbol, key: tuple[str, int], what: str, where: str = "") -> None:
         probe, address = key
-        code = self._image.read(address, _LONGEST) if self._inside(address) else b""
+        code = self.image.read(address, _LONGEST) if self._inside(address) else b""
         found = disassembly.first(self._code.isa.capstone, code, address, self._request.syntax) if code else None
         text = found[2] if found else ""
         self._report.differences.append(Difference(kind, symbol.name, address - symbol.value, probe, text, what, where))
 
     def _inside(self, address: int) -> bool:
-        return any(one.vaddr <= address < one.vaddr + len(one.data) for one in self._image.segments)
+        return any(one.vaddr <= address < one.vaddr + len(one.data) for one in self.image.segments)
 
 
 class FbtGlue(FbtKernel):
     """FreeBSD's FBT: fbt_isa.c, and dtrace_subr.c or dtrace_asm.S."""
 
+    def handler(self) -> TrapHandler | None:
+        """Return the user's handler of breakpoints, None if the objects have none."""
+        if not self.code.defines(HANDLER):
+            return None
+        trap = PORTS[self.code.isa.name].assembly
+        return ReturningHandler(self.code, trap, FREEBSD) if trap else FbtHandler(self.code)
+
     def examine(self, request: Request, report: ObjectReport) -> None:
         """Compare the objects with the package's rules, for each function of an image."""
-        if request.image is None:
-            raise RequestError("--glue fbt compares the sites of a kernel or a module: name one, as testbins:kernel")
-        FbtCheck(self.code, request, report).run()
+        check = FbtCheck(self.code, request, report)
+        check.run()
+        SubrCheck(self.code, check.image, report).run(check.found)

@@ -12,10 +12,11 @@ from random import Random
 from typing import Final
 
 from emu.elf import Image
+from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.guest.function import FunctionFaultError
 from providers import fasttrap
 from providers.fbt.port import Function, Port
-from trapline.lab.objects.fbt import FbtKernel
+from trapline.lab.objects.fbt_system import FbtSystem
 from trapline.lab.objects.findings import Failure, ObjectReport
 from trapline.lab.objects.glue import GluePanicError
 from trapline.lab.objects.request import Request, RequestError
@@ -38,7 +39,7 @@ class ScanFuzzer:
 
     def __init__(self, code: UserCode, port: Port, request: Request, report: ObjectReport) -> None:
         glue = code.glue
-        assert isinstance(glue, FbtKernel)
+        assert isinstance(glue, FbtSystem)
         assert request.image is not None
         self._code, self._glue, self._port, self._request, self._report = code, glue, port, request, report
         self._pieces = _pieces(request.image)
@@ -101,8 +102,9 @@ class ScanFuzzer:
         before = {key: one.count for key, one in shadow.mistakes.items()} if shadow is not None else {}
         if shadow is not None:
             shadow.subject = "a made function"
+        made = Symbol("made", _ADDRESS, len(body), SymbolType.FUNC, Binding.GLOBAL, 1)
         try:
-            sites, _ = self._glue.scan("made", _ADDRESS, len(body))
+            sites, _ = self._glue.scan(made)
         except FunctionFaultError as error:
             return {"failure": (str(error), code.where(error.pc))}
         except GluePanicError as error:

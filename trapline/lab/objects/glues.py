@@ -11,6 +11,7 @@ from emu.spelling import did_you_mean
 from trapline.lab.objects.fasttrap import FasttrapGlue, IllumosFasttrapGlue
 from trapline.lab.objects.fbt_check import FbtGlue
 from trapline.lab.objects.glue import Glue
+from trapline.lab.objects.illumos_fbt import IllumosFbtGlue
 from trapline.lab.objects.linux_kprobes import LinuxKprobesGlue
 from trapline.lab.objects.linux_uprobes import LinuxUprobesGlue
 from trapline.lab.objects.prototypes import PrototypeError
@@ -19,6 +20,7 @@ GLUES: Final[Mapping[str, type[Glue]]] = {
     "fasttrap": FasttrapGlue,
     "fbt": FbtGlue,
     "illumos-fasttrap": IllumosFasttrapGlue,
+    "illumos-fbt": IllumosFbtGlue,
     "linux-kprobes": LinuxKprobesGlue,
     "linux-uprobes": LinuxUprobesGlue,
 }

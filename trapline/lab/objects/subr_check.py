@@ -19,7 +19,8 @@ from emu.spelling import counted
 from providers import fasttrap
 from providers.fbt import PORTS
 from providers.fbt.port import ProbeTrap
-from trapline.lab.objects.fbt import FbtKernel, ObjectSite, frame_key
+from trapline.lab.objects.fbt import FbtKernel, frame_key
+from trapline.lab.objects.fbt_system import ObjectSite
 from trapline.lab.objects.findings import Failure, ObjectReport
 from trapline.lab.objects.glue import GluePanicError
 from trapline.lab.objects.user_code import UserCode

@@ -199,8 +199,8 @@ class UserCode:
         """Return the address of a symbol.  Raises `emu.elf_file.ElfError`."""
         return self.image.symbol(name).value
 
-    def call(self, name: str, *arguments: int) -> int:
-        """Call a function and return its result, an unsigned machine word.
+    def call(self, name: str | int, *arguments: int) -> int:
+        """Call a function, by its name or address, and return its result, an unsigned machine word.
 
         Raises `emu.guest.function.FunctionFaultError`, and what a gate raises.
         """
