@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final
 
 from emu.displaced import OutOfLine, Rule, Treatment
-from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, REGISTERS, Instruction, Mode
+from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, REGISTERS, SEGMENTS, Instruction, Mode
 from emu.isa.x86.plans import indirect, jcc, jcxz, loop, push_fp, ret, transfer
 from emu.plans import Plan, Set
 from providers.dis_tables import SOURCE, knows
@@ -28,6 +28,7 @@ _JUMPS: Final = "it transfers control"
 # The instruction for system calls on i386.
 SYSTEM_CALL: Final = b"\xcd\x80"
 _ADDRESS_SIZE: Final = 0x67
+_REX: Final = 4  # the upper half of its byte
 _COUNTED: Final = frozenset({0xE0, 0xE1, 0xE2})
 
 
@@ -40,9 +41,9 @@ def _by_register(rule: Rule, insn: Instruction) -> Treatment:
 def _by_rax(rule: Rule, insn: Instruction) -> Treatment:
     """Run a copy that names its operand by rax, or by rcx beside rax, as FreeBSD does.
 
-    A REX prefix with B turns them into r8 or r9. cmpxchg, mul and div use rax although no operand
-    names it, and instructions with VEX may name it by their third operand: their results are then
-    wrong.
+    A REX prefix with B, the first of several, turns them into r8 or r9. cmpxchg, mul and div use
+    rax although no operand names it, and instructions with VEX may name it by their third operand:
+    their results are then wrong.
     """
     at = insn.relative_at
     assert at is not None
@@ -50,7 +51,29 @@ def _by_rax(rule: Rule, insn: Instruction) -> Treatment:
     number = 0 if other else 1
     code = bytearray(insn.data)
     code[at] = 0x80 | other << 3 | number
-    return OutOfLine(rule, insn.length, bytes(code), REGISTERS[number | (insn.rex & 1) << 3])
+    rex = _first_rex(insn)
+    extended_by = insn.data[rex] & 1 if rex >= 0 else 0
+    return OutOfLine(rule, insn.length, bytes(code), REGISTERS[number | extended_by << 3])
+
+
+def _first_rex(insn: Instruction) -> int:
+    """Return the offset of the first REX prefix, -1 if there is none."""
+    if insn.mode is not LONG_MODE:
+        return -1
+    return next((at for at, byte in enumerate(insn.data[: insn.at]) if byte >> 4 == _REX), -1)
+
+
+def _is_hidden(insn: Instruction) -> bool:
+    """Return whether a prefix stands where FreeBSD expects the opcode: behind the first REX prefix.
+
+    Two segment prefixes before that are refused first.
+    """
+    rex = _first_rex(insn)
+    return 0 <= rex < insn.at - 1 and sum(byte in SEGMENTS for byte in insn.data[:rex]) <= 1
+
+
+def _copied(rule: Rule, insn: Instruction) -> Treatment:
+    return copy(rule, insn) if insn.relative_at is None else _by_rax(rule, insn)
 
 
 def _nop(insn: Instruction) -> Plan:
@@ -169,10 +192,18 @@ def _table(mode: Mode, *rows: Row) -> Table:
 _UNKNOWN: Final = _refused(
     "UNKNOWN", lambda insn: not knows(insn), "the kernel's disassembler does not decode it", SOURCE
 )
+_HIDDEN: Final = Row(
+    "COMMON, after REX and a prefix",
+    "its opcode does not follow the first REX prefix",
+    _ISA,
+    _is_hidden,
+    _copied,
+    quirk="the opcode is looked for behind the first REX prefix; what follows another prefix is copied, also a branch",
+)
 _FREEBSD: Final = (_UNKNOWN, *_FIRST, *map(_quirky, _KINDS))
 LONG_TABLES: Final = by_fidelity(
     _table(LONG_MODE, *_FIRST, *_UNTRUSTWORTHY, *_KINDS, _BY_REGISTER),
-    freebsd=_table(LONG_MODE, *_FREEBSD, _BY_RAX),
+    freebsd=_table(LONG_MODE, _UNKNOWN, _HIDDEN, *_FREEBSD[1:], _BY_RAX),
 )
 PROTECTED_TABLES: Final = by_fidelity(
     _table(PROTECTED_MODE, _SYSTEM_CALL, *_FIRST, *_UNTRUSTWORTHY, _SHORT_ADDRESS, *_KINDS),

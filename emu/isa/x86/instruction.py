@@ -40,8 +40,8 @@ LONG_MODE: Final = Mode(CS_MODE_64, REGISTERS, "rip", "rsp", "rbp", "rcx", 8)
 _I386: Final = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi")
 PROTECTED_MODE: Final = Mode(CS_MODE_32, _I386, "eip", "esp", "ebp", "ecx", 4)
 
-_SEGMENTS: Final = {0x26: "es", 0x2E: "cs", 0x36: "ss", 0x3E: "ds", 0x64: "fs", 0x65: "gs"}
-PREFIXES: Final = frozenset({*_SEGMENTS, 0x66, 0x67, 0xF0, 0xF2, 0xF3})
+SEGMENTS: Final = {0x26: "es", 0x2E: "cs", 0x36: "ss", 0x3E: "ds", 0x64: "fs", 0x65: "gs"}
+PREFIXES: Final = frozenset({*SEGMENTS, 0x66, 0x67, 0xF0, 0xF2, 0xF3})
 _MAPS_WITH_MODRM_0F: Final = frozenset(
     {*range(0x04), 0x0D, 0x0F, *range(0x10, 0x30), *range(0x40, 0x77), *range(0x78, 0x80), *range(0x90, 0xA0),
      0xA3, 0xA4, 0xA5, 0xAB, 0xAC, 0xAD, 0xAE, 0xAF, *range(0xB0, 0xC8), *range(0xD0, 0x100)}
@@ -195,8 +195,8 @@ def take_apart(data: bytes, mode: Mode = LONG_MODE) -> Instruction | None:
         if data[at] >> 4 == 4 and mode is LONG_MODE:
             rex, rex_at = data[at], at
         elif data[at] in PREFIXES:
-            if data[at] in _SEGMENTS:
-                segments.append(_SEGMENTS[data[at]])
+            if data[at] in SEGMENTS:
+                segments.append(SEGMENTS[data[at]])
             prefixes.add(data[at])
             rex, rex_at = 0, -1
         else:

@@ -15,6 +15,7 @@ from emu.plans import Check, Compare, Sum
 from providers.fasttrap import PORTS
 from providers.fidelity import Fidelity
 
+HIDDEN = "COMMON, after REX and a prefix"
 ADDRESS = 0x10000
 
 
@@ -141,13 +142,32 @@ def test_an_operand_relative_to_rip_goes_by_a_register(data, fidelity):
         copy = next(decoder.disasm(found.code, ADDRESS, 1))
         assert (copy.mnemonic, copy.size) == (original.mnemonic, original.size)
         assert bool(found.scratch) is relative
-        if relative:
+        if relative and found.rule.name != HIDDEN:
             memory = next(op.mem for op in copy.operands if op.type == capstone.CS_OP_MEM)
             assert copy.reg_name(memory.base) == found.scratch
             if fidelity is not Fidelity.FREEBSD:
                 used = {original.reg_name(number) for number in original.regs_access()[0] + original.regs_access()[1]}
                 family = {found.scratch, "e" + found.scratch[1:], found.scratch[1:], found.scratch[1:] + "l"}
                 assert not used & family
+
+
+@pytest.mark.parametrize("code", ["4840c3", "4866ebfe", "404874fe", "4048cc"])
+def test_freebsd_looks_for_the_opcode_behind_the_first_rex_prefix(code):
+    found = x86(code, Fidelity.FREEBSD)
+    assert isinstance(found, OutOfLine)
+    assert found.rule.name == HIDDEN
+    assert found.code == bytes.fromhex(code)
+    assert not isinstance(x86(code), OutOfLine)
+
+
+def test_freebsds_register_is_that_of_the_first_rex_prefix_and_the_copys_that_of_the_last():
+    found = x86("4148 8b05 00000000", Fidelity.FREEBSD)
+    assert found.scratch == "r9"
+    assert found.code == bytes.fromhex("41488b8100000000")  # by rcx
+
+
+def test_two_segment_prefixes_before_rex_are_refused_first():
+    assert x86("64654840 c3", Fidelity.FREEBSD).rule.name == "TWO_SEGMENTS"
 
 
 def test_freebsds_register_is_one_that_cmpxchg_uses_unnamed():
