@@ -36,8 +36,9 @@ _PROBE_REGISTERS: Final = {
     **{name: name for name in ("cs", "ss", "ds", "es", "fs", "gs")},
 }
 
-# hflags of Unicorn's 32-bit mode: hflags2 has the global interrupt flag.
-_PROTECTED_MODE: Final = 0x1_0040_00F0
+# hflags of Unicorn's 32-bit mode: hflags2 has the global interrupt flag.  HF_ADDSEG, which is set there, is left out:
+# with it the bases of ds, es and ss, which are 0, are added to the address of each access to memory.
+_PROTECTED_MODE: Final = 0x1_0040_00B0
 # mov $173, %eax; int $0x80
 _RESTORER: Final = b"\xb8" + (173).to_bytes(4, "little") + b"\xcd\x80"
 

@@ -14,6 +14,8 @@ from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.launching import Program
 from emu.guest.linux.stdio import Standard
 from emu.isa import ISAS
+from emu.isa.x86 import offsets
+from emu.wheel import library
 
 X86_64 = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15 rflags cs ss ds es fs gs _".split()
 I386 = "eax ecx edx ebx esp ebp esi edi eflags cs ss ds es fs gs _".split()
@@ -31,6 +33,9 @@ NOT_ZERO = {
 }
 # qemu-user differs from Linux: it leaves the zero flag set and a selector in gs.
 QEMU_DIFFERS = {"aarch64": {"nzcv"}, "i386": {"gs"}}
+# Numbers of segment registers, and the bit of QEMU's hflags (target/i386/cpu.h).
+ES, SS, DS = 0, 2, 3
+HF_ADDSEG = 1 << 6
 STACK_POINTER = {"x86_64": "rsp", "i386": "esp", "aarch64": "sp", "riscv64": "x2"}
 
 
@@ -77,3 +82,14 @@ def test_a_program_starts_with_the_registers_it_has_under_qemu(isa):
         ours.pop(name, None)
         theirs.pop(name, None)
     assert ours == theirs
+
+
+@pytest.mark.skipif(not library.this().is_known, reason="the known library has these offsets")
+def test_no_base_of_a_segment_is_added():
+    """QEMU adds the bases of ds, es and ss to each address if HF_ADDSEG is set; those of a program are 0."""
+    guest = LinuxGuest(ISAS["i386"], Program(str(images.linux(ISAS["i386"], "initial"))))
+    guest.run(None)
+    engine = guest.engine
+    bases = {engine.cpu.words[offsets.segment(number) + 1] for number in (ES, SS, DS)}
+    assert bases == {0}
+    assert not engine.read_register("hflags") & HF_ADDSEG
