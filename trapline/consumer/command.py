@@ -29,7 +29,6 @@ from trapline.consumer.structure import show
 from trapline.consumer.tracing import Tracing
 from trapline.consumer.usage import USAGE, FlagError, UsageError, parse_arguments
 from trapline.d.descriptions import why_none
-from trapline.d.disassemble import disassemble_program
 from trapline.d.errors import CompileError
 from trapline.d.typetext import type_of_text
 from trapline.export.errors import ExportError
@@ -250,6 +249,8 @@ class _Command:
         if self._exporter is not None:
             program = self._exporter.prepare(program, self._compiler)
         if self._request.disassemble:
+            from trapline.d.disassemble import disassemble_program  # noqa: PLC0415  few commands show it
+
             strsize = self._session.options.number("strsize", STRING_SIZE)
             self._messages.write(disassemble_program(program, strsize))
             if self._session.options.is_set(_MACHINE_CODE):

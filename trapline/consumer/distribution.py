@@ -7,7 +7,6 @@ dt_consume.c.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -23,8 +22,8 @@ _BUCKETS: Final = 127
 _WIDTH: Final = 40
 _FULL_BLOCK: Final = "\u2588"
 _TITLE: Final = "------------- Distribution -------------"
-# aggzoom makes the longest bar 95% of the width (DTRACE_AGGZOOM_MAX, a double).
-ZOOM: Final = Fraction(1 / 0.95)
+# aggzoom makes the longest bar 95% of the width (DTRACE_AGGZOOM_MAX, a double): the numerator and the denominator.
+ZOOM: Final = (1 / 0.95).as_integer_ratio()
 
 DISTRIBUTIONS: Final = frozenset({ActionKind.QUANTIZE, ActionKind.LQUANTIZE, ActionKind.LLQUANTIZE})
 
@@ -139,7 +138,8 @@ class Scale:
         """Return the length of a bar in a field of `units` as a fraction."""
         if not self.zoom:
             return abs(count) * units, self.total
-        return abs(count) * units * ZOOM.denominator, self.total * ZOOM.numerator
+        numerator, denominator = ZOOM
+        return abs(count) * units * denominator, self.total * numerator
 
     def depth(self, count: int, units: int) -> int:
         """Return the length of a bar in a field of `units`, rounded."""

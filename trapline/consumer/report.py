@@ -124,7 +124,7 @@ class Report:
         variable = entries[0].description.variable
         numbers = [scalar(entry.action, entry.words) for entry in self._aggregate.variable(variable)]
         sizes = [abs(number) for number in numbers]
-        total = int(max(sizes) * ZOOM) if self._options.is_set("aggzoom") else sum(sizes)
+        total = max(sizes) * ZOOM[0] // ZOOM[1] if self._options.is_set("aggzoom") else sum(sizes)
         scale = Scale(
             total,
             any(n > 0 for n in numbers),

@@ -15,7 +15,6 @@ from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE
 from emu.guest.kernel import images
 from emu.guest.kernel.guest import KernelGuest
-from emu.guest.kernel.several_cpus import SeveralCpus
 from emu.guest.kernel.trap_path import TrapPath
 from emu.immutable import immutable
 from emu.isa import DEFAULT_ISA, Isa
@@ -126,6 +125,8 @@ def _make(options: KernelOptions) -> Callable[..., KernelGuest]:
         return KernelGuest
     if options.sdt != SDT_GENERATION:
         raise NoKernelError(f"the kernel with SDT of {options.sdt} is for one CPU: leave --cpus out, or -x sdt")
+    from emu.guest.kernel.several_cpus import SeveralCpus  # noqa: PLC0415  most guests have one
+
     return partial(SeveralCpus, cpus=options.cpus, seed=options.seed)
 
 
