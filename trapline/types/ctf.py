@@ -71,7 +71,8 @@ class CtfTypes:
         return self._safely(lambda: self._functions.get(name))
 
     def _answer(self, kind: str, name: str, read: Callable[[int], Type]) -> Type | None:
-        number = self._safely(lambda: self._index.get((kind, name)))
+        # A D program asks for each name of its own: most of them are in no table, which is then not read.
+        number = self._safely(lambda: self._index.get((kind, name)) if self._section.mentions(name) else None)
         return self._safely(lambda: read(number)) if number else None
 
     @staticmethod

@@ -127,12 +127,22 @@ class CtfSection:
         """Return a name from the section's table of strings, or from the ELF file's."""
         data, start = self.body, self.offsets.strings + reference
         if reference & _EXTERNAL:
-            table = self._image.section(".dynstr" if self.dynamic else ".strtab")
-            data, start = table.data if table is not None else b"", reference & ~_EXTERNAL
+            data, start = self._external, reference & ~_EXTERNAL
         end = data.find(b"\0", start)
         if not 0 <= start <= end:
             raise CtfError("a name outside its table")
         return data[start:end].decode("utf-8", "replace")
+
+    def mentions(self, name: str) -> bool:
+        """Return whether a table of strings has a name; if not, nothing here is called that."""
+        text = name.encode("utf-8", "replace") + b"\0"
+        return self.body.find(text, self.offsets.strings) >= 0 or text in self._external
+
+    @cached_property
+    def _external(self) -> bytes:
+        """The ELF file's own table of strings."""
+        table = self._image.section(".dynstr" if self.dynamic else ".strtab")
+        return b"" if table is None else table.data
 
     @cached_property
     def entries(self) -> list[Entry]:

@@ -159,6 +159,16 @@ def test_freebsds_versions_say_the_same(version, compress):
     assert type_name(types.function("walk")) == "int (struct node *, ...)"
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_types_are_not_read_for_a_name_that_is_nowhere(version):
+    types = CtfTypes(sample(version))
+    for name in ("nowhere", "node_", "ode_tt", "\udcff"):
+        assert types.typedef(name) is types.tag("struct", name) is None
+        assert "entries" not in vars(types._section)
+    assert types.typedef("ode_t") is None  # the end of another name, which a search cannot tell from it
+    assert types.typedef("node_t") is not None
+
+
 @settings(deadline=None)
 @given(st.data())
 def test_damaged_information_never_does_worse_than_to_know_nothing(data):
