@@ -130,12 +130,14 @@ class Delivery:
         sp = engine.read_register(registers.sp)
         on_stack = thread.stack.address <= sp < thread.stack.address + thread.stack.size
         if action.flags & SA_ONSTACK and thread.stack.size and not on_stack:
-            top = thread.stack.address + thread.stack.size
+            top = (thread.stack.address + thread.stack.size) & self._isa.address_mask
         else:
             top = sp - abi.red_zone
         frame = (top - layout.size) & ~15
         if layout.return_address is not None:
             frame -= abi.word  # as on entry to a function, where the return address was pushed
+        if frame < 0:  # a stack pointer at the bottom of the address space
+            return False
         data = bytearray(layout.size)
         data[layout.siginfo : layout.siginfo + 128] = info.pack(abi.word)
         word = "<Q" if abi.word == 8 else "<I"
