@@ -62,14 +62,18 @@ class VirtualClock:
         words = self._words
         return (words[_PAUSED] if words[_STANDS] else self._counter.instructions) - words[_HIDDEN]
 
+    @property
+    def executed_before_block(self) -> int:
+        """`executed` at the start of the current block."""
+        words = self._words
+        return (words[_PAUSED] if words[_STANDS] else self._counter.before_block) - words[_HIDDEN]
+
     def at_block(self) -> int:
         """Return the time at the start of the current block.
 
         Instructions inside blocks read a guest's own clock very often.
         """
-        words = self._words
-        count = (words[_PAUSED] if words[_STANDS] else self._counter.before_block) - words[_HIDDEN]
-        return count * NANOSECONDS // self.rate + words[_SKIPPED]
+        return self.executed_before_block * NANOSECONDS // self.rate + self._words[_SKIPPED]
 
     def instructions_at(self, time: int) -> int:
         """Return the instruction count at which `now()` reaches `time`, unless the CPU waits."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Final
 
 from emu.bad_address import BadAddressError
@@ -72,6 +73,8 @@ class Counter:
         self._last = 0
         """Address of the table entry of the block that was settled last; 0: none."""
         self._stale = False
+        self.on_forget: Callable[[], object] = lambda: None
+        """Called whenever sizes of blocks are forgotten."""
         self._indices: dict[tuple[int, int], int] = {}
         self._user_indices: dict[tuple[int, int], int] = {}
         state = self.state
@@ -146,12 +149,14 @@ class Counter:
 
     def forget_user_blocks(self) -> None:
         """Forget the sizes of user blocks: the address space is about to change."""
+        self.on_forget()
         ctypes.memset(self.table, 0, self.half * ctypes.sizeof(TableEntry))
         if self._user_indices:
             self._user_indices.clear()
 
     def forget_user_blocks_at(self, places: range) -> None:
         """Forget the sizes of the user blocks that begin at some addresses."""
+        self.on_forget()
         table, mask = self.table, self.half - 1
         for address in places:
             entry = table[(address >> 1 ^ address >> 17) & mask]
@@ -164,12 +169,14 @@ class Counter:
 
         The table is emptied before it is used again.
         """
+        self.on_forget()
         self._stale = True
         self._indices.clear()
         self._user_indices.clear()
 
     def user_code_written(self) -> None:
         """Forget the sizes of all blocks before the next run: code of some process was written."""
+        self.on_forget()
         self._stale = True
 
     def refresh(self) -> None:
@@ -178,14 +185,18 @@ class Counter:
         Translate all blocks anew if the entries for their counts are used up.
         """
         if not self.state[Word.FREE] and self.state[Word.OVERDUE]:
-            self._cpu.uc.ctl_flush_tb()
-            self.state[Word.FREE] = self._written[0]
-            self._last = 0
+            self.translate_anew()
         if self._stale:
             ctypes.memset(self.table, 0, ctypes.sizeof(self.table))
             self._indices.clear()
             self._user_indices.clear()
             self._stale = False
+
+    def translate_anew(self) -> None:
+        """Let Unicorn translate all blocks again, between two runs: hooks were added or removed."""
+        self._cpu.uc.ctl_flush_tb()
+        self.state[Word.FREE] = self._written[0]
+        self._last = 0
 
     def _index(self, block: int, pc: int) -> int:
         """Return the number of instructions between the start of a block and pc."""

@@ -36,6 +36,7 @@ from functools import cached_property
 from emu.displaced import DisplacedTable
 from emu.immutable import immutable
 from emu.isa.elf_format import ElfFormat
+from emu.isa.events import Events
 from emu.isa.fetching import Fetching
 from emu.isa.linux_abi import LinuxAbi
 from emu.isa.unicorn_model import UnicornModel
@@ -273,6 +274,8 @@ class Isa:
     """In bytes: every instruction begins at a multiple of it."""
     instruction_length: Callable[[bytes], int]
     """Length in bytes of the instruction that starts these bytes; 0 if they do not decode."""
+    events: Callable[[bytes], Events]
+    """What the instruction that starts these bytes does that a CPU counts."""
     capstone: tuple[int, int]
     """Capstone architecture and mode."""
     condition: Callable[[int, int], bool] | None = None

@@ -1,12 +1,14 @@
 """cpc:::EVENT-MODE-COUNT: a probe for every COUNT events that the CPU has counted.
 
-The virtual CPU counts one event, instructions, in both modes together.  It does not count
-instructions that serve a probe, nor any while the CPU waits: `instructions-all-10000` fires at the
-first block of code at or after each 10,000th instruction of the traced code.  If the guest is a
-program without a kernel in the guest, all instructions are the program's: mode `user` is `all`.
+The virtual CPU counts instructions, loads, stores, instructions that do either, and branches.  It
+does not count instructions that serve a probe, nor any while the CPU waits:
+`instructions-all-10000` fires at the first block of code at or after each 10,000th instruction of
+the traced code.  Instructions of both modes are counted by the clock; everything else by
+`emu.engine.event_counts`, on guests that have it.  If the guest is a program without a kernel in
+the guest, all instructions are the program's: mode `user` is `all`.
 
-Source: illumos uts/common/dtrace/dcpc.c; `PAPI_tot_ins` is the generic name of the event there
-(libcpc's generic_events).
+Source: illumos uts/common/dtrace/dcpc.c; `PAPI_tot_ins`, `PAPI_ld_ins` and so on are the generic
+names of the events there (libcpc's generic_events).
 """
 
 # ruff: noqa: ARG002  (the contract passes more than is needed)
@@ -14,11 +16,14 @@ Source: illumos uts/common/dtrace/dcpc.c; `PAPI_tot_ins` is the generic name of 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Protocol
+from functools import partial
+from typing import ClassVar, Final, NamedTuple, Protocol
 
 from emu.engine.clock import NANOSECONDS, VirtualClock
+from emu.engine.event_counts import Alarm, EventCounts
+from emu.engine.event_words import Counted, Mode
 from emu.guest.timers import Timer, Timers
 from emu.isa import Isa
 from emu.words import WORD_MASK
@@ -28,8 +33,20 @@ from providers.base import Attribute, DependencyClass, Framework, Provider, Prov
 _FEWEST: Final = 5000
 # Event, mode, perhaps a mask of the event's kind, count (dcpc_provide).
 _NAME: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)-([a-z]+)(-0x[0-9a-fA-F]{1,16})?-([0-9]{1,18})", re.ASCII)
-_COUNTED: Final = ("instructions", "PAPI_tot_ins")
-_MODES: Final = ("all", "user", "kernel")
+_COUNTED: Final = {
+    "instructions": Counted.INSTRUCTIONS,
+    "PAPI_tot_ins": Counted.INSTRUCTIONS,
+    "loads": Counted.LOADS,
+    "PAPI_ld_ins": Counted.LOADS,
+    "stores": Counted.STORES,
+    "PAPI_sr_ins": Counted.STORES,
+    "accesses": Counted.ACCESSES,
+    "PAPI_lst_ins": Counted.ACCESSES,
+    "branches": Counted.BRANCHES,
+    "PAPI_br_ins": Counted.BRANCHES,
+}
+_ALL: Final = "all"
+_MODES: Final = {_ALL: tuple(Mode), "user": (Mode.USER,), "kernel": (Mode.KERNEL,)}
 # The largest number of probes (DCPC_MAX_OVERFLOWS is smaller: it is the number of counters of a real CPU).
 _MOST: Final = 1000
 
@@ -50,32 +67,119 @@ class CountingGuest(Protocol):
         ...
 
 
-def events_of(name: str, modes: Sequence[str] = ("all",)) -> int | str:
-    """Return the events between two firings of a probe, or why there is no such probe.
+class Wanted(NamedTuple):
+    """The events of a probe."""
 
-    `modes` are those in which the CPU counts.
+    what: Counted
+    modes: tuple[Mode, ...]
+    number: int
+    """The events between two firings."""
+    by_clock: bool
+    """Whether the clock counts them."""
+
+
+def events_of(name: str, modes: Sequence[str] = (_ALL,), *, everything: bool = False) -> Wanted | str:
+    """Return the events of a probe, or why there is no such probe.
+
+    `modes` are those whose instructions the clock counts; `everything`: every event is counted, in
+    every mode.
     """
     found = _NAME.fullmatch(name)
     if found is None or found[2] not in _MODES:
         return "a name is EVENT-MODE-COUNT, such as instructions-all-10000"
     event, mode, mask, count = found[1], found[2], found[3], int(found[4])
     if event not in _COUNTED or mask:
-        return (
-            "the virtual CPU counts instructions (PAPI_tot_ins) only: it has no caches, branch predictor or pipeline,"
-            " and to count loads, stores or branches would take longer than to execute them"
-        )
-    if mode not in modes:
-        return f"the virtual CPU counts in mode {' and '.join(modes)} here, not in mode {mode} alone"
-    return count if count >= _FEWEST else f"the count is at least {_FEWEST}"
+        known = [one for one in _COUNTED if not one.startswith("PAPI")]
+        return f"the virtual CPU counts {', '.join(known)}: it has no caches, branch predictor or pipeline"
+    by_clock = _COUNTED[event] is Counted.INSTRUCTIONS and mode in modes
+    if not by_clock and not everything:
+        return f"this guest counts only instructions, in mode {' and '.join(modes)}: the kernel guest counts more"
+    if count < _FEWEST:
+        return f"the count is at least {_FEWEST}"
+    return Wanted(_COUNTED[event], _MODES[mode], count, by_clock)
+
+
+class _ByClock:
+    """Waits for instructions by a timer: `now()` cannot reach a time before they are executed."""
+
+    def __init__(self, guest: CountingGuest, events: int, fire: Callable[[], object]) -> None:
+        self._guest = guest
+        self._events = events
+        self._fire = fire
+        self._timer: Timer | None = None
+        self._due = guest.clock.executed + events
+        self._wait()
+
+    def stop(self) -> None:
+        """Stop counting."""
+        if self._timer is not None:
+            self._guest.timers.stop(self._timer)
+            self._timer = None
+
+    def _wait(self) -> None:
+        """Check again at the earliest time when the missing instructions can have been executed."""
+        clock = self._guest.clock
+        missing = -(-(self._due - clock.executed) * NANOSECONDS // clock.rate)
+        self._timer = self._guest.timers.start(clock.now(), missing, lambda _late: self._look(), keeps_on=False)
+
+    def _look(self) -> None:
+        """Fire if the count is reached: time may have passed without an instruction."""
+        executed, timer = self._guest.clock.executed, self._timer
+        if timer is not None:
+            self._guest.timers.stop(timer)
+        if executed >= self._due:
+            self._due = _next(self._due, self._events, executed)
+            self._fire()
+        if self._timer is timer:  # and was not stopped meanwhile
+            self._wait()
+
+
+class _ByAlarm:
+    """Waits for events by an alarm, and fires between two blocks."""
+
+    def __init__(self, guest: CountingGuest, counts: EventCounts, wanted: Wanted, fire: Callable[[], object]) -> None:
+        self._guest = guest
+        self._counts = counts
+        self._events = wanted.number
+        self._fire = fire
+        self._timer: Timer | None = None
+        due = counts.total(wanted.what, wanted.modes) + wanted.number
+        self._alarm = Alarm(wanted.what, wanted.modes, due, self._rang)
+        counts.add(self._alarm)
+
+    def stop(self) -> None:
+        """Stop counting."""
+        self._counts.remove(self._alarm)
+        self._end_timer()
+
+    def _end_timer(self) -> None:
+        if self._timer is not None:
+            self._guest.timers.stop(self._timer)
+            self._timer = None
+
+    def _rang(self) -> None:
+        """End the run before the next block: a firing may stop the probe, and with it the hook."""
+        alarm = self._alarm
+        alarm.due = _next(alarm.due, self._events, self._counts.total(alarm.what, alarm.modes))
+        self._end_timer()
+        self._timer = self._guest.timers.start(self._guest.clock.now(), 1, lambda _late: self._ring(), keeps_on=False)
+
+    def _ring(self) -> None:
+        self._end_timer()
+        self._fire()
+
+
+def _next(due: int, events: int, reached: int) -> int:
+    """Return the next count that is due: if several were reached, there is one firing, as of an interrupt."""
+    return due + (reached - due) // events * events + events
 
 
 @dataclass(slots=True)
 class _Overflow:
-    """A probe: its count, and while it is enabled the count at which it fires and a timer."""
+    """A probe: its events, and while it is enabled what waits for them."""
 
-    events: int
-    due: int = 0
-    timer: Timer | None = None
+    wanted: Wanted
+    waiting: _ByClock | _ByAlarm | None = None
 
 
 class Cpc(Provider):
@@ -84,74 +188,70 @@ class Cpc(Provider):
     name = "cpc"
     attributes: ClassVar[ProviderAttributes] = ProviderAttributes(_EVOLVING, _PRIVATE, _PRIVATE, _OF_CPU, _EVOLVING)
 
-    def __init__(self, framework: Framework, guest: CountingGuest, modes: Sequence[str] = ("all",)) -> None:
-        """Count a guest's instructions.
+    def __init__(
+        self,
+        framework: Framework,
+        guest: CountingGuest,
+        modes: Sequence[str] = (_ALL,),
+        counts: EventCounts | None = None,
+    ) -> None:
+        """Count a guest's events.
 
-        `modes` are the modes that probes may have: the guest executes all its instructions in each.
+        `modes`: the guest executes all its instructions in each of them.  `counts` counts other
+        events, and by mode.
         """
         self._framework = framework
         self._modes = modes
         self._guest = guest
+        self._counts = counts
         self._count = 0
         framework.register(self)
+
+    def _events(self, name: str) -> Wanted | str:
+        return events_of(name, self._modes, everything=self._counts is not None)
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
         """Make the probe of the description."""
         if description is None or self._count >= _MOST:
             return
-        events = events_of(description[3], self._modes)
-        if isinstance(events, str):
+        wanted = self._events(description[3])
+        if isinstance(wanted, str):
             return
         if not self._framework.probe_lookup(self, "", "", description[3]):
             self._count += 1
-            self._framework.probe_create(self, "", "", description[3], 0, _Overflow(events))
+            self._framework.probe_create(self, "", "", description[3], 0, _Overflow(wanted))
 
     def refusal(self, name: str) -> str:
         """Return why there is no probe of this name."""
-        events = events_of(name, self._modes)
-        if isinstance(events, str):
-            return events
+        wanted = self._events(name)
+        if isinstance(wanted, str):
+            return wanted
         return f"there are {_MOST} probes already" if self._count >= _MOST else ""
 
     def enable(self, probe_id: int, arg: _Overflow) -> None:
         """Start to count."""
-        arg.due = self._guest.clock.executed + arg.events
-        self._wait(probe_id, arg)
+        fire = partial(self._fire, probe_id)
+        if arg.wanted.by_clock or self._counts is None:
+            arg.waiting = _ByClock(self._guest, arg.wanted.number, fire)
+        else:
+            arg.waiting = _ByAlarm(self._guest, self._counts, arg.wanted, fire)
 
     def disable(self, probe_id: int, arg: _Overflow) -> None:
         """Stop counting."""
-        if arg.timer is not None:
-            self._guest.timers.stop(arg.timer)
-            arg.timer = None
+        if arg.waiting is not None:
+            arg.waiting.stop()
+            arg.waiting = None
 
     def destroy(self, probe_id: int, arg: _Overflow) -> None:
         """Forget a probe."""
         self._count -= 1
 
-    def _wait(self, probe_id: int, arg: _Overflow) -> None:
-        """Check again at the earliest time when the missing instructions can have been executed."""
-        clock = self._guest.clock
-        missing = -(-(arg.due - clock.executed) * NANOSECONDS // clock.rate)
-        arg.timer = self._guest.timers.start(
-            clock.now(), missing, lambda _late: self._look(probe_id, arg), keeps_on=False
-        )
-
-    def _look(self, probe_id: int, arg: _Overflow) -> None:
-        """Fire a probe if its count is reached: time may have passed without an instruction.
+    def _fire(self, probe_id: int) -> None:
+        """Fire a probe.
 
         arg0 is the kernel's pc, arg1 the user's, one of them 0; arg2 is the number of the only
         counter.
         """
-        guest = self._guest
-        executed = guest.clock.executed
-        timer = arg.timer
-        if timer is not None:
-            guest.timers.stop(timer)
-        if executed >= arg.due:
-            # If one check finds several overflows, the probe fires once, as an interrupt does.
-            arg.due += (executed - arg.due) // arg.events * arg.events + arg.events
-            pc = guest.pc() & WORD_MASK
-            kernel, user = (pc, 0) if guest.isa.is_kernel_address(pc) else (0, pc)
-            self._framework.probe(probe_id, kernel, user, 0)
-        if arg.timer is timer:  # and was not disabled meanwhile
-            self._wait(probe_id, arg)
+        pc = self._guest.pc() & WORD_MASK
+        kernel, user = (pc, 0) if self._guest.isa.is_kernel_address(pc) else (0, pc)
+        self._framework.probe(probe_id, kernel, user, 0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from emu.engine.event_counts import EventCounts
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.malloc_types import MallocTypes
 from emu.guest.kernel.system_calls import SystemCalls
@@ -55,7 +56,7 @@ class KernelProviders:
         self._makers: dict[str, Callable[[], Sequence[Provider]]] = {
             "fbt.ko": lambda: [FBT(watched, guest.patcher, guest.traps, guest.isa, signatures, fidelity, keep=True)],
             "kinst.ko": lambda: [Kinst(watched, guest.patcher, guest.traps, guest.isa, trampolines, guest.clock)],
-            "profile.ko": lambda: [Profile(dtrace, guest), Cpc(dtrace, guest)],
+            "profile.ko": lambda: [Profile(dtrace, guest), Cpc(dtrace, guest, counts=_counts(guest))],
             "systrace.ko": lambda: [Syscall(dtrace, [calls], forgetful=forgetful)],
             "dtmalloc.ko": lambda: [Dtmalloc(dtrace, types)],
             "sdt.ko": lambda: list(_sdt(guest, dtrace)),
@@ -91,6 +92,11 @@ class KernelProviders:
             provider.unregistered()
         self._present.pop(module.name, None)
         return self._dtrace.unload_module(module)
+
+
+def _counts(guest: KernelGuest) -> EventCounts | None:
+    """Return what counts events by mode; the clocks of several CPUs do not tell what a block has done."""
+    return EventCounts(guest.engine, guest.clock, guest.patcher.original) if guest.cpu_count == 1 else None
 
 
 def _sdt(guest: KernelGuest, dtrace: DTrace) -> Iterator[Provider]:

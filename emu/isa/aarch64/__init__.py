@@ -6,6 +6,7 @@ from emu.capstone_numbers import CS_ARCH_ARM64, CS_MODE_ARM
 from emu.isa.aarch64.calling import CALLING
 from emu.isa.aarch64.condition import condition
 from emu.isa.aarch64.elf import ELF
+from emu.isa.aarch64.events import events
 from emu.isa.aarch64.fetching import FETCHING
 from emu.isa.aarch64.jump import JUMP
 from emu.isa.aarch64.length import instruction_length
@@ -33,6 +34,7 @@ AARCH64 = Isa(
     kernel_base=0xFFFFFF8000000000,
     instruction_alignment=4,
     instruction_length=instruction_length,
+    events=events,
     capstone=(CS_ARCH_ARM64, CS_MODE_ARM),
     condition=condition,
 )

@@ -15,6 +15,7 @@ from emu.isa.i386.stub import STUB
 from emu.isa.i386.traps import TRAPS
 from emu.isa.i386.unicorn import UNICORN
 from emu.isa.x86.condition import condition
+from emu.isa.x86.events import events
 from emu.isa.x86.fetching import FETCHING
 from emu.isa.x86.jump import JUMP
 from emu.isa.x86.length import instruction_length
@@ -39,6 +40,7 @@ I386 = Isa(
     word=4,
     instruction_alignment=1,
     instruction_length=partial(instruction_length, mode=CS_MODE_32),
+    events=partial(events, mode=CS_MODE_32),
     capstone=(CS_ARCH_X86, CS_MODE_32),
     condition=condition,
     repeats=repeats_in_protected_mode,

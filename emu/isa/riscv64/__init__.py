@@ -6,6 +6,7 @@ from emu.capstone_numbers import CS_ARCH_RISCV, CS_MODE_RISCV64, CS_MODE_RISCVC
 from emu.isa.base import Isa
 from emu.isa.riscv64.calling import CALLING
 from emu.isa.riscv64.elf import ELF
+from emu.isa.riscv64.events import events
 from emu.isa.riscv64.fetching import FETCHING
 from emu.isa.riscv64.jump import JUMP
 from emu.isa.riscv64.length import instruction_length
@@ -32,5 +33,6 @@ RISCV64 = Isa(
     kernel_base=0xFFFFFFC000000000,
     instruction_alignment=2,
     instruction_length=instruction_length,
+    events=events,
     capstone=(CS_ARCH_RISCV, CS_MODE_RISCV64 | CS_MODE_RISCVC),
 )

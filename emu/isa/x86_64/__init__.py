@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from emu.capstone_numbers import CS_ARCH_X86, CS_MODE_64
 from emu.isa.base import Isa
 from emu.isa.x86.condition import condition
+from emu.isa.x86.events import events
 from emu.isa.x86.fetching import FETCHING
 from emu.isa.x86.jump import JUMP
 from emu.isa.x86.length import instruction_length
@@ -34,6 +37,7 @@ X86_64 = Isa(
     kernel_base=0xFFFFFFFF80000000,
     instruction_alignment=1,
     instruction_length=instruction_length,
+    events=partial(events, mode=CS_MODE_64),
     capstone=(CS_ARCH_X86, CS_MODE_64),
     condition=condition,
     repeats=repeats_in_long_mode,
