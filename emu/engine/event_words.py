@@ -1,4 +1,4 @@
-"""What is counted of the traced code, and the words that the hook of `emu.engine.event_counts` uses."""
+"""What is counted of the traced code, and the words of the hook of `emu.engine.event_counts`."""
 
 from __future__ import annotations
 

@@ -170,7 +170,10 @@ class _ByAlarm:
 
 
 def _next(due: int, events: int, reached: int) -> int:
-    """Return the next count that is due: if several were reached, there is one firing, as of an interrupt."""
+    """Return the next count that is due.
+
+    If several were reached, there is one firing, as there is one interrupt.
+    """
     return due + (reached - due) // events * events + events
 
 

@@ -95,7 +95,10 @@ class KernelProviders:
 
 
 def _counts(guest: KernelGuest) -> EventCounts | None:
-    """Return what counts events by mode; the clocks of several CPUs do not tell what a block has done."""
+    """Return what counts events by mode.
+
+    With several CPUs there are several clocks, which do not tell what a block has done.
+    """
     return EventCounts(guest.engine, guest.clock, guest.patcher.original) if guest.cpu_count == 1 else None
 
 

@@ -82,6 +82,17 @@ exec $as $BIN/postgres $few -c unix_socket_directories=/pg -c listen_addresses= 
 CONTENTION = SERVER[: SERVER.index('$psql -c "create')] + SERVER[SERVER.index("$as $BIN/pgbench") :].replace(
     "-c 4 -j 2 -t 10", "-c 6 -j 2 -t 8"
 ).replace("max_connections=8", "max_connections=12")
+# A server and four clients, who end transaction after transaction: each takes the lock of the list of processes only if it
+# is free.  One that is interrupted there still has it when another ends its own.
+CONDITIONS = (
+    SERVER[: SERVER.index('$psql -c "create')]
+    + r"""
+loop="do \$\$ begin for i in 1..250 loop perform pg_current_xact_id(); commit; end loop; end \$\$"
+jobs=; for c in 0 1 2 3; do $psql -c "set synchronous_commit = off" -c "$loop" & jobs="$jobs $!"; done; wait $jobs
+$psql -c "select 'done'"
+"""
+    + SERVER[SERVER.index("kill -INT") :]
+)
 PROBES = 57
 PLACES = 80
 
@@ -123,6 +134,16 @@ def test_processes_that_are_interrupted_anywhere_wait_for_light_weight_locks(isa
     assert "transactions actually processed: 48/48" in ran.stdout, ran.stdout[-2000:] + ran.stderr
     assert fired["lwlock-wait-start"] > 0
     assert fired["lwlock-wait-done"] > 0
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_of_processes_that_are_interrupted_anywhere_some_do_not_get_a_lock(isa):
+    if not (DEBIAN / isa / BIN.lstrip("/") / "postgres").exists():
+        pytest.skip("PostgreSQL is not there: `make debian` gets it")
+    program = "postgresql*:::lwlock-cond*, postgresql*:::lwlock-wait* { @[probename] = count(); }"
+    ran, fired = traced(isa, program, CONDITIONS, options=("-x", "quantum=500"))
+    assert "done" in ran.stdout, ran.stdout[-2000:] + ran.stderr
+    assert fired["lwlock-condacquire-fail"] > 0
 
 
 @pytest.mark.parametrize("isa", ISAS)
