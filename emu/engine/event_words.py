@@ -26,12 +26,12 @@ class Mode(IntEnum):
     KERNEL = 1
 
 
+# Bytes of a row: a word for each of `Counted`.
 ROW: Final = WORD_SIZE * len(Counted)
-"""Bytes of a row: a word for each of `Counted`."""
+# Entries of the table of blocks.
 BLOCKS: Final = 1 << 13
-"""Entries of the table of blocks."""
+# Bytes of an entry: the block's address, the address of its rows, its instructions.
 ENTRY: Final = 3 * WORD_SIZE
-"""Bytes of an entry: the block's address, the address of its rows, its instructions."""
 
 
 class EventWords(Block):

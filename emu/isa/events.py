@@ -11,7 +11,7 @@ class Events(IntFlag):
     LOAD = 1
     STORE = 2
     BRANCH = 4
-    """It transfers control, if its condition holds; system calls and traps are no branches."""
+    """It transfers control, if its condition holds; a system call or a trap is not a branch."""
 
 
 NONE = Events(0)

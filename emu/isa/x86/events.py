@@ -13,7 +13,7 @@ _LOAD, _STORE, _BRANCH = Events.LOAD, Events.STORE, Events.BRANCH
 _TRANSFERS: Final = (CS_GRP_JUMP, CS_GRP_CALL, CS_GRP_RET)
 # Instructions that name memory without an access to it.
 _ADDRESSES: Final = ("lea", "nop", "prefetch", "invlpg", "clflush", "cldemote", "endbr")
-# What names imply about the stack.
+# The access to the stack that a name implies.
 _STACK: Final = {
     "push": _STORE,
     "call": _STORE,

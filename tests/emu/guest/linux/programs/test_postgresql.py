@@ -82,8 +82,8 @@ exec $as $BIN/postgres $few -c unix_socket_directories=/pg -c listen_addresses= 
 CONTENTION = SERVER[: SERVER.index('$psql -c "create')] + SERVER[SERVER.index("$as $BIN/pgbench") :].replace(
     "-c 4 -j 2 -t 10", "-c 6 -j 2 -t 8"
 ).replace("max_connections=8", "max_connections=12")
-# A server and four clients, who end transaction after transaction: each takes the lock of the list of processes only if it
-# is free.  One that is interrupted there still has it when another ends its own.
+# A server and four clients, who end transaction after transaction: each takes the lock of the list of processes only
+# if it is free.  One that is interrupted there still has it when another ends its own.
 CONDITIONS = (
     SERVER[: SERVER.index('$psql -c "create')]
     + r"""
