@@ -12,8 +12,8 @@ from emu.native.builder import Function, Module
 from emu.native.values import Value
 
 _SIZE: Final = 0xFFFF_FFFF
-# The addresses that the linker inserts: the words of the counter and of the clock, `EventWords`, the sums of both modes,
-# the table, and two functions of Python: learn(address, size, entry) fills an entry, check() looks at the sums.
+# The addresses that the linker inserts: the words of the counter and of the clock, `EventWords`, the sums of both
+# modes, the table, and two functions of Python: learn(address, size, entry) fills an entry, check() looks at the sums.
 _NAMES: Final = ("counter", "clock", "words", "sums", "table", "learn", "check")
 
 

@@ -1,4 +1,4 @@
-"""What is counted of the traced code, and the words of the hook of `emu.engine.event_counts`."""
+"""The words of the hook of `emu.engine.event_counts`, and the places of its sums."""
 
 from __future__ import annotations
 

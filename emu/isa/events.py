@@ -1,4 +1,4 @@
-"""What instructions do that a CPU counts: loads, stores, branches."""
+"""The events of instructions that a CPU counts: loads, stores, branches."""
 
 from __future__ import annotations
 
@@ -12,6 +12,3 @@ class Events(IntFlag):
     STORE = 2
     BRANCH = 4
     """It transfers control, if its condition holds; a system call or a trap is not a branch."""
-
-
-NONE = Events(0)
