@@ -343,7 +343,7 @@ ELSEWHERE = {
     "counters and random numbers of the CPU, from virtual time and a seed",
     "arguments of a probe made known by DOF",
     "pid provider: follows",
-    "`cpc:::instructions-all-N`, exact",
+    "`cpc:::EVENT-MODE-N`: instructions, loads, stores, branches; exact",
 }
 
 
