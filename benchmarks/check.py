@@ -36,7 +36,7 @@ from trapline.targets import STORED, TargetError, find_files
 DEBIAN = Path(__file__).parents[1] / ".debian"
 SAVED = RESULTS / "check.json"
 # trapline.lab.check.states draws each state from its own number.
-_SEEDS = "the number of each state, from 0"
+SEEDS = "the number of each state, from 0"
 
 
 def _kernel(isa: str) -> Spec:
@@ -118,7 +118,7 @@ def _row(isa: str, case: str, tally: Tally, jobs: int) -> dict[str, Any]:
             "diverged": [site.site.name for _, _, site in tally.trouble],
             "states_per_second_and_core": rate,
         },
-        _SEEDS,
+        SEEDS,
     )
 
 

@@ -40,7 +40,7 @@ def _paragraph(text: str) -> str:
 
 def _totals() -> list[tuple[object, ...]]:
     """Return the rows of the table of totals, with its head."""
-    check, sweep, race = _saved("check"), _saved("sweep"), _saved("race")
+    check, alike, sweep, race = map(_saved, ("check", "alike", "sweep", "race"))
     tables = [table for isa in _saved("encodings").values() for table in isa["tables"]]
     encodings = sum(table["encodings"] for table in tables)
     wrong = sum(len(table["disagreements"]) for table in tables if table["right"])
@@ -51,6 +51,9 @@ def _totals() -> list[tuple[object, ...]]:
         ("what", "command", "number", "wrong"),
         ("sites checked", "`python -m benchmarks.check`", check["sites"], check["diverged"]),
         ("states of their instructions", "", check["states"], check["diverged"]),
+        ("sites tried with others, and each by itself", "`python -m benchmarks.alike`", alike["sites"],
+         alike["differing"]),
+        ("their states that were tried at another site, and at their own", "", alike["elsewhere"], alike["differing"]),
         ("encodings decided, over all tables", "`python -m benchmarks.encodings`", encodings, wrong),
         ("probed runs of programs", "`make sweep`", sweep["runs"], len(sweep["different"])),
         ("probes in them that fired", "", sweep["fired"], len(sweep["different"])),
@@ -118,6 +121,7 @@ def _left_out(rows: list[dict[str, Any]]) -> Iterator[str]:
 def _runs(rows: list[dict[str, Any]]) -> Iterator[str]:
     """Yield when and by what each result was made."""
     results = [(f"check: {row['isa']}, {row['case']}", row) for row in rows]
+    results += [(f"alike: {row['isa']}, {row['case']}", row) for row in _saved("alike")["rows"]]
     results += [(f"encodings: {isa}", one) for isa, one in _saved("encodings").items()]
     results += [(name, _saved(name)) for name in ("sweep", "race")]
     results += [(f"fuzz: {name}", one) for name, one in _saved("fuzz").items()]

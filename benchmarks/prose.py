@@ -189,6 +189,15 @@ def _check(record: Record) -> str:
     )
 
 
+def _alike(record: Record) -> str:
+    where = _listed(list(dict.fromkeys(f"{row['isa']} {row['case']}" for row in record["rows"])))
+    return (
+        f"{record['sites']:,} sites, {record['states']:,} site-states, of which `check` tries {record['elsewhere']:,} "
+        f"at another site with the same instruction; at their own sites {record['differing'] or 'none'} of the sites "
+        f"{'has' if record['differing'] == 1 else 'have'} another result ({where})."
+    )
+
+
 def _programs(record: Record) -> str:
     runs = record.values()
     workloads, same = sum(run["programs"] for run in runs), sum(run["as_qemu"] for run in runs)
@@ -228,6 +237,7 @@ _TOTALS: Final[Mapping[str, Callable[[Record], str]]] = {
     "sweep": _sweep,
     "programs": _programs,
     "check": _check,
+    "alike": _alike,
     "encodings": _encodings,
     "race": _race,
 }

@@ -13,7 +13,7 @@ from typing import Final
 from emu.cpu_core import CoreWord
 from emu.engine.address_table_code import return_found
 from emu.engine.hit_steps import ARGUMENTS
-from emu.engine.plan_code import READ, Places, PlanCode
+from emu.engine.plan_code import ARGUMENT, Places, PlanCode
 from emu.engine.state import DELIVER, HANDLED, Word
 from emu.engine.tracepoint_blocks import EVERY, Entry, Firing, Header, Step, StepKind
 from emu.isa.base import Isa
@@ -87,7 +87,7 @@ class FiringCode:
         size = f.load(at, Firing.offset("size0"))
         with f.when(f.ne(size, 0)):
             address = f.and_(f.add(found.get(), f.load(at, Firing.offset("offset0"))), self._isa.address_mask)
-            place = f.call(self._plans.reach, address, READ)
+            place = f.call(self._plans.reach, address, ARGUMENT)
             with f.choice(f.eq(place, 0), likely=False) as (out, near):
                 with out:
                     found.set(f.call(self._asked.load, address, size))

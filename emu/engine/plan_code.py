@@ -25,6 +25,8 @@ _OFFSET: Final = 0xFFF
 # `emu.engine.access.Access` as a table entry of `emu.engine.tlb` has it.
 READ: Final = 1
 WRITE: Final = 2
+# A READ for an argument of a probe, which is 0 where no memory is mapped: entries never have the other bit.
+ARGUMENT: Final = READ | 8
 _SIZES: Final = (1, 2, 4, 8)
 
 

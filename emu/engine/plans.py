@@ -21,6 +21,7 @@ from emu.words import WORD_MASK
 
 WINDOWS: Final = 8
 OPERATION_WORDS: Final = 6
+_ZEROS: Final = (0,) * OPERATION_WORDS
 _WORD: Final = 8
 # The flags are in the low half of their register.
 _FLAG_BITS: Final = 32
@@ -180,8 +181,11 @@ class Encoder:
         return ctypes.addressof(known)
 
     def _words_of(self, operations: tuple[NativeOperation, ...]) -> ctypes.Array[ctypes.c_uint64]:
-        words = [word for operation in self._operations(operations) for word in _padded(operation)]
-        return (ctypes.c_uint64 * (len(words) + OPERATION_WORDS))(*words)
+        words: list[int] = []
+        for operation in self._operations(operations):
+            words += operation
+            words += _ZEROS[len(operation) :]
+        return (ctypes.c_uint64 * (len(words) + OPERATION_WORDS))(*words)  # of negative numbers, the lowest 64 bits
 
     def place(self, operand: str) -> int:
         """Return the address of a register, a temporary, or a zero."""
@@ -259,8 +263,3 @@ def _read_by(operation: NativeOperation) -> Iterator[str]:
                 yield from (name for name in (test.left, test.right) if isinstance(name, str))
         case SetVector(_, low, high):
             yield from (low, high)
-
-
-def _padded(words: tuple[int, ...]) -> Iterator[int]:
-    for place in range(OPERATION_WORDS):
-        yield words[place] & WORD_MASK if place < len(words) else 0

@@ -63,7 +63,8 @@ class Word(IntEnum):
     """1: no handler claims the breakpoint whose exception comes next; they were asked already."""
     REACH = 18
     """Address of a function of the engine's user that finds memory, if the host keeps the address
-    space: u64 (REACH_FOR, address, access), 0 for out of reach; 0: there is no function."""
+    space: u64 (REACH_FOR, address, access), 0 for out of reach; 0: there is no function.  The
+    access is one of `emu.engine.plan_code`."""
     REACH_FOR = 19
     SERVED = 20
     """Number of hits that machine code has served since this word was set to 0."""

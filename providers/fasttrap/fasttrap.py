@@ -16,6 +16,7 @@ uts/intel/dtrace/fasttrap_isa.c.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from emu.bad_address import BadAddressError
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 # FreeBSD's kern.dtrace.fasttrap.max_probes.
 MAX_TRACEPOINTS: Final = 250_000
+# The number of decisions that are remembered: an instruction is often looked at, and then probed in several ways.
+_REMEMBERED: Final = 16
 # Size of a function that is everywhere: a probe at an absolute address.
 EVERYWHERE: Final = WORD_MASK
 
@@ -69,6 +72,7 @@ class Fasttrap(ProcessObserver):
         self.kernel = kernel
         self.fidelity = fidelity
         self.port = port or PORTS[kernel.isa.name]
+        self._treat = lru_cache(_REMEMBERED)(self.port.treat)
         self.limit = limit if limit is not None else (MAX_TRACEPOINTS if fidelity is Fidelity.FREEBSD else None)
         self.total = 0
         """Tracepoints of all probes there are."""
@@ -112,7 +116,7 @@ class Fasttrap(ProcessObserver):
 
         Raises `BadAddressError`.
         """
-        return self.port.treat(self._code(target, address, function), self.fidelity)
+        return self._treat(self._code(target, address, function), self.fidelity)
 
     def _code(self, target: Target, address: int, function: int) -> Code:
         """Return the instruction at an address, with what is before it in its function."""
@@ -194,7 +198,7 @@ class Fasttrap(ProcessObserver):
             code = self._code(target, address, function)
         except BadAddressError:
             raise TracepointError(f"no code is loaded at {address:#x} in pid {target.process.pid}") from None
-        treatment = self.port.treat(code, self.fidelity)
+        treatment = self._treat(code, self.fidelity)
         if isinstance(treatment, Refused):
             raise TracepointError(f"no tracepoint at {address:#x}: {treatment.rule.why} ({treatment.rule.source})")
         assert isinstance(treatment, Emulated | OutOfLine), "fasttrap runs code out of line, it does not step"

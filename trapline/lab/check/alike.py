@@ -8,7 +8,8 @@ Two sites are alike if the bytes of their instruction are equal, the provider de
 both (its decision is data, and is compared), and the instruction does not cross into another page.
 What the instruction does, and what the provider does in its place, depend on the state and on the
 address; the address only enters as a summand, in a target or a return address.  Two such functions
-that are equal at two addresses are equal at all.
+that are equal at two addresses are equal at all.  `benchmarks.alike` tests this: it checks whole
+programs in both ways, and compares.
 """
 
 from __future__ import annotations

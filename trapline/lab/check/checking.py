@@ -65,6 +65,7 @@ def describe(spec: Spec) -> dict[str, Any]:
         ],
         "states": spec.states,
         "rules": spec.rules or spec.fidelity.value,
+        "together": spec.together,
         "runs": [run.name for run in spec.runs],
         "encodings": [(one.isa, one.provider, one.sample, fingerprint(one.isa)) for one in spec.encodings],
         "source": rules.hexdigest()[:16],

@@ -169,6 +169,17 @@ class Results:
                 ],
             )
 
+    def rows(self) -> list[tuple[str | int, ...]]:
+        """Return what is recorded about each site: file, provider, address, and the results."""
+        return self._database.execute("SELECT * FROM site ORDER BY subject, provider, address").fetchall()
+
+    def executed(self) -> Counter[str]:
+        """Return how many states each way of trying has tried (`SiteChecker.executed`)."""
+        executed: Counter[str] = Counter()
+        for (data,) in self._database.execute("SELECT data FROM unit"):
+            executed.update(json.loads(data).get("executed", {}))
+        return executed
+
     def chunks(self) -> Iterator[tuple[int, str]]:
         """Yield the chunks of encodings that are done: (which of the specification's, result)."""
         for (data,) in self._database.execute("SELECT data FROM unit WHERE name LIKE 'encodings %' ORDER BY name"):

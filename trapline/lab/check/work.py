@@ -64,6 +64,8 @@ class Spec:
     it."""
     syntax: Syntax = Syntax.INTEL
     """How reports write instructions."""
+    together: bool = True
+    """Whether sites with the same instruction are tried together (`trapline.lab.check.alike`)."""
     omitted: tuple[str, ...] = ()
     """The omitted parts of the check, a sentence each."""
 
@@ -141,7 +143,7 @@ def _check_sites(spec: Spec, unit: Unit) -> Done:
     executed: Counter[str] = Counter()
     sites = [site.moved(spec.subjects[unit.number].bias) for site in _sites(spec, unit)]
     found: list[SiteResult] = []
-    for group in alike.groups(sites, lambda site: _checker(spec, unit.number).decide(site)):
+    for group in alike.groups(sites, lambda site: _checker(spec, unit.number).decide(site) if spec.together else None):
         found += _group(spec, unit.number, group, executed)
     return _done(spec, unit, spec.subjects[unit.number].kind, found, executed)
 

@@ -84,6 +84,7 @@ class _Trial:
         self.cpu = cpu
         self._base = images.base_of(cpu)
         self._noted = (ctypes.c_uint64 * NOTED)()
+        self._nothing = ctypes.c_uint64()
         self._bounds = _Table()
         self._count = 0
         self.block = TrialBlock(
@@ -107,6 +108,7 @@ class _Trial:
             fill=function_address(callbacks.fill),
             engine_hook=engine.fill_hook,
             reach=linked.address("reach"),
+            nothing=ctypes.addressof(self._nothing),
             **{f"place{number}": at for number, (at, _) in enumerate(cpu.places)},
         )
         own = ctypes.c_void_p(linked.address("fill"))

@@ -17,6 +17,7 @@ import unicorn
 
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
+from emu.engine.plan_code import ARGUMENT
 from emu.engine.state import Word
 from emu.native.builder import Function, Module
 from emu.native.values import Value
@@ -88,7 +89,8 @@ class MemoryCode:
         f.ret_if(f.ugt(f.and_(address, PAGE - 1), PAGE - 8), 0)
         rights = f.call(self._aliased, trial, address)
         f.ret_if(f.eq(rights, _MAPPED), 0)
-        f.ret_if(f.eq(f.and_(rights, access), 0), 0)
+        with f.when(f.eq(f.and_(rights, access), 0)):
+            f.ret(f.select(f.eq(access, ARGUMENT), f.load(trial, TrialBlock.offset("nothing")), 0))
         with f.when(f.eq(access, Access.WRITE)):
             f.call(self._note, trial, address)
         f.ret(f.add(f.load(trial, TrialBlock.offset("memory")), f.and_(address, KINDS * PAGE - 1)))

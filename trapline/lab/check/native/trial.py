@@ -80,6 +80,8 @@ class TrialBlock(Block):
     own_hook: int
     reach: int
     """The check's function for memory that plans access (`Word.REACH`)."""
+    nothing: int
+    """Address of a zero: an argument of a probe in memory that is not mapped."""
     place0: int
     """The places of the compared registers."""
     place1: int

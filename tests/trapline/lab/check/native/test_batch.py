@@ -161,6 +161,19 @@ def test_a_thread_that_is_not_put_back_after_a_fault_is_found(
     assert one.check(sites[0]).outcome is Outcome.DIVERGED
 
 
+def test_arguments_on_a_stack_that_is_not_mapped_are_zero_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    isa = ISAS["i386"]
+    code, sites = program(isa, [HARMLESS["i386"]])
+    one = checker(isa, code, PidProber, Rules(), native=True)
+    numbers = [number for number in range(POOL) if States("i386")[number].kind == "sp in an unmapped page"]
+    memory, loads = one._patched.engine.memory, []
+    load = memory.load
+    monkeypatch.setattr(memory, "load", lambda address, size: loads.append(address) or load(address, size))
+    with one._prober.look(sites[0]).ways[0].in_place():  # type: ignore[union-attr]
+        assert list(one._batches.left_over(sites[0].address, numbers)) == []  # type: ignore[union-attr]
+    assert len(loads) <= 5  # the first hit is served by Python
+
+
 @pytest.mark.parametrize("isa", SITES)
 def test_states_beyond_the_pool_are_made_of_two(isa: str) -> None:
     code, sites = program(ISAS[isa], [HARMLESS[isa]])
