@@ -78,6 +78,7 @@ def test_the_installed_package_is_the_wheel(installed):
         (["step", "-n", "fbt::malloc:entry", "--isa", "aarch64"], "malloc"),
         (["lockstat", "-H", "-D", "3", "pipetest", "8"], "hold"),
         (["kldstat"], "kernel"),
+        (["lab", "list"], "What is in this byte"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
