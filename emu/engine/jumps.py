@@ -35,12 +35,14 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from emu.engine import exit_tests
 from emu.engine.cpu import BaseCpu
 from emu.engine.errors import EngineError
 from emu.engine.inlined import NEXT_BLOCK, POSSIBLE
+from emu.engine.layout import word
 from emu.engine.state import NEVER, Word
 from emu.function_address import function_address
 from emu.plain import WORD, address_of, words
@@ -55,6 +57,10 @@ _COUNT: Final = re.compile(rb"\x48\x8b\x87(....)\xc3", re.DOTALL)
 _COUNT_SIZE: Final = 8
 # Bytes of struct uc_struct that are searched.
 _ENGINE: Final = 0x1000
+
+# The place of the pointer to the context in an engine, by the engine's place in the context: the search takes a
+# millisecond, and all engines of a process have the same library.
+_places: Final[dict[int, int]] = {}
 
 NAMES: Final = {
     "FORGOTTEN": FORGOTTEN,
@@ -104,10 +110,21 @@ def invalidations(cpu: BaseCpu) -> int | None:
 
 def _context(handle: int, owner: int) -> int | None:
     """Return the address of the object of an engine that has the engine's address at a place."""
+    if owner not in _places:
+        found = list(_fitting(handle, owner))
+        if len(found) != 1:
+            return None
+        _places[owner] = found[0]
+    return word(handle + _places[owner])
+
+
+def _fitting(handle: int, owner: int) -> Iterator[int]:
+    """Yield the places of pointers to such objects in an engine."""
     reader = Reader()
     try:
-        objects = {reader.word(handle + place) or 0 for place in range(0, _ENGINE, WORD)}
-        found = [one for one in objects if one % WORD == 0 and one and reader.word(one + owner) == handle]
+        for place in range(0, _ENGINE, WORD):
+            pointer = reader.word(handle + place) or 0
+            if pointer and pointer % WORD == 0 and reader.word(pointer + owner) == handle:
+                yield place
     finally:
         reader.close()
-    return found[0] if len(found) == 1 else None
