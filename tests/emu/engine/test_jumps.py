@@ -8,7 +8,7 @@ from emu.engine import inlined, jumps, native
 from emu.engine.cpu import Cpu
 from emu.engine.engine import Engine
 from emu.engine.pages import PAGE, Access, PageMap
-from emu.engine.state import HANDLED, Word
+from emu.engine.state import Word
 from emu.isa import ISAS
 from emu.wheel import library
 
@@ -29,6 +29,8 @@ PROGRAMS = {
     "riscv64": (("a1", "a2", "a0", "a3"), "6f008000", "93851500", "93852500", "1306f6ffe31806fe", "23a0a6006fe05fff"),
 }
 TURNS = 20
+# A flag of x86 by which QEMU tells blocks apart.
+AC = 1 << 18
 
 
 class Machine:
@@ -135,26 +137,18 @@ def test_a_register_that_is_written_by_a_public_call_makes_it_forget(isa):
 
 
 @pytest.mark.parametrize(("isa", "flags"), [("x86_64", "rax"), ("i386", "eax")])
-def test_a_jump_with_the_trap_flag_leads_elsewhere(isa, flags):
+def test_the_table_holds_for_one_set_of_flags(isa, flags):
     machine = Machine(isa)
-    engine = machine.engine
+    engine, state = machine.engine, machine.engine.counter.state
+    # push flags    popf    jmp BACK
     engine.write_code(STORE, bytes.fromhex("509de9") + (BACK - STORE - 7).to_bytes(4, "little", signed=True))
-    engine.write_register(ISAS[isa].registers.sp, CODE + PAGE // 2)
-    seen = []
-
-    def trapped(number):
-        seen.append(number)
-        engine.leave()
-        return HANDLED
-
-    engine.handlers.on_trap = trapped
-    for value in (2, 0x102):
-        for _ in range(2):
-            engine.write_register(machine.registers[1], TURNS)
-            engine.write_register(flags, value)
-            engine.pc = STORE
-            engine.run()
-    assert seen == [1, 1]
+    for value in (2, 2 | AC, 2):
+        engine.write_register(ISAS[isa].registers.sp, CODE + PAGE // 2)
+        engine.write_register(machine.registers[1], TURNS)
+        engine.write_register(flags, value)
+        engine.pc = STORE
+        engine.run()
+        assert state[Word.JUMPS_KEY] & AC == value & AC
 
 
 @isas
