@@ -239,7 +239,11 @@ class Wanted:
 @click.option("--sweep", is_flag=True, help="With --object: decide about all 2^32 encodings; --sample N: the next N.")
 @click.option("--first", type=click.IntRange(0), default=0, metavar="N", help="With --object: begin at this encoding.")
 @click.option(
-    "--fuzz", type=click.IntRange(0), default=0, metavar="N", help="With --object: also examine N made function bodies."
+    "--fuzz",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="With --object: also try N made functions or encodings.",
 )
 @click.option("--memory/--no-memory", default=True, help="With --object: watch each access to memory (slow).")
 @click.option("--museum", metavar="NAME", help="Show a bug of a real probe implementation; 'list' prints the names.")

@@ -25,6 +25,7 @@ from providers.fidelity import Fidelity
 from trapline.lab.objects.displaced import DisplacedCheck, Handler
 from trapline.lab.objects.findings import Difference, Failure, ObjectReport
 from trapline.lab.objects.glue import GluePanicError
+from trapline.lab.objects.made_encodings import made_encodings
 from trapline.lab.objects.request import Request
 from trapline.lab.objects.sweep import DECISIONS, STRIDE, WORDS, Sweep
 from trapline.lab.objects.user_code import UserCode
@@ -34,6 +35,8 @@ REFUSED, SIMULATED, COPIED = DECISIONS
 PLACE: Final = CODE + 0x10_0000
 PLACE_SIZE: Final = 0x1000
 _LONGEST: Final = 16
+# The instructions that a decision about a made encoding may take.
+_FUZZ_LIMIT: Final = 50_000
 
 
 class Displacer(Handler, Protocol):
@@ -79,6 +82,8 @@ class DecisionCheck:
         """Compare each instruction."""
         for name, offset, instruction in self._instructions():
             self._one(name, offset, instruction)
+        if self._request.fuzz:
+            self._fuzz()
         self._report.counts["executed"] = self._displaced.tried
         omitted = self._report.omitted
         omitted.extend(
@@ -92,10 +97,10 @@ class DecisionCheck:
             omitted.append(f"{counted(self._repeated, 'repeated instruction')} not executed: one takes many steps")
         if self._request.image is None:
             first, count = self._request.first, self._request.sample
-            omitted.append("only simulated encodings were executed: copies are, if TARGET is a program")
-            omitted.append(
-                f"encodings {first:,} to {first + count - 1:,} of 4,294,967,296; --first {first + count} continues"
-            )
+            if not self._request.fuzz:
+                omitted.append(
+                    f"encodings {first:,} to {first + count - 1:,} of 4,294,967,296; --first {first + count} continues"
+                )
 
     def run_sweep(self, sweep: Sweep) -> None:
         """Compare the decisions about the next of all encodings, and one simulation of each rule."""
@@ -117,6 +122,8 @@ class DecisionCheck:
     def _instructions(self) -> Iterator[tuple[str, int, bytes]]:
         """Yield (function, offset, bytes) of the instructions; equal ones once."""
         image, request = self._request.image, self._request
+        if image is None and request.fuzz:
+            return
         if image is None:
             for number in range(request.first, request.first + request.sample):
                 word = number * STRIDE % WORDS
@@ -137,6 +144,25 @@ class DecisionCheck:
                 if instruction and instruction not in known:
                     known.add(instruction)
                     yield symbol.name, offset, instruction
+
+    def _fuzz(self) -> None:
+        """Try made encodings, and keep the first difference of each kind and instruction."""
+        report, code = self._report, self._code
+        pieces = [instruction for _, _, instruction in self._instructions()]
+        known: set[tuple[str, ...]] = set()
+        limit, code.limit = code.limit, _FUZZ_LIMIT
+        try:
+            for made in made_encodings(code.isa, pieces, self._request.fuzz):
+                before = len(report.differences)
+                self._one("made", 0, made)
+                for one in report.differences[before:]:
+                    key = one.kind, one.where, one.instruction.split()[1]
+                    if key in known:
+                        report.differences.remove(one)
+                    known.add(key)
+        finally:
+            code.limit = limit
+        report.counts["made encodings"] = self._request.fuzz
 
     def _one(self, name: str, offset: int, instruction: bytes, times: str = "") -> None:
         decoder, counts = self._decoder, self._report.counts
@@ -167,7 +193,7 @@ class DecisionCheck:
         """Return whether an instruction is executed; counts those that are left out."""
         if not self._decoder.executes(found):
             return False
-        if found == COPIED and self._request.image is not None:
+        if found == COPIED and self._request.sweep is None:
             left_out = _is_privileged(self._code.isa, instruction)
             self._privileged += left_out
             repeats = self._code.isa.repeats

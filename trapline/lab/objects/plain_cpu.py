@@ -24,6 +24,8 @@ _ROOM: Final = 16 << 20
 # The number of steps in which a copy and what follows it must have left the slot.
 _LONGEST: Final = 16
 _LONGEST_BREAKPOINT: Final = 4
+# The beginning of what is said about a fault of memory.
+_NO_ACCESS: Final = "no "
 
 
 class State(NamedTuple):
@@ -32,6 +34,11 @@ class State(NamedTuple):
     registers: Mapping[str, int]
     memory: bytes
     fault: str = ""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the CPU has raised an exception that is not about memory."""
+        return bool(self.fault) and not self.fault.startswith(_NO_ACCESS)
 
 
 class PlainCpu:
@@ -101,7 +108,7 @@ class PlainCpu:
         except PageFaultError as error:
             # If the fetch from the target of a jump fails, the jump itself was executed.
             if error.access is not Access.EXECUTE:
-                return f"no {(error.access.name or '').lower()} at {error.address:#x}"
+                return f"{_NO_ACCESS}{(error.access.name or '').lower()} at {error.address:#x}"
         except (GuestCrashError, FunctionFaultError) as error:
             return str(error).partition(" at ")[0]
         return ""

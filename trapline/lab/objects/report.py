@@ -25,6 +25,7 @@ _SINGULAR: Final = {
     "executed as copies": "executed as a copy",
     "firings": "firing",
     "functions": "function",
+    "made encodings": "made encoding",
     "made functions": "made function",
     "sites in both": "site in both",
     "sites patched": "site patched",
