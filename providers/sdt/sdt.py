@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Protocol
 
 from emu.cpu_core import CpuCore, CpuFlag
@@ -68,6 +69,10 @@ class SdtKernel(Protocol):
 
     def store(self, address: int, data: bytes) -> None:
         """Write kernel data.  Raises `emu.bad_address.BadAddressError`."""
+        ...
+
+    def change_text(self, change: Callable[[], object]) -> None:
+        """Change the kernel's code by a function, as its method of patching says."""
         ...
 
     def watch_traced(self) -> None:
@@ -236,14 +241,14 @@ class Sdt:
         if provider == LOCKSTAT:
             self._lockstat.take(self.kernel)
         self._enabled.take(self.kernel)
-        # FreeBSD synchronizes its CPUs here (smp_rendezvous).  Here none of them runs meanwhile.
         for tracepoint in record.tracepoints:
-            self.kernel.patcher.install(tracepoint)
+            # FreeBSD has a rendezvous of all CPUs for each site (sdt_machdep.c, sdt_tracepoint_patch).
+            self.kernel.change_text(partial(self.kernel.patcher.install, tracepoint))
 
     def disable(self, provider: str, record: SdtProbe) -> None:
         """Disarm a probe (sdt_disable)."""
         for tracepoint in record.tracepoints:
-            self.kernel.patcher.remove(tracepoint)
+            self.kernel.change_text(partial(self.kernel.patcher.remove, tracepoint))
         if provider == LOCKSTAT:
             self._lockstat.drop(self.kernel)
         self._enabled.drop(self.kernel)

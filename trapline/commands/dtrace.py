@@ -69,6 +69,8 @@ def open_machine(wanted: MachineOptions) -> TracedMachine:
         raise MachineError("-x boot is for Linux kernels: add --guest linux-kernel")
     if wanted.cpus > 1 and wanted.guest == "linux-kernel":
         raise MachineError("--cpus is for the teaching kernel and Linux programs; a Linux kernel has one CPU")
+    if wanted.patch is not None and (wanted.guest == "linux-kernel" or _wants_linux(wanted)):
+        raise MachineError("-x patch is for the teaching kernel, whose static probes are patched")
     if wanted.guest == "linux-kernel":
         return _open_linux_kernel(wanted)
     return _open_linux(wanted) if _wants_linux(wanted) else _open_kernel(wanted)
@@ -233,6 +235,7 @@ def _open_kernel(wanted: MachineOptions) -> TracedMachine:
         sdt=int(wanted.sdt),
         cpus=wanted.cpus,
         seed=wanted.seed,
+        rendezvous=wanted.patch == "rendezvous",
         load=wanted.load,
         command="\n".join(wanted.commands) or None,
         environment=(*_ENVIRONMENT, *wanted.environment),

@@ -78,6 +78,8 @@ class MachineOptions:
     fidelity: str = "exact"
     sdt: str = "2024"
     """Generation of SDT that the kernel is built with."""
+    patch: str | None = None
+    """How static probes of a kernel with several CPUs are patched; None: while no CPU runs."""
     load: tuple[str, ...] = ()
     """Modules that the kernel, or its boot loader, loads before tracing begins."""
     console: bool = False
@@ -90,7 +92,7 @@ class MachineOptions:
     evaltime: str = "main"
     """The point in the start of a Linux program at which probes are created."""
     cpus: int = 1
-    """CPUs of the teaching kernel."""
+    """CPUs of the teaching kernel or of a Linux program."""
     seed: int = 0
     """Decides about the turns of several CPUs."""
     commands: tuple[str, ...] = ()

@@ -39,9 +39,10 @@ _CHOICES: Final = {
     "trap": ("host", "guest"),
     "fidelity": ("exact", "freebsd"),
     "sdt": ("2005", "2013", "2018", "2024"),
+    "patch": ("stop-machine", "rendezvous"),
 }
 # Options of -x that describe the machine: programs cannot set them.
-_MACHINE_OPTIONS: Final = frozenset({"boot", "fidelity", "load", "quantum", "ram", "sdt"})
+_MACHINE_OPTIONS: Final = frozenset({"boot", "fidelity", "load", "patch", "quantum", "ram", "sdt"})
 
 # CPUs of the teaching kernel (MAXCPU in testbins/kernel/smp/smp.h).
 _MOST_CPUS: Final = 8
@@ -134,6 +135,9 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t-x sdt=2005|2013|2018|2024    the mechanism of the kernel's static probes: LOCK over a nop (illumos),
 \t                              a test of the probe's id, a test of a flag, or a patched nop (default
 \t                              2024)
+\t-x patch=stop-machine|rendezvous
+\t                              with --cpus: static probes of the kernel are patched while no CPU runs
+\t                              (default), or at a rendezvous of all CPUs, which the kernel calls
 """
 
 
@@ -277,6 +281,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         trap=machine.get("trap", "host"),
         fidelity=machine.get("fidelity", "exact"),
         sdt=machine.get("sdt", "2024"),
+        patch=machine.get("patch"),
         load=tuple(filter(None, machine.get("load", "").split(","))),
         boot=_boot(machine.get("boot")),
         ram=_ram(machine.get("ram")),

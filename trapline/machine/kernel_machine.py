@@ -55,6 +55,8 @@ class KernelOptions:
     cpus: int = 1
     """More than one: the kernel for several CPUs, which take turns by `seed`."""
     seed: int = 0
+    rendezvous: bool = False
+    """Whether all CPUs come to a rendezvous when the kernel's static probes are patched."""
     load: tuple[str, ...] = ()
     """Names of the modules that the boot loader loads, beside DTrace's own."""
     command: str | None = None
@@ -121,13 +123,15 @@ def kernel_guest(
 
 def _make(options: KernelOptions) -> Callable[..., KernelGuest]:
     """Return what makes the guest, with one CPU or several.  Raises `NoKernelError`."""
+    if options.cpus == 1 and options.rendezvous:
+        raise NoKernelError("-x patch=rendezvous is for several CPUs: add --cpus N")
     if options.cpus == 1:
         return KernelGuest
     if options.sdt != SDT_GENERATION:
         raise NoKernelError(f"the kernel with SDT of {options.sdt} is for one CPU: leave --cpus out, or -x sdt")
     from emu.guest.kernel.several_cpus import SeveralCpus  # noqa: PLC0415  most guests have one
 
-    return partial(SeveralCpus, cpus=options.cpus, seed=options.seed)
+    return partial(SeveralCpus, cpus=options.cpus, seed=options.seed, rendezvous=options.rendezvous)
 
 
 def _check_modules(options: KernelOptions) -> None:

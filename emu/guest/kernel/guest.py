@@ -243,6 +243,10 @@ class KernelGuest(Served):
             if due <= self.engine.instructions + instructions:
                 self.engine.stop()
 
+    def change_text(self, change: Callable[[], object]) -> None:
+        """Change the kernel's code by a function; no CPU runs meanwhile."""
+        change()
+
     def interrupt(self) -> None:
         """Make the current run return soon."""
         self.timers.interrupt()

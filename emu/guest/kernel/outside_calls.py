@@ -50,7 +50,9 @@ class OutsideCalls:
         """Is called before each call."""
         self.after: Callable[[], object] = lambda: None
         """Is called after it."""
-        engine.on_code(self._back, engine.stop)
+        self.returned = False
+        """Whether the function that was entered has returned."""
+        engine.on_code(self._back, self._has_returned)
 
     def call(self, name: str, *arguments: int) -> int:
         """Make the kernel run one of its functions, and return its result.
@@ -62,12 +64,7 @@ class OutsideCalls:
             raise RuntimeError(f"{name}: the guest is running")
         self.before()
         context, before, time = engine.new_context(), engine.instructions, self._clock.state()
-        if not engine.isa.is_kernel_address(engine.pc):
-            engine.interrupt()  # enters kernel mode, as a clock interrupt would
-        engine.words[engine.isa.registers.slots[engine.isa.registers.sp]] = self._stack()
-        self._return_to_gate()
-        pass_arguments(engine, arguments)
-        engine.pc = self._image.symbol(name).value
+        self.enter(name, *arguments)
         try:
             engine.run()
         except GuestCrashError as error:
@@ -80,6 +77,20 @@ class OutsideCalls:
         engine.discount(executed)
         self._clock.set_state(time)
         return result
+
+    def enter(self, name: str, *arguments: int) -> None:
+        """Let the CPU begin a function of the kernel; the run ends when it has `returned`."""
+        engine, self.returned = self._engine, False
+        if not engine.isa.is_kernel_address(engine.pc):
+            engine.interrupt()  # enters kernel mode, as a clock interrupt would
+        engine.words[engine.isa.registers.slots[engine.isa.registers.sp]] = self._stack()
+        self._return_to_gate()
+        pass_arguments(engine, arguments)
+        engine.pc = self._image.symbol(name).value
+
+    def _has_returned(self) -> None:
+        self.returned = True
+        self._engine.stop()
 
     def _stack(self) -> int:
         """Return a stack pointer on the current thread's kernel stack, below what is in use."""

@@ -35,14 +35,28 @@ _LONGEST_TURN: Final = 2000
 _ENDLESS: Final = NANOSECONDS << 32
 # The instructions that the holder of a lock executes before the lock is looked at again.
 _MORE: Final = 100
+# The function that each CPU calls at a rendezvous, once all have come: as at that of the kernel's start.
+_AT_RENDEZVOUS: Final = "ap_started"
 # Turns after which a lock that no CPU gives back is an error.
 _PATIENCE: Final = 100_000
 
 
 class SeveralCpus(KernelGuest):
-    """The teaching kernel for several CPUs, on `cpus` of them; `seed` decides about their turns."""
+    """The teaching kernel for several CPUs, on `cpus` of them; `seed` decides about their turns.
 
-    def __init__(self, isa: Isa, *, cpus: int, seed: int = 0, image: Path | None = None, **options: Any) -> None:
+    With `rendezvous` all CPUs come to a rendezvous when the code of the kernel is changed.
+    """
+
+    def __init__(
+        self,
+        isa: Isa,
+        *,
+        cpus: int,
+        seed: int = 0,
+        rendezvous: bool = False,
+        image: Path | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(isa, image=image or images.kernel(isa, "smp"), **options)
         self.cpu_count = cpus
         self._draw = random.Random(seed)  # noqa: S311
@@ -59,6 +73,11 @@ class SeveralCpus(KernelGuest):
         self._turn = Turn(until=_ENDLESS)
         self._under_way = False
         """Whether the current CPU's turn has not ended."""
+        self._rendezvous = self.image.symbol(_AT_RENDEZVOUS).value if rendezvous else None
+        self._changes: list[Callable[[], object]] = []
+        """Changes of code that wait for a rendezvous."""
+        if self._rendezvous is not None:
+            self.engine.on_code(self._rendezvous, self._have_come)
         self._watch_turns()
         gates: dict[str, Callable[[int, int, int], int | None]] = {
             "gate_cpu_count": lambda *_: cpus,
@@ -125,19 +144,24 @@ class SeveralCpus(KernelGuest):
     def _run(self, deadline: int | None) -> RunState:
         self._interrupted = False
         while self.exit_status is None:
-            if not self._under_way:
-                cpu, begins = self._next()
-                if cpu is None or (deadline is not None and begins >= deadline):
-                    if deadline is None:
-                        raise self.crash("every process waits, and no clock interrupt is scheduled")
-                    self._pass_idle_time(deadline)
-                    return RunState.RUNNING
-                self._begin(cpu, begins)
+            if not self._under_way and not self._begin_next(deadline):
+                return RunState.RUNNING
             reached = deadline is not None and self.clock.now() >= deadline
             if (reached or self._interrupted) and not self.clock.stands_still:
                 return RunState.RUNNING
             self._continue(deadline)
         return RunState.FINISHED
+
+    def _begin_next(self, deadline: int | None) -> bool:
+        """Begin the next turn; return False if none begins before the deadline."""
+        cpu, begins = self._next()
+        if cpu is None or (deadline is not None and begins >= deadline):
+            if deadline is None:
+                raise self.crash("every process waits, and no clock interrupt is scheduled")
+            self._pass_idle_time(deadline)
+            return False
+        self._begin(cpu, begins)
+        return True
 
     def _due(self, cpu: Cpu) -> int | None:
         """Return the time at which a CPU has something to do; None: it waits for another CPU."""
@@ -219,6 +243,43 @@ class SeveralCpus(KernelGuest):
             self._use(here, looked_at=True)
             if cpu.idle and cpu is not here:  # an interrupt may still wake it up earlier
                 cpu.time, cpu.clock = before
+
+    # -- a rendezvous
+
+    def change_text(self, change: Callable[[], object]) -> None:
+        """Change the kernel's code: while no CPU runs, or at a rendezvous of all CPUs."""
+        if self._rendezvous is None or self.exit_status is not None:
+            change()
+        else:
+            self.soon(partial(self._meet, change, self._rendezvous))
+
+    def _meet(self, change: Callable[[], object], action: int) -> None:
+        """Let this CPU call smp_rendezvous; the first CPU that goes on from there makes the change.
+
+        The kernel interrupts the other CPUs, and each goes on until it has come, so it takes time
+        on all of them.  Afterwards this CPU is where it was.
+        """
+        cpu, context = self._cpus.current, self.engine.new_context()
+        idle, cpu.idle = cpu.idle, False
+        self._changes.append(change)
+        self._outside.enter("smp_rendezvous", action, 0)
+        self._under_way, self._turn.over = True, 0
+        while self.exit_status is None and not self._outside.returned:
+            if not self._under_way:
+                self._begin_next(None)
+            self._continue(None)
+        self.engine.restore(context)
+        cpu.idle, self._under_way = idle, not idle
+        self._make_changes()
+
+    def _have_come(self) -> None:
+        if self._changes:
+            self.soon(self._make_changes)
+
+    def _make_changes(self) -> None:
+        """Make what changes are open; all CPUs have come, or the guest has ended."""
+        while self._changes:
+            self._changes.pop(0)()
 
     # -- calls from outside
 
