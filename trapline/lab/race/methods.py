@@ -18,6 +18,7 @@ from trapline.lab.race.operations import (
     Forget,
     FreeTrampoline,
     Interrupt,
+    Learn,
     Link,
     ListProcesses,
     Operation,
@@ -114,6 +115,17 @@ def _page(_patch: Patch, address: int, data: bytes) -> list[Operation]:
     return [Swap(address, data), Flush(), Interrupt(synchronize=True)]
 
 
+def _entry_late(patch: Patch, address: int, data: bytes) -> list[Operation]:
+    """Write first and tell the handler then; the entry of a breakpoint goes before the breakpoint."""
+    written: list[Operation] = [Store(address, data), Flush(), Interrupt(synchronize=True)]
+    if len(data) <= len(_breakpoint(patch)):
+        return [*written, Learn()] if data == patch.new else [Forget(), *written]
+    steps = _breakpoint_first(patch, address, data)
+    begins, ends = Divert(on=True), Divert(on=False)
+    trap, *rest = (one for one in steps if one not in (begins, ends))
+    return [trap, begins, *rest[:-3], ends, *rest[-3:]]
+
+
 METHODS: Final = {
     "write-once": Method(_once, "one store, and what the ISA has for its own caches",
                          "FreeBSD's FBT and kinst (fbt_patch_tracepoint, kinst_patch_tracepoint)"),
@@ -131,6 +143,8 @@ METHODS: Final = {
                          "FreeBSD's SDT (smp_rendezvous in kern_sdt.c)"),
     "new-page": Method(_page, "a copy of the page, and a shootdown of the old translation",
                        "Linux uprobes (uprobe_write_opcode)", excludes_forks=True),
+    "entry-late": Method(_entry_late, "the handler learns of a breakpoint too late, and forgets it too early",
+                         "no system; wrong on purpose"),
     "no-barrier": Method(_bytes, "byte by byte, and nothing else", "no system; wrong on purpose", framework=False,
                          keeps=False),
 }  # fmt: skip
@@ -206,6 +220,11 @@ class Scripted:
     script: Script
     patched: bool
     """Whether the first probe is enabled before the race begins."""
+
+    @property
+    def known(self) -> bool:
+        """Whether the handler's table has the breakpoint's entry before the race begins."""
+        return self.patched or Learn() not in self.script
 
 
 def scenarios(provider: str) -> tuple[str, ...]:

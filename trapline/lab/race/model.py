@@ -67,7 +67,17 @@ class Model:
         self._cuts = (0, *(at for at in range(1, size) if (self.patch.site + at) % unit == 0), size)
         bit = int(plan_.patched)
         self.first = World(
-            0, (), 0, (Content(0, data),), 0, bit, bit, bit, known=True, diverts=False, cpus=(cpu,) * (race.cpus - 1)
+            0,
+            (),
+            0,
+            (Content(0, data),),
+            0,
+            bit,
+            bit,
+            bit,
+            known=plan_.known,
+            diverts=False,
+            cpus=(cpu,) * (race.cpus - 1),
         )
 
     def _comes_to_site(self, start: int) -> bool:

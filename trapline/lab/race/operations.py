@@ -149,6 +149,14 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Learn:
+    """The handler's table gets the entry of the breakpoint: an earlier hit has no handler."""
+
+    def __str__(self) -> str:
+        return "the handler's table gets the breakpoint's entry"
+
+
+@dataclass(frozen=True, slots=True)
 class Forget:
     """The record of the breakpoint is freed: a later hit has no handler."""
 
@@ -218,6 +226,7 @@ Operation = (
     | Quiesce
     | Divert
     | Link
+    | Learn
     | Forget
     | Exclude
     | ListProcesses

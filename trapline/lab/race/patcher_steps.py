@@ -16,6 +16,7 @@ from trapline.lab.race.operations import (
     Forget,
     FreeTrampoline,
     Interrupt,
+    Learn,
     Link,
     ListProcesses,
     Operation,
@@ -141,6 +142,8 @@ class PatcherSteps:
         match operation:
             case Divert(on):
                 return world._replace(diverts=on)
+            case Learn():
+                return world._replace(known=True)
             case Forget():
                 return world._replace(known=False)
             case FreeTrampoline():

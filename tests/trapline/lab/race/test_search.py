@@ -48,6 +48,14 @@ def test_no_barrier_fails_on_every_isa(malloc):
     assert search(Model(Race(patch, "no-barrier"), processor)).failure is not None
 
 
+@pytest.mark.parametrize("scenario", ["enable", "disable"])
+def test_a_handler_has_to_know_a_breakpoint_as_long_as_a_cpu_may_meet_it(malloc, scenario):
+    patch, processor = malloc
+    failure = search(Model(Race(patch, "entry-late", scenario), processor)).failure
+    torn = patch.isa.name == "aarch64" and scenario == "enable"  # what is written over may not change there
+    assert failure.kind == ("unpredictable" if torn else "unclaimed")
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_leaving_steps_out_that_do_not_matter_changes_no_verdict(malloc, method):
     patch, processor = malloc
@@ -76,6 +84,7 @@ def test_whether_one_store_suffices_depends_on_the_isa(malloc, method, kinds):
         (ONE_NOP, "write-once", "torn"),
         (ONE_NOP, "write-sync", "torn"),
         (ONE_NOP, "int3-first", "holds"),
+        (ONE_NOP, "entry-late", "unclaimed"),
         (ONE_NOP, "stop-machine", "holds"),
         # A CPU is stopped between two of the nops, and continues within the jump.
         (FIVE_NOPS, "int3-first", "torn"),
