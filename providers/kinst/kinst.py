@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from emu.arguments import late_arguments
 from emu.displaced import Code, Emulated, OutOfLine, Treatment
 from emu.elf_symbols import Symbol
 from emu.engine.clock import VirtualClock
@@ -29,6 +30,7 @@ from emu.frame import Frame
 from emu.guest.kernel.trampolines import TrampolinesFullError
 from emu.guest.modules import Module
 from emu.isa.base import Isa
+from emu.native.guest import LateArguments
 from emu.patcher import Patcher, Tracepoint
 from emu.plans import Set
 from emu.trap import Hit, Served, TrapHandler
@@ -181,6 +183,10 @@ class Kinst(Provider):
         ):
             return
         self._patcher.install(arg.tracepoint)
+
+    def late_arguments(self, probe_id: int, arg: Point) -> LateArguments:
+        """Return where the interrupted context has argument 5 and up."""
+        return late_arguments(self._isa)
 
     def _make_trampoline(self, point: Point, copied: OutOfLine) -> bool:
         try:

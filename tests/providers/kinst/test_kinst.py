@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from itertools import product
 
@@ -13,6 +14,8 @@ from emu.isa import ISAS
 from emu.isa.riscv64.plans import j_immediate
 from providers.kinst import PORTS
 from trapline.consumer.tracer import Tracer
+from trapline.framework.native.asking import Upcall
+from trapline.framework.native.upcalls import Upcalls
 from trapline.framework.program import ProbeDescription
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
@@ -201,8 +204,11 @@ def test_a_move_of_a_control_register_has_no_distance_to_be_filled_in(code):
 @pytest.mark.parametrize("isa", PORTS)
 def test_machine_code_serves_hits_as_python_does(isa, monkeypatch):
     chosen = ", ".join(f"kinst::{function}:" for function in functions(isa)[5 :: 3 * PART])
-    program = f"{chosen} {{ @[probefunc, probename, caller, arg0] = count(); }}"
-    runs = {}
+    program = f"{chosen} {{ @[probefunc, probename, caller, arg0, arg5, arg9] = count(); }}"
+    runs, asked, plain = {}, Counter(), Upcalls._called
+    monkeypatch.setattr(
+        Upcalls, "_called", lambda self, which, *rest: asked.update([which]) or plain(self, which, *rest)
+    )
     for engine in ("python", "native"):
         monkeypatch.setenv("TRAPLINE_ENGINE", engine)
         runs[engine] = Run(isa, program=program)
@@ -210,3 +216,5 @@ def test_machine_code_serves_hits_as_python_does(isa, monkeypatch):
     assert runs["native"].screen == runs["python"].screen
     assert runs["native"].now == runs["python"].now
     assert len(runs["native"].counts) > 100
+    # Two are asked for at each hit: Python reads them at first hits, and after the table was emptied.
+    assert asked[Upcall.SCALAR] < sum(runs["native"].counts.values())
