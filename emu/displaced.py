@@ -49,6 +49,8 @@ class Code:
     address: int
     before: bytes = b""
     """The bytes of its function that precede it, as far as they are known."""
+    length: int = 0
+    """Bytes of the instruction, if they are known; 0: they are not."""
 
 
 @immutable

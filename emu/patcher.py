@@ -8,9 +8,12 @@ original bytes are back when all are removed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
+
+from emu.engine.pages import PAGE
 
 
 class CodeMemory(Protocol):
@@ -56,6 +59,10 @@ class Patcher:
         self.on_change: Callable[[], None] = lambda: None
         """Called before a tracepoint is installed, removed or forgotten."""
         self._layers: dict[int, list[Tracepoint]] = {}  # by byte: the tracepoints over it, the latest last
+        self._pending: list[tuple[int, bytes]] | None = None
+        """The bytes to be written, in their order; None: they are written at once."""
+        self._removed = False
+        """Whether memory has patches of tracepoints that were removed."""
 
     def create(self, address: int, patch: bytes, owner: str, original: bytes | None = None) -> Tracepoint:
         """Make a tracepoint, not yet installed.
@@ -71,32 +78,55 @@ class Patcher:
         self._tracepoints[tracepoint] = None
         return tracepoint
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Write what tracepoints change meanwhile at the end, page by page.
+
+        Raises `emu.bad_address.BadAddressError` then, if memory has no code at one of them.
+        """
+        self.on_change()
+        self._pending = []
+        try:
+            yield
+        finally:
+            self._write_pending()
+            self._pending = None
+
     def install(self, tracepoint: Tracepoint) -> None:
         """Write the patch; an installed tracepoint stays installed."""
-        self.on_change()
+        self._tell()
         if tracepoint not in self._tracepoints:
             raise ValueError(f"{tracepoint.owner}: the tracepoint at {tracepoint.address:#x} was removed")
         if tracepoint.installed:
             return
-        self._memory.write_code(tracepoint.address, tracepoint.patch)
+        self._write(tracepoint.address, tracepoint.patch)
         tracepoint.installed = True
         for address in self._bytes_of(tracepoint):
             self._layers.setdefault(address, []).append(tracepoint)
 
     def remove(self, tracepoint: Tracepoint) -> None:
         """Write the bytes below this tracepoint; ignore one that is not installed."""
-        self.on_change()
+        self._tell()
         if not tracepoint.installed:
             return
         shown = bytes(self._without(tracepoint, address) for address in self._bytes_of(tracepoint))
-        self._memory.write_code(tracepoint.address, shown)
+        self._write(tracepoint.address, shown)
+        self._removed = self._pending is not None
         self._uncover(tracepoint)
 
     def forget(self, tracepoint: Tracepoint) -> None:
         """Forget a tracepoint that is not installed, or whose memory is gone; write nothing."""
-        self.on_change()
+        self._tell()
         self._tracepoints.pop(tracepoint, None)
         self._uncover(tracepoint)
+
+    def forget_all(self) -> None:
+        """Forget every tracepoint, because their memory is gone; write nothing."""
+        self._tell()
+        for tracepoint in self._tracepoints:
+            tracepoint.installed = False
+        self._tracepoints.clear()
+        self._layers.clear()
 
     def restore_all(self, owner: str | None = None) -> None:
         """Remove every tracepoint, or every one of an owner.
@@ -116,12 +146,44 @@ class Patcher:
 
         Raises `emu.bad_address.BadAddressError`.
         """
+        if self._removed:
+            self._write_pending()
         code = bytearray(self._memory.read(address, size))
         patched = self._layers
         for place in [place for place in range(address, address + size) if place in patched] if patched else ():
             first = patched[place][0]
             code[place - address] = first.original[place - first.address]
         return bytes(code)
+
+    def _tell(self) -> None:
+        if self._pending is None:
+            self.on_change()
+
+    def _write(self, address: int, data: bytes) -> None:
+        if self._pending is None:
+            self._memory.write_code(address, data)
+        else:
+            self._pending.append((address, data))
+
+    def _write_pending(self) -> None:
+        """Write the bytes that are to be written, with those between them, page by page."""
+        self._removed = False
+        if not self._pending:
+            return
+        pages: dict[int, list[tuple[int, bytes]]] = {}
+        for address, data in self._pending:
+            room = PAGE - address % PAGE
+            for part, start in ((data[:room], address), (data[room:], address + room)):
+                if part:
+                    pages.setdefault(start // PAGE, []).append((start, part))
+        self._pending.clear()
+        for writes in pages.values():
+            start = min(address for address, _ in writes)
+            end = max(address + len(data) for address, data in writes)
+            code = bytearray(self._memory.read(start, end - start))
+            for address, data in writes:
+                code[address - start : address - start + len(data)] = data
+            self._memory.write_code(start, bytes(code))
 
     @staticmethod
     def _bytes_of(tracepoint: Tracepoint) -> range:

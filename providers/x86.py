@@ -21,7 +21,7 @@ Test = Callable[[Instruction], bool]
 # Bytes of the longest instruction.
 _LONGEST: Final = 15
 # How many decisions a table keeps.
-_KNOWN: Final = 1 << 14
+_KNOWN: Final = 1 << 16
 # A jump or call through a register or memory; the prefix for addresses of 16 bits.
 _INDIRECT: Final = 0xFF
 _ADDRESS_SIZE: Final = 0x67
@@ -58,10 +58,10 @@ class Table:
         """Return how an instruction is displaced: the first row whose test is true decides."""
         # No instruction is the beginning of another, so the first known one that the bytes begin with is theirs.
         data, known = code.data, self._known
-        for size in range(1, min(len(data), _LONGEST) + 1):
+        for size in (code.length,) if code.length else range(1, min(len(data), _LONGEST) + 1):
             if (found := known.get(data[:size])) is not None:
                 return found
-        insn = take_apart(data, self.mode)
+        insn = take_apart(data, self.mode, code.length)
         if insn is None:
             return Refused(self.malformed)
         row = next(row for row in self.rows if row.test(insn))

@@ -16,21 +16,17 @@ uts/intel/dtrace/fasttrap_isa.c.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from emu.bad_address import BadAddressError
-from emu.displaced import Code, Emulated, OutOfLine, Refused, Treatment
 from emu.engine.access import Access
 from emu.guest.processes import ProcessObserver
 from emu.patcher import Patcher
-from emu.plan_execution import compile_plan
-from emu.plans import Load, Store
-from emu.words import WORD_MASK
 from providers.fasttrap.hits import Hits
+from providers.fasttrap.points import Points, TracepointError
 from providers.fasttrap.port import Port
 from providers.fasttrap.ports import PORTS
-from providers.fasttrap.records import AFTER, Point, Probe, Target
+from providers.fasttrap.records import Point, Probe, Target
 from providers.fasttrap.stepping import CHUNK
 from providers.fidelity import Fidelity
 
@@ -42,14 +38,6 @@ if TYPE_CHECKING:
 
 # FreeBSD's kern.dtrace.fasttrap.max_probes.
 MAX_TRACEPOINTS: Final = 250_000
-# The number of decisions that are remembered: an instruction is often looked at, and then probed in several ways.
-_REMEMBERED: Final = 16
-# Size of a function that is everywhere: a probe at an absolute address.
-EVERYWHERE: Final = WORD_MASK
-
-
-class TracepointError(Exception):
-    """A tracepoint that is impossible: the message says why."""
 
 
 class Fasttrap(ProcessObserver):
@@ -72,13 +60,12 @@ class Fasttrap(ProcessObserver):
         self.kernel = kernel
         self.fidelity = fidelity
         self.port = port or PORTS[kernel.isa.name]
-        self._treat = lru_cache(_REMEMBERED)(self.port.treat)
         self.limit = limit if limit is not None else (MAX_TRACEPOINTS if fidelity is Fidelity.FREEBSD else None)
         self.total = 0
         """Tracepoints of all probes there are."""
         self.report = report
         self._targets: dict[int, Target] = {}
-        self._points: dict[tuple[int, int], Point] = {}
+        self.points = Points(kernel, self.port, fidelity)
         self._gone: list[tuple[Probe, int, object]] = []
         """Probes whose tracepoints went away with an object: (probe, address, file)."""
         self._listening: list[Probe] = []
@@ -109,27 +96,6 @@ class Fasttrap(ProcessObserver):
         """Forget a probe."""
         self.total -= len(probe.addresses)
 
-    def look(self, target: Target, address: int, function: int = 0) -> Treatment:
-        """Decide about the instruction at an address.
-
-        `function` is the start of its function, 0: unknown.
-
-        Raises `BadAddressError`.
-        """
-        return self._treat(self._code(target, address, function), self.fidelity)
-
-    def _code(self, target: Target, address: int, function: int) -> Code:
-        """Return the instruction at an address, with what is before it in its function."""
-        start = min(address, max(function, address - self.port.behind)) if function else address
-        before = address - start
-        for size in (self.port.longest, 4, 2, 1):
-            try:
-                data = target.patcher.original(start, before + size)
-            except BadAddressError:
-                continue
-            return Code(data[before:], address, data[:before])
-        raise BadAddressError(address)
-
     # -- enabling
 
     def enable(self, probe: Probe) -> None:
@@ -155,6 +121,18 @@ class Fasttrap(ProcessObserver):
         if probe.semaphores:
             self._listening.append(probe)
 
+    def enable_all(self, probes: Sequence[Probe]) -> None:
+        """Install the tracepoints of probes; each patch is in memory when all are decided about."""
+        with self.points.together():
+            for probe in probes:
+                self.enable(probe)
+
+    def disable_all(self, probes: Sequence[Probe]) -> None:
+        """Remove the tracepoints of probes."""
+        with self.points.together():
+            for probe in probes:
+                self.disable(probe)
+
     def disable(self, probe: Probe) -> None:
         """Remove a probe's tracepoints, each unless another probe still needs it."""
         if not probe.enabled:
@@ -165,6 +143,14 @@ class Fasttrap(ProcessObserver):
         self._count(probe, -1)
         if probe.semaphores:
             self._listening.remove(probe)
+
+    def _install(self, probe: Probe, address: int) -> None:
+        """Install one tracepoint.  Raises `TracepointError`."""
+        self.points.install(probe, address)
+
+    def _remove(self, probe: Probe, address: int) -> None:
+        """Remove one tracepoint."""
+        self.points.remove(probe, address)
 
     def _count(self, probe: Probe, change: int) -> None:
         """Set the program's semaphores, which say whether its probes are enabled."""
@@ -181,57 +167,12 @@ class Fasttrap(ProcessObserver):
         except BadAddressError:
             return
 
-    def _install(self, probe: Probe, address: int) -> None:
-        target = probe.target
-        key = (target.process.pid, address)
-        point = self._points.get(key)
-        if point is None or not point.target.live:
-            point = self._make(target, address, probe.function if probe.size != EVERYWHERE else 0)
-            self._points[key] = point
-        # At the front: the probe that was enabled last fires first.
-        (point.after if probe.type in AFTER else point.before).insert(0, probe)
-        self.kernel.traps.changed()
-        target.patcher.install(point.tracepoint)
-
-    def _make(self, target: Target, address: int, function: int) -> Point:
-        try:
-            code = self._code(target, address, function)
-        except BadAddressError:
-            raise TracepointError(f"no code is loaded at {address:#x} in pid {target.process.pid}") from None
-        treatment = self._treat(code, self.fidelity)
-        if isinstance(treatment, Refused):
-            raise TracepointError(f"no tracepoint at {address:#x}: {treatment.rule.why} ({treatment.rule.source})")
-        assert isinstance(treatment, Emulated | OutOfLine), "fasttrap runs code out of line, it does not step"
-        patch = self.port.breakpoint(treatment.length)
-        tracepoint = target.patcher.create(address, patch, "fasttrap", code.data[: len(patch)])
-        point = Point(target, address, treatment, tracepoint)
-        if isinstance(treatment, Emulated):
-            point.run = compile_plan(treatment.plan, self.kernel.isa)
-            reaches = any(isinstance(operation, (Load, Store)) for operation in treatment.plan.operations)
-            if self.fidelity is not Fidelity.FREEBSD and not reaches:
-                point.native = self.kernel.engine.plan(treatment.plan)
-        return point
-
-    def _remove(self, probe: Probe, address: int) -> None:
-        point = self._points.get((probe.target.process.pid, address))
-        if point is None or point.target is not probe.target:
-            return
-        users = point.after if probe.type in AFTER else point.before
-        if probe in users:
-            users.remove(probe)
-        self.kernel.traps.changed()
-        if not point.before and not point.after:
-            if point.target.live:
-                point.target.patcher.remove(point.tracepoint)
-            point.target.patcher.forget(point.tracepoint)
-            del self._points[point.target.process.pid, address]
-
     def _find(self, process: Process, address: int) -> Point | None:
         """Return the tracepoint of a process at an address, None if it has none."""
-        point = self._points.get((process.pid, address))
+        point = self.points.get(process.pid, address)
         if point is None:
             owner = self._owner(process)
-            point = self._points.get((owner.pid, address)) if owner is not process else None
+            point = self.points.get(owner.pid, address) if owner is not process else None
         return point if point is not None and point.target.live else None
 
     def _owner(self, process: Process) -> Process:
@@ -257,8 +198,8 @@ class Fasttrap(ProcessObserver):
         if target is None or not target.live:
             return
         code = self.kernel.code(child)
-        for point in self._points.values():
-            if point.target is target and point.tracepoint.installed:
+        for point in self.points.of(target):
+            if point.tracepoint.installed:
                 code.write_code(point.address, point.tracepoint.original)
         self.kernel.drop_slots(target.slots, child)
 
@@ -280,8 +221,7 @@ class Fasttrap(ProcessObserver):
         self.kernel.traps.changed()
         if self.kernel.is_shared(process):  # a vfork's child: the memory, with its breakpoints, is its parent's
             target.patcher.restore_all()
-        for key in [key for key in self._points if self._points[key].target is target]:
-            target.patcher.forget(self._points.pop(key).tracepoint)
+        self.points.forget_all(target)
 
     def unmapped(self, process: Process, areas: Sequence[Area]) -> None:
         """Drop the tracepoints of an object that is unmapped (dlclose).
@@ -289,11 +229,10 @@ class Fasttrap(ProcessObserver):
         They are restored if it is loaded again.
         """
         target = self._targets.get(process.pid)
-        for area in areas if target is not None else ():
-            for key, point in list(self._points.items()):
-                if point.target is target and area.start <= point.address < area.end:
-                    target.patcher.forget(point.tracepoint)
-                    del self._points[key]
+        for area in areas:
+            for point in () if target is None else self.points.of(target):
+                if area.start <= point.address < area.end:
+                    self.points.forget(point)
                     self._gone += [(probe, point.address, area.backing) for probe in (*point.before, *point.after)]
 
     def mapped(self, process: Process, area: Area) -> None:

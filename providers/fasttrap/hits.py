@@ -29,8 +29,8 @@ from emu.engine.plans import NativeOperation
 from emu.engine.state import HANDLED
 from emu.frame import Frame
 from emu.guest.processes import CARRIED_OUT, ProcessObserver
-from emu.plan_execution import Cpu
-from emu.plans import Load, Plan, Set
+from emu.plan_execution import Cpu, compile_plan
+from emu.plans import Load, Plan, Set, Store
 from emu.trap import Hit, Served
 from emu.words import WORD_MASK
 from providers.fasttrap.port import Port
@@ -115,7 +115,7 @@ class Hits(ProcessObserver):
         after = self._after(point, (), leaves=point.treatment.leaves)
         if after is None or not self._is_safe(plan):
             return Served.PYTHON
-        return Hit((*before, Run(plan.operations), *after), rest=partial(self._rest, point))
+        return Hit((*before, Run(plan.operations), *after), rest=partial(self._rest, point, plan))
 
     def _trap_of(self, trap: int) -> int:
         """Return the key of a return trap: its address, or that of its exception."""
@@ -142,9 +142,9 @@ class Hits(ProcessObserver):
         self.steps.begin(thread, point, move)
         return HANDLED
 
-    def _rest(self, point: Point, _address: int) -> int:
+    def _rest(self, point: Point, plan: Plan, _address: int) -> int:
         """Carry out a plan whose memory machine code could not reach; fire the probes after it."""
-        self._carry_out(point)
+        self._carry_out(point, plan)
         return HANDLED
 
     def _before(self, point: Point) -> list[Fire | FireAfter | Run] | None:
@@ -220,7 +220,7 @@ class Hits(ProcessObserver):
         treatment = point.treatment
         if isinstance(treatment, Emulated):
             self.fire_before(thread, point, frame)
-            return self._emulate(point)
+            return self._emulate(point, treatment.plan)
         if not steps.has_room(thread, point):
             self._kernel.cpu.pc = address
             self._kernel.cpu.discount(1)
@@ -286,14 +286,19 @@ class Hits(ProcessObserver):
 
     # -- emulating
 
-    def _emulate(self, point: Point) -> int:
+    def _emulate(self, point: Point, plan: Plan) -> int:
+        if point.native is None:
+            reaches = any(isinstance(operation, (Load, Store)) for operation in plan.operations)
+            by_machine_code = self._fidelity is not Fidelity.FREEBSD and not reaches
+            point.native = self._kernel.engine.plan(plan) if by_machine_code else 0
         if not point.after and point.native and self._kernel.native:
             return point.native
-        return self._carry_out(point)
+        return self._carry_out(point, plan)
 
-    def _carry_out(self, point: Point) -> int:
+    def _carry_out(self, point: Point, plan: Plan) -> int:
         engine = self._kernel.cpu
-        assert point.run is not None, "the plan of an emulated tracepoint is compiled"
+        if point.run is None:
+            point.run = compile_plan(plan, self._kernel.isa)
         cpu: Cpu = _MinusOneFaults(engine) if self._fidelity is Fidelity.FREEBSD else engine
         try:
             point.run(cpu, point.address)

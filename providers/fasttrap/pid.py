@@ -21,10 +21,11 @@ from emu.guest.objects import LoadedObject
 from emu.guest.processes import Objects, Process, ProcessObserver
 from emu.instruction_starts import no_instruction
 from providers.base import Framework
-from providers.fasttrap.fasttrap import EVERYWHERE, Fasttrap
+from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.pid_provider import PidProvider
+from providers.fasttrap.points import EVERYWHERE
 from providers.fasttrap.port import Port
-from providers.fasttrap.records import Probe, ProbeType
+from providers.fasttrap.records import Probe, ProbeType, Target
 from providers.fidelity import Fidelity
 
 if TYPE_CHECKING:
@@ -60,6 +61,19 @@ class Wanted(NamedTuple):
     name: str
 
 
+class _Function(NamedTuple):
+    """A function of a process."""
+
+    provider: PidProvider
+    target: Target
+    module: str
+    name: str
+    address: int
+    size: int
+    made: set[str]
+    """The names of its probes."""
+
+
 def _is_glob(text: str) -> bool:
     return not _GLOB.isdisjoint(text)
 
@@ -93,8 +107,8 @@ class PidProbes(ProcessObserver):
         self._created = created
         self._providers: dict[int, PidProvider] = {}
         self._wanted: dict[int, list[Wanted]] = {}
-        self._made: set[tuple[PidProvider, int, str, str, str]] = set()
-        """Probes there are: provider, where their object is, module, function and name."""
+        self._made: dict[tuple[PidProvider, int, str, str], set[str]] = {}
+        """The names of the probes there are, by provider, where their object is, module and function."""
         fasttrap.kernel.watch(self)
 
     def provide(self, pid: int, wanted: Wanted) -> str:
@@ -173,29 +187,30 @@ class PidProbes(ProcessObserver):
     ) -> None:
         """Make the probes of one function (dt_pid_per_sym)."""
         test, glob = _matcher(wanted.name), not wanted.name or _is_glob(wanted.name)
+        target, module, port = self._fasttrap.target(process), loaded.name, self._fasttrap.port
+        made = self._made.setdefault((provider, loaded.bias, module, symbol.name), set())
         address = symbol.value + loaded.bias
-        target = self._fasttrap.target(process)
+        function = _Function(provider, target, module, symbol.name, address, symbol.size, made)
         named = False
         if test(RETURN):
             named = True
             code = self._code(target.patcher.original, address, symbol.size)
-            offsets = _returns(self._fasttrap.port, code, address, self._fasttrap.fidelity)
+            offsets = _returns(port, code, address, self._fasttrap.fidelity)
             sites = tuple(address + offset for offset in offsets)
             if sites:
-                self._create(provider, process, loaded, symbol, RETURN, ProbeType.RETURN, sites)
+                self._create(function, RETURN, ProbeType.RETURN, sites)
         if test(ENTRY):
             named = True
-            self._create(provider, process, loaded, symbol, ENTRY, ProbeType.ENTRY, (address,))
+            self._create(function, ENTRY, ProbeType.ENTRY, (address,))
         if not glob and named:
             return
         code = self._code(target.patcher.original, address, symbol.size)
-        if glob:
-            if not self._fasttrap.port.has_jump_table(code, self._fasttrap.fidelity):
-                for offset in self._fasttrap.port.boundaries(code):
-                    if test(f"{offset:x}"):
-                        self._offset(provider, process, loaded, symbol, offset)
-            return
-        self._offset(provider, process, loaded, symbol, self._checked_offset(symbol, code, wanted.name))
+        if not glob:
+            self._offset(function, self._checked_offset(symbol, code, wanted.name))
+        elif not port.has_jump_table(code, self._fasttrap.fidelity):
+            for offset in port.boundaries(code):
+                if test(f"{offset:x}"):
+                    self._offset(function, offset)
 
     def _checked_offset(self, symbol: Symbol, code: bytes, name: str) -> int:
         if not re.fullmatch(r"[0-9a-fA-F]+", name):
@@ -209,11 +224,8 @@ class PidProbes(ProcessObserver):
             raise PidError("D_PROC_ALIGN", f"offset 0x{offset:x} is not aligned on an instruction")
         return offset
 
-    def _offset(
-        self, provider: PidProvider, process: Process, loaded: LoadedObject, symbol: Symbol, offset: int
-    ) -> None:
-        address = symbol.value + loaded.bias + offset
-        self._create(provider, process, loaded, symbol, f"{offset:x}", ProbeType.OFFSETS, (address,))
+    def _offset(self, function: _Function, offset: int) -> None:
+        self._create(function, f"{offset:x}", ProbeType.OFFSETS, (function.address + offset,))
 
     @staticmethod
     def _code(read: Callable[[int, int], bytes], address: int, size: int) -> bytes:
@@ -222,21 +234,12 @@ class PidProbes(ProcessObserver):
         except BadAddressError:
             return b""
 
-    def _create(
-        self,
-        provider: PidProvider,
-        process: Process,
-        loaded: LoadedObject,
-        symbol: Symbol,
-        name: str,
-        kind: ProbeType,
-        addresses: tuple[int, ...],
-    ) -> None:
-        if (provider, loaded.bias, loaded.name, symbol.name, name) in self._made:
+    def _create(self, function: _Function, name: str, kind: ProbeType, addresses: tuple[int, ...]) -> None:
+        if name in function.made:
             return
-        self._made.add((provider, loaded.bias, loaded.name, symbol.name, name))
-        probe = Probe(self._fasttrap.target(process), kind, symbol.value + loaded.bias, symbol.size, addresses)
-        self._add(provider, loaded.name, symbol.name, name, probe)
+        function.made.add(name)
+        probe = Probe(function.target, kind, function.address, function.size, addresses)
+        self._add(function.provider, function.module, function.name, name, probe)
 
     def _add(self, provider: PidProvider, module: str, function: str, name: str, probe: Probe) -> None:
         if not self._fasttrap.add(probe):
@@ -256,8 +259,9 @@ class PidProbes(ProcessObserver):
         address = int(wanted.name, 16)
         self._check_address(process, address)
         module = process.path.rsplit("/", 1)[-1]
-        if (provider, 0, module, ABSOLUTE, wanted.name) not in self._made:
-            self._made.add((provider, 0, module, ABSOLUTE, wanted.name))
+        made = self._made.setdefault((provider, 0, module, ABSOLUTE), set())
+        if wanted.name not in made:
+            made.add(wanted.name)
             probe = Probe(self._fasttrap.target(process), ProbeType.OFFSETS, 0, EVERYWHERE, (address,))
             self._add(provider, module, ABSOLUTE, wanted.name, probe)
         return module
@@ -299,7 +303,7 @@ class PidProbes(ProcessObserver):
         if any(wanted.function == ABSOLUTE for wanted in asked):
             self._fasttrap.report(f"pid {process.pid} runs {program} now: its address probes are not created again")
         provider = self._provider(process.pid)
-        self._made = {made for made in self._made if made[0] is not provider}
+        self._made = {made: names for made, names in self._made.items() if made[0] is not provider}
         for loaded in self._objects.of(process):
             self._provide_again(process, loaded)
         self._created()

@@ -7,6 +7,7 @@ Source: FreeBSD sys fasttrap.c (fasttrap_pid_* and pid_attr), fasttrap_isa.c (fa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from emu.native.guest import LateArguments
@@ -41,6 +42,14 @@ class PidProvider(Provider):
     def enable(self, probe_id: int, arg: Probe) -> None:
         """Install the tracepoints."""
         self._fasttrap.enable(arg)
+
+    def enable_all(self, probes: Sequence[tuple[int, Probe]]) -> None:
+        """Install the tracepoints of many probes."""
+        self._fasttrap.enable_all([arg for _, arg in probes])
+
+    def disable_all(self, probes: Sequence[tuple[int, Probe]]) -> None:
+        """Remove the tracepoints of many probes."""
+        self._fasttrap.disable_all([arg for _, arg in probes])
 
     def disable(self, probe_id: int, arg: Probe) -> None:
         """Remove them."""

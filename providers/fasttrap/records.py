@@ -47,7 +47,7 @@ class Target:
     """False from its exit or exec on: its tracepoints are dead (retired)."""
 
 
-@dataclass(eq=False)
+@dataclass(slots=True, eq=False)
 class Point:
     """A tracepoint of a process (fasttrap_tracepoint_t).
 
@@ -63,9 +63,12 @@ class Point:
     after: list[Probe] = field(default_factory=list)
     """Probes that fire after it."""
     run: Callable[..., None] | None = None
-    """The compiled plan of an emulated instruction."""
-    native: int = 0
-    """The answer that makes machine code carry the plan out; 0: impossible."""
+    """The compiled plan of an emulated instruction, once it was carried out."""
+    native: int | None = None
+    """The answer that makes machine code carry out the plan of an emulated instruction.
+
+    0: impossible; None: not asked for yet.
+    """
 
 
 class Located(NamedTuple):
@@ -77,7 +80,7 @@ class Located(NamedTuple):
     """Those of arguments 5 to 9; None: Python must read one of them."""
 
 
-@dataclass(eq=False)
+@dataclass(slots=True, eq=False)
 class Probe:
     """A probe (fasttrap_probe_t)."""
 

@@ -31,9 +31,10 @@ from emu.guest.linux_kernel.program_cpu import ProgramCpu
 from emu.guest.linux_kernel.programs import Process, Programs
 from emu.plan_execution import compile_plan
 from emu.words import WORD_MASK
-from providers.fasttrap.fasttrap import EVERYWHERE as ANY_FUNCTION
-from providers.fasttrap.fasttrap import Fasttrap, TracepointError
+from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.hits import PASSED
+from providers.fasttrap.points import EVERYWHERE as ANY_FUNCTION
+from providers.fasttrap.points import TracepointError
 from providers.fasttrap.records import AFTER, Point, Probe, ProbeType, Target
 from providers.fidelity import Fidelity
 from providers.linux_kernel.consumers import EVERYWHERE, Consumer, Consumers, Place, RefusedError
@@ -110,20 +111,20 @@ class KernelUprobes(Fasttrap):
 
     def _install(self, probe: Probe, address: int) -> None:
         target = probe.target
-        key = (target.process.pid, address)
-        point = self._points.get(key)
+        point = self.points.get(target.process.pid, address)
         if point is None or not point.target.live:
             point = self._look_at(probe, target, address)
             semaphore = probe.semaphores[0] if probe.semaphores else 0
             consumer = self.watch_place(target.process, address, semaphore)
-            self._points[key] = self._watched[consumer.number, address] = point
+            self.points.put(point)
+            self._watched[consumer.number, address] = point
             self._consumers[point] = consumer
         self._unlearn(self._consumers[point])
         (point.after if probe.type in AFTER else point.before).insert(0, probe)
 
     def _look_at(self, probe: Probe, target: Target, address: int) -> Point:
         try:
-            treatment = self.look(target, address, probe.function if probe.size != ANY_FUNCTION else 0)
+            treatment = self.points.look(target, address, probe.function if probe.size != ANY_FUNCTION else 0)
             code = target.patcher.original(address, 1)
         except BadAddressError:
             raise TracepointError(f"no code is loaded at {address:#x} in pid {target.process.pid}") from None
@@ -132,7 +133,7 @@ class KernelUprobes(Fasttrap):
 
     def _remove(self, probe: Probe, address: int) -> None:
         """Stop firing a probe; the kernel removes the breakpoint if no other probe needs it."""
-        point = self._points.get((probe.target.process.pid, address))
+        point = self.points.get(probe.target.process.pid, address)
         if point is None or point.target is not probe.target:
             return
         users = point.after if probe.type in AFTER else point.before
@@ -156,7 +157,7 @@ class KernelUprobes(Fasttrap):
     def _forget(self, point: Point) -> Consumer:
         consumer = self._consumers.pop(point)
         self._unlearn(consumer)
-        del self._points[point.target.process.pid, point.address]
+        self.points.drop(point)
         del self._watched[consumer.number, point.address]
         return consumer
 
@@ -171,7 +172,7 @@ class KernelUprobes(Fasttrap):
         if target is None or not target.live:
             return
         target.live = False
-        for point in [point for point in self._points.values() if point.target is target]:
+        for point in self.points.of(target):
             self.consumers.abandon(self._forget(point))
 
     def forked(self, parent: processes.Process, child: processes.Process) -> None:

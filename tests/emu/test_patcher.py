@@ -10,7 +10,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from emu.bad_address import BadAddressError
 from emu.patcher import Patcher
 
-BASE = 0xFFFF_FFFF_8020_0000
+# A page ends in the middle of the program.
+BASE = 0xFFFF_FFFF_8020_0FF0
 PROGRAM = bytes(range(100, 132))
 OWNERS = ("fbt", "kinst")
 
@@ -104,7 +105,7 @@ def test_a_forgotten_tracepoint_writes_nothing_more_and_cannot_come_back(patcher
     patcher.restore_all()
     assert memory.written == [(BASE, b"\xcc")]
     assert patcher.listing() == ()
-    with pytest.raises(ValueError, match="fbt: the tracepoint at 0xffffffff80200000 was removed"):
+    with pytest.raises(ValueError, match="fbt: the tracepoint at 0xffffffff80200ff0 was removed"):
         patcher.install(tracepoint)
 
 
@@ -124,6 +125,20 @@ def test_a_write_that_fails_leaves_the_books_as_they_were(patcher, memory):
     assert tracepoint.installed
     memory.data = bytearray(b"\xcc" + PROGRAM[1:])
     patcher.remove(tracepoint)
+    assert memory.data == PROGRAM
+
+
+def test_of_patches_across_a_page_that_are_written_together_the_latest_is_seen(patcher, memory):
+    page = BASE + 16
+    patches = [(page - 8, b"\xcc"), (page, b"\x73\x00\x10\x00"), (page - 2, b"\xa0\x81\x20\xd4")]
+    tracepoints = [patcher.create(address, patch, "fbt") for address, patch in patches]
+    with patcher.together():
+        for tracepoint in tracepoints:
+            patcher.install(tracepoint)
+    assert memory.read(page - 2, 6) == b"\xa0\x81\x20\xd4\x10\x00"
+    with patcher.together():
+        for tracepoint in tracepoints:
+            patcher.remove(tracepoint)
     assert memory.data == PROGRAM
 
 
@@ -171,6 +186,15 @@ class Tracepoints(RuleBasedStateMachine):
         self.patcher.forget(tracepoint)
         if tracepoint in self.known:
             self.known.remove(tracepoint)
+
+    @rule(changes=st.lists(st.tuples(tracepoints, st.sampled_from(("install", "remove", "remove_and_forget")))))
+    def together(self, changes):
+        self.memory.written.clear()
+        with self.patcher.together():
+            for tracepoint, change in changes:
+                getattr(self, change)(tracepoint)
+            assert not self.memory.written
+        assert len(self.memory.written) <= 2  # pages
 
     @rule(owner=st.sampled_from((None, *OWNERS)))
     def restore_all(self, owner):

@@ -41,6 +41,18 @@ STDERR
 |dtrace_ioctl: DTRACEIOC_AGGDESC (0x8008780f)
 |{{...}}
 
+NAME two questions tell what a description of many probes means, as in libdtrace
+RUN trapline dtrace -x verbose_ioctl -qn 'fbt:::entry { exit(0); }' -c 'getpid 3'
+EXPECT
+|
+STDERR
+|dtrace_ioctl: DTRACEIOC_CONF (0x4030780a)
+|dtrace_ioctl: DTRACEIOC_PROBEMATCH (0xc1847805)
+|dtrace_ioctl: DTRACEIOC_PROVIDER (0xc0607801)
+|dtrace_ioctl: DTRACEIOC_PROBEMATCH (0xc1847805)
+|dtrace_ioctl: DTRACEIOC_ENABLE (0xc0107806)
+|{{...}}
+
 NAME what matches nothing is not enabled
 RUN trapline dtrace -x verbose_ioctl -n 'nosuch:::'
 STDERR

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from itertools import islice
 from typing import Final, Protocol
 
 from providers.base import ArgumentDescription, ProviderAttributes
@@ -80,6 +80,13 @@ class Client:
         """Return whether a probe matches."""
         return next(self._iterate(pattern), None) is not None
 
+    def first(self, pattern: ProbeDescription) -> ProbeInfo | None:
+        """Return the first probe that matches, None if there is none; ask for a second one.
+
+        dt_probe_info() asks for it, because the arguments of two probes may differ.
+        """
+        return next(iter([*islice(self._iterate(pattern), 2)]), None)
+
     def has_provider(self, name: str) -> bool:
         """Return whether there is a provider."""
         try:
@@ -114,7 +121,8 @@ class Client:
             number, description = structures.unpack_probe(answered)
             if pattern is not None and pattern.id and number != pattern.id:
                 return
-            yield ProbeInfo(number, replace(description, id=number), self._provider(description.provider))
+            names = description.provider, description.module, description.function, description.name
+            yield ProbeInfo(number, ProbeDescription(*names, number), self._provider(description.provider))
             if pattern is not None and pattern.id:
                 return
             number += 1

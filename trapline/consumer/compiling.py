@@ -165,6 +165,7 @@ class Compiler:
             self._exists,
             prepare=self._load_libraries,
             target=self._has_target,
+            first=self._session.device.first,
         )
         return compile_program(text, context)
 

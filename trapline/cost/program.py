@@ -81,7 +81,7 @@ def _priced(machine: linux_machine.LinuxMachine, probe: object) -> tuple[Events,
         return None
     fasttrap = machine.probes.fasttrap
     try:
-        treatment = fasttrap.look(probe.target, probe.addresses[0], probe.function)
+        treatment = fasttrap.points.look(probe.target, probe.addresses[0], probe.function)
     except BadAddressError:
         return None
     if isinstance(treatment, Refused):

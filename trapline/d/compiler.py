@@ -90,6 +90,12 @@ class CompileContext:
     """Whether there is a process of -p or -c."""
     library: bool = False
     """Whether it is a D library, whose dependencies were checked before."""
+    first: Callable[[ProbeDescription], ProbeInfo | None] | None = None
+    """`Device.first`; None: the first of `probes`."""
+
+    def first_probe(self, description: ProbeDescription) -> ProbeInfo | None:
+        """Return the first probe that matches a description; None: there is none."""
+        return next(iter(self.probes(description)), None) if self.first is None else self.first(description)
 
 
 def compile_program(text: str, context: CompileContext) -> Program:
@@ -257,8 +263,7 @@ class _Compiler:
         found = least(names, partial(self._argument_attributes, description), self._names.attributes)
         wanted = parse_attribute(self._options.text("amin")) if self._options.text("amin") else None
         if wanted is not None:
-            probes = self._context.probes(description)
-            described = description_attribute(probes[0] if probes else None, description)
+            described = description_attribute(self._context.first_probe(description), description)
             # The description comes first, as in dt_cook_clause().
             low = next((one for one in (described, found) if minimum(one, wanted) != wanted), None)
             if low is not None:
@@ -268,15 +273,15 @@ class _Compiler:
 
     def _argument_attributes(self, description: ProbeDescription) -> Attribute:
         """Return the stability of the arguments of the probes that a description matches."""
-        probes = self._context.probes(description)
-        return probes[0].attributes.args if probes else STABLE
+        probe = self._context.first_probe(description)
+        return STABLE if probe is None else probe.attributes.args
 
     def _described(self, probe: ast.ProbeText) -> ProbeDescription:
         description = parse_description(probe.text, self._context.form, probe.line)
         if description.module in KERNEL_MODULES:
             description = replace(description, module=KERNEL)
         description = self._context.provide(description)
-        if (self._options.is_set("zdefs") and not description.id) or self._context.probes(description):
+        if (self._options.is_set("zdefs") and not description.id) or self._context.first_probe(description):
             return description
         if description.id:
             raise CompileError("D_PDESC_INVAL", f"invalid probe identifier {description.id}", probe.line)

@@ -143,6 +143,10 @@ class Device(Protocol):
         """Return the probes that match, by id; None: all (PROBES, PROBEMATCH)."""
         ...
 
+    def first(self, pattern: ProbeDescription) -> ProbeInfo | None:
+        """Return the first probe that matches, None if there is none (PROBEMATCH)."""
+        ...
+
     def has(self, pattern: ProbeDescription) -> bool:
         """Return whether a probe matches (PROBEMATCH)."""
         ...

@@ -28,7 +28,20 @@ class Ecb:
     clause: Clause
     aggregation_ids: tuple[int, ...]
     """Ids of its aggregating actions, in order."""
-    run: Run = field(init=False)
+    make: Callable[[Ecb], Run]
+    """Returns what runs it."""
+    _run: Run | None = None
+
+    @property
+    def run(self) -> Run:
+        """What runs it; made at its first firing, because most of many probes never fire."""
+        if self._run is None:
+            self._run = self.make(self)
+        return self._run
+
+    def forget(self) -> None:
+        """Let what runs it be made anew: its clause has become machine code."""
+        self._run = None
 
 
 class MachineCode(Protocol):

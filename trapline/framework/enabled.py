@@ -6,11 +6,12 @@ EPROBE and AGGDESC.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from emu.plain import address_of, words
 from trapline.framework.device import AggregationDescription, DeviceError, EnabledProbe, RecordDescription
-from trapline.framework.ecb import Clause, Ecb
+from trapline.framework.ecb import Clause, Ecb, Run
 from trapline.framework.layout import HEADER_SIZE, Placed, variable_of
 from trapline.framework.probes import Probe
 
@@ -33,22 +34,33 @@ class Enabled:
         """For machine code: the address of the sizes of records, by EPID."""
         self.sizes[0] = address_of(self._sizes)
 
-    def add(self, clause: Clause, probe: Probe) -> Ecb:
-        """Note a clause at a probe, under the next EPID and the next aggregation ids.
+    def add(self, clause: Clause, probes: Sequence[Probe], make: Callable[[Ecb], Run]) -> Sequence[Ecb]:
+        """Note a clause at probes, each under the next EPID and the next aggregation ids.
 
-        The caller adds its `run`.
+        `make` returns what runs an enabling.
         """
         aggregating = [place for place, placed in enumerate(clause.layout.actions) if placed.aggregating is not None]
-        first = len(self._aggregations) + 1
-        ecb = Ecb(len(self.ecbs) + 1, probe, clause, tuple(range(first, first + len(aggregating))))
-        self._aggregations += [(ecb, place) for place in aggregating]
-        self.ecbs.append(ecb)
-        if ecb.epid == len(self._sizes):
-            larger = words(2 * ecb.epid)
-            larger[: ecb.epid] = self._sizes
+        count, first, size = len(aggregating), len(self._aggregations) + 1, clause.layout.size or HEADER_SIZE
+        added = []
+        for epid, probe in enumerate(probes, len(self.ecbs) + 1):
+            ecb = Ecb(epid, probe, clause, tuple(range(first, first + count)), make)
+            for place in aggregating:
+                self._aggregations.append((ecb, place))
+            first += count
+            added.append(ecb)
+        self.ecbs += added
+        self._grow(len(self.ecbs) + 1)
+        for ecb in added:
+            self._sizes[ecb.epid] = size
+        return added
+
+    def _grow(self, needed: int) -> None:
+        """Make room for so many sizes."""
+        have = len(self._sizes)
+        if needed > have:
+            larger = words(max(needed, 2 * have))
+            larger[:have] = self._sizes
             self._sizes, self.sizes[0] = larger, address_of(larger)
-        self._sizes[ecb.epid] = clause.layout.size or HEADER_SIZE
-        return ecb
 
     def clear(self) -> None:
         """Forget all."""

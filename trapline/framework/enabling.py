@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from trapline.framework.clause_code import compile_clause, runner
 from trapline.framework.device import DeviceError
-from trapline.framework.ecb import Clause, Form
+from trapline.framework.ecb import Clause, Ecb, Form, Run
 from trapline.framework.layout import LayoutError, lay_out
 from trapline.framework.probes import Probe
 from trapline.framework.program import ActionDescription, Difo, EcbDescription, ProbeDescription
@@ -98,11 +98,11 @@ class Enabling:
 
     def _link(self, clause: Clause, probes: Sequence[Probe]) -> int:
         """Put a clause at probes, and return how many those are."""
-        for probe in probes:
-            ecb = self._enabled.add(clause, probe)
-            ecb.run = runner(ecb, self._runtime)
-            self._registry.link(probe, ecb)
+        self._registry.link(self._enabled.add(clause, probes, self._runner))
         return len(probes)
+
+    def _runner(self, ecb: Ecb) -> Run:
+        return runner(ecb, self._runtime)
 
     def _make_native(self, form: Form) -> None:
         """Let machine code run the enablings of clauses that have fired often enough."""
@@ -114,13 +114,10 @@ class Enabling:
         form.native = self._native.compile(clause)
         if form.native is None:
             return
-        changed = {}
         for ecb in self._enabled.ecbs:
-            if ecb.clause.form is form and not self._runtime.is_meta(ecb.probe):
-                ecb.run = form.native.run(ecb)
-                changed[ecb.probe.id] = ecb.probe
-        for probe in changed.values():
-            self._registry.relink(probe)
+            if ecb.clause.form is form:
+                ecb.forget()
+                self._registry.relink(ecb.probe)
 
     def options_changed(self) -> None:
         """Compile later clauses anew: options decide what clauses compile to."""

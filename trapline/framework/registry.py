@@ -7,6 +7,7 @@ dtrace_probe() ...).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 from emu.guest.modules import Module
@@ -34,11 +35,11 @@ class Registry:
         """Called when probes were created."""
         self._enablings: dict[int, list[Ecb]] = {}
         """By probe id: its enablings, of all consumers, in the order of enabling."""
-        self._runs: list[Run | None] = [None]
-        """By probe id: what runs its enablings."""
+        self._runs: dict[int, Run] = {}
+        """By the id of a probe that has fired: what runs its enablings."""
         self._native = NativeRuns()
         self.wrapped: Callable[[Probe, Run], Run] = lambda _probe, run: run
-        """Puts a function around what runs a probe's enablings, of all that are enabled later."""
+        """Puts a function around what runs a probe's enablings, of all that fire first later."""
         self.meta = MetaProvider(self)
         self.error = self.table.match(ProbeDescription("dtrace", name="ERROR"))[0]
 
@@ -69,9 +70,7 @@ class Registry:
 
     def probe_create(self, provider: Provider, module: str, function: str, name: str, aframes: int, arg: Any) -> int:
         """Create a probe and return its id."""
-        probe = self.table.create(provider, module, function, name, aframes, arg)
-        self._runs.append(None)
-        return probe.id
+        return self.table.create(provider, module, function, name, aframes, arg).id
 
     def probe_lookup(self, provider: Provider, module: str, function: str, name: str) -> int:
         """Return the id of an existing probe of this provider, or 0."""
@@ -88,13 +87,23 @@ class Registry:
 
         The address is the same for the life of the probe; the content there may change.
         """
+        if probe_id not in self._native:
+            self._native.set(probe_id, _native_pairs(self._enablings.get(probe_id, ())))
         return self._native.address(probe_id)
 
     def probe(self, probe_id: int, arg0: int = 0, arg1: int = 0, arg2: int = 0, arg3: int = 0, arg4: int = 0) -> None:
         """Fire a probe: run its enablings in the order of enabling (dtrace_probe)."""
-        run = self._runs[probe_id]
+        run = self._runs.get(probe_id) or self._run_of(probe_id)
         if run is not None:
             run((arg0, arg1, arg2, arg3, arg4))
+
+    def _run_of(self, probe_id: int) -> Run | None:
+        """Return what runs a probe's enablings, for the first time; None: it has none."""
+        run, probe = _in_order(self._enablings.get(probe_id, ())), self.table.get(probe_id)
+        if run is None or probe is None:
+            return None
+        self._runs[probe_id] = found = self.wrapped(probe, run)
+        return found
 
     # The interface for consumers and for the machine
 
@@ -160,47 +169,50 @@ class Registry:
             provider.provide(names)
         return self.table.match(wanted)
 
-    def link(self, probe: Probe, ecb: Ecb) -> None:
-        """Add an enabling; the first arms the probe."""
-        ecbs = self._enablings.setdefault(probe.id, [])
-        ecbs.append(ecb)
-        if len(ecbs) <= _FEW:
-            self._set_run(probe, ecbs)
-        if len(ecbs) > 1 or ecb.clause.form.native is not None:
-            self._native.set(probe.id, _native_pairs(ecbs))
-        if len(ecbs) == 1:
-            probe.provider.enable(probe.id, probe.arg)
+    def link(self, ecbs: Iterable[Ecb]) -> None:
+        """Add enablings; the first of a probe arms it."""
+        armed = []
+        for ecb in ecbs:
+            probe = ecb.probe
+            present = self._enablings.setdefault(probe.id, [])
+            present.append(ecb)
+            self.relink(probe)
+            if len(present) == 1:
+                armed.append(probe)
+        for provider, probes in groupby(armed, key=_provider):
+            provider.enable_all([(probe.id, probe.arg) for probe in probes])
 
     def unlink(self, ecbs: Iterable[Ecb]) -> None:
         """Remove enablings; the last one of a probe disarms it."""
-        gone: dict[Probe, set[Ecb]] = {}
-        for ecb in ecbs:
-            gone.setdefault(ecb.probe, set()).add(ecb)
-        for probe, theirs in gone.items():
-            left = [ecb for ecb in self.enablings(probe) if ecb not in theirs]
-            self._enablings[probe.id] = left
+        gone = dict.fromkeys(ecbs)
+        disarmed = []
+        for probe in {ecb.probe: None for ecb in gone}:
+            left = [ecb for ecb in self._enablings.pop(probe.id, ()) if ecb not in gone]
+            if left:
+                self._enablings[probe.id] = left
+            else:
+                disarmed.append(probe)
             self.relink(probe)
-            if not left:
-                del self._enablings[probe.id]
-                probe.provider.disable(probe.id, probe.arg)
+        for provider, probes in groupby(disarmed, key=_provider):
+            provider.disable_all([(probe.id, probe.arg) for probe in probes])
 
     def relink(self, probe: Probe) -> None:
-        """Update the function that runs a probe's enablings."""
-        ecbs = self.enablings(probe)
-        self._set_run(probe, ecbs)
-        self._native.set(probe.id, _native_pairs(ecbs))
-
-    def _set_run(self, probe: Probe, ecbs: Sequence[Ecb]) -> None:
-        run = _in_order(ecbs)
-        self._runs[probe.id] = None if run is None else self.wrapped(probe, run)
+        """Forget the function that runs a probe's enablings; update what machine code runs."""
+        self._runs.pop(probe.id, None)
+        if probe.id in self._native:
+            self._native.set(probe.id, _native_pairs(self.enablings(probe)))
 
     def fire_meta(self, name: str, consumer: int, *rest: int) -> None:
         """Fire BEGIN, END or ERROR for one consumer, by the address that it has as arg0."""
         probe = self.table.lookup(self.meta, "", "", name)
         assert probe is not None
-        run = self._runs[probe.id]
+        run = self._runs.get(probe.id) or self._run_of(probe.id)
         if run is not None:
             run((consumer, *rest, *(0,) * (4 - len(rest))))
+
+
+def _provider(probe: Probe) -> Provider:
+    return probe.provider
 
 
 def _native_pairs(ecbs: Sequence[Ecb]) -> Sequence[int]:

@@ -26,6 +26,7 @@ class NativeRuns:
 
     def __init__(self) -> None:
         self._tables: list[tuple[memoryview[int], int]] = []
+        self._set: set[int] = set()
         self._pairs: dict[int, memoryview[int]] = {}
         # An operation of a firing may change the enablings of the probe: machine code then continues with the old
         # pairs.
@@ -36,8 +37,13 @@ class NativeRuns:
         table, place = self._place(probe_id)
         return self._tables[table][1] + WORD * place
 
+    def __contains__(self, probe_id: int) -> bool:
+        """Return whether `set` was called for a probe: the others' words are not in use."""
+        return probe_id in self._set
+
     def set(self, probe_id: int, pairs: Sequence[int]) -> None:
         """Let machine code run a probe's enablings, (run, ecb) for each; none: Python runs them."""
+        self._set.add(probe_id)
         table, place = self._place(probe_id)
         view = self._tables[table][0]
         view[place] = 0

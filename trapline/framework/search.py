@@ -20,8 +20,12 @@ class Search:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._matched: tuple[ProbeDescription, Sequence[Probe]] = (ProbeDescription(), ())
-        """The pattern that was last looked for, and the probes it matches."""
+        self._pattern = ProbeDescription()
+        """The pattern that was last looked for."""
+        self._matched: Sequence[Probe] = ()
+        """The probes that it matches."""
+        self._ids: Sequence[int] = ()
+        """Their numbers."""
 
     def provider(self, name: str) -> Provider:
         """Return a provider.  Raises `DeviceError` ESRCH."""
@@ -48,11 +52,11 @@ class Search:
         return next((probe for probe in found if probe is not None), None)
 
     def _matching_from(self, pattern: ProbeDescription, number: int) -> Probe | None:
-        if not number or self._matched[0] != pattern:
-            self._matched = pattern, self._registry.match(pattern)
-        probes = self._matched[1]
-        place = bisect_left(probes, number, key=lambda probe: probe.id)
-        return probes[place] if place < len(probes) else None
+        if not number or self._pattern != pattern:
+            self._pattern, self._matched = pattern, self._registry.match(pattern)
+            self._ids = [probe.id for probe in self._matched]
+        place = bisect_left(self._ids, number)
+        return self._matched[place] if place < len(self._ids) else None
 
     def probes(self, pattern: ProbeDescription | None = None) -> Sequence[ProbeInfo]:
         """Return the probes that match, by id; None: all."""

@@ -20,7 +20,7 @@ from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.initramfs import runs_in_shell
 from emu.guest.processes import ProcessObserver
 from providers.fasttrap import parse_provider
-from providers.fasttrap.fasttrap import TracepointError
+from providers.fasttrap.points import TracepointError
 from providers.linux_kernel.process_events import EXECUTED, EXITS, FORKS, ProcessEvents, entry_of
 from providers.linux_kernel.text import Hook, Text
 from providers.linux_kernel.uprobes import KernelUprobes

@@ -178,12 +178,12 @@ class Instruction:
         return self.opcode == 0x0F and self.data[self.at + 1] >> 2 == 0x20 >> 2
 
 
-def take_apart(data: bytes, mode: Mode = LONG_MODE) -> Instruction | None:
+def take_apart(data: bytes, mode: Mode = LONG_MODE, length: int = 0) -> Instruction | None:
     """Find prefixes and opcode; None: the bytes are not an instruction.
 
-    A REX that is not the last prefix is void.
+    `length` is that of the instruction, if it is known.  A REX that is not the last prefix is void.
     """
-    length = instruction_length(data, mode=mode.capstone)
+    length = length or instruction_length(data, mode=mode.capstone)
     if not length:
         return None
     data, following = data[:length], data[length:]

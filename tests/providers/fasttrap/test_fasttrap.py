@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from emu.elf import SegmentFlag
+from emu.engine.pages import PAGE
 from emu.guest.kernel import images
 from emu.guest.linux.code import ProcessCode
 from emu.guest.processes import ProcessObserver
@@ -108,7 +109,7 @@ def test_when_a_process_has_ended_its_tracepoints_are_retired(isa):
     machine = zoo(isa, "recursion", "pid$target::fib:entry { @ = count(); }").machine
     target = machine.probes.fasttrap._targets[machine.target]
     assert not target.live
-    assert not machine.probes.fasttrap._points
+    assert not machine.probes.fasttrap.points.of(target)
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -127,6 +128,31 @@ def test_disabling_leaves_the_text_as_it_was(isa):
     assert space.peek(text.vaddr, len(text.data)) == before
     run.guest.run(None)
     assert run.output.decode() + f"exit {run.guest.exit_status}\n" == expected("recursion", isa)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_probes_enabled_together_are_those_enabled_one_by_one_with_a_write_for_each_page(isa, monkeypatch):
+    run = counted(isa, "recursion")
+    enabled(run, "fib", "*printf*", "mem*")
+    target = run.fasttrap.target(run.guest.kernel.first)
+    separately = {point.address: point for point in run.fasttrap.points.of(target)}
+    pages = {address // PAGE for address in separately}
+    text = [target.code.read(page * PAGE, PAGE) for page in sorted(pages)]
+    writes, write = [], ProcessCode.write_code
+    monkeypatch.setattr(
+        ProcessCode, "write_code", lambda self, address, data: writes.append(address) or write(self, address, data)
+    )
+    run.fasttrap.disable_all(probes_of(run))
+    assert len(writes) == len(pages)
+    assert [target.code.read(page * PAGE, PAGE) for page in sorted(pages)] != text
+    run.fasttrap.enable_all(probes_of(run))
+    assert len(writes) == 2 * len(pages)
+    assert [target.code.read(page * PAGE, PAGE) for page in sorted(pages)] == text
+    together = {point.address: point for point in run.fasttrap.points.of(target)}
+    assert together.keys() == separately.keys()
+    for address, point in together.items():
+        assert point.treatment == separately[address].treatment
+        assert point.tracepoint.original == separately[address].tracepoint.original
 
 
 @pytest.mark.parametrize("isa", ISAS)

@@ -183,6 +183,9 @@ class FakeDevice:
     def has(self, pattern):
         return True
 
+    def first(self, pattern):
+        return next(iter(self.probes(pattern)), None)
+
     def probe_argument(self, probe_id, index):
         return None
 

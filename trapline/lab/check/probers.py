@@ -92,7 +92,7 @@ class PidProber:
 
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site (fasttrap_tracepoint_init)."""
-        treatment = self._fasttrap.look(self._target, site.address, site.start)
+        treatment = self._fasttrap.points.look(self._target, site.address, site.start)
         if isinstance(treatment, Refused):
             return NoProbe(f"{treatment.rule.why} ({treatment.rule.source})")
         if isinstance(treatment, Emulated):
@@ -105,7 +105,7 @@ class PidProber:
 
     def decide(self, site: CheckSite) -> Decision | None:
         """Return how the instruction is displaced (`Prober`)."""
-        found = self._fasttrap.look(self._target, site.address, site.start) if self._own else None
+        found = self._fasttrap.points.look(self._target, site.address, site.start) if self._own else None
         return None if isinstance(found, Refused) else found
 
     def _ways(self, name: str, site: CheckSite, slots: Slots | None = None) -> Iterator[Way]:
