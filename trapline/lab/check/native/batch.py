@@ -91,10 +91,10 @@ class _Trial:
             uc=engine.cpu.handle,
             cpu=engine.cpu.address,
             env=engine.cpu.env,
-            size=images.size,
             base=ctypes.addressof(self._base),
             images=images.address,
             varying=images.varying,
+            fixed=images.fixed,
             flags=images.flags,
             words=engine.counter.address,
             take=engine.tracepoints.take,
@@ -175,9 +175,7 @@ class Batches:
         batch, place = self._batch, 0
         self.left_out = []
         words = (ctypes.c_uint64 * len(numbers))(*numbers)
-        ranges = self._images.make_all(numbers)
-        for trial in self._trials:
-            trial.block.ranges = ranges
+        self._images.make_all(numbers)
         while True:
             if not self._show_areas():
                 yield from range(place, len(numbers))

@@ -37,22 +37,24 @@ class Images:
         self.size = ctypes.c_size_t.from_address(ctypes.cast(context.context, ctypes.c_void_p).value or 0).value
         self._base = bytes(self.base_of(cpu))
         self._differing: set[int] = set()
-        self._varying = (ctypes.c_uint64 * (2 * RANGES))()
+        self._varying = (ctypes.c_uint64 * (2 * RANGES + 2))()
         self.varying = ctypes.addressof(self._varying)
-        """Address of the offset and the size of each range in which images differ from the base."""
-        self._ranges = 0
+        """Address of the offset and the size of each range in which images differ from the base, ended
+        by a size of 0."""
+        self._fixed = (ctypes.c_uint64 * (2 * RANGES + 4))(0, self.size)
+        self.fixed = ctypes.addressof(self._fixed)
+        """The same of the ranges between them."""
 
     def base_of(self, cpu: TrialCpu) -> Any:
         """Return an image of a CPU's state, in the first state."""
         cpu.load_numbered(self._states, 0)
         return ctypes.create_string_buffer(ctypes.string_at(cpu.engine.cpu.env, self.size), self.size)
 
-    def make_all(self, numbers: Sequence[int]) -> int:
-        """Make the images of the parts of states; return the number of ranges in which they differ."""
+    def make_all(self, numbers: Sequence[int]) -> None:
+        """Make the images of the parts of states."""
         if len(self._kept) < POOL:
             for number in {part for each in numbers for part in parts(each)} - self._kept.keys():
                 self._make(number)
-        return self._ranges
 
     def _make(self, number: int) -> None:
         self._cpu.load_numbered(self._states, number)
@@ -71,9 +73,12 @@ class Images:
         found = list(_joined(sorted(self._differing)))
         if len(found) > RANGES:
             found = [(found[0][0], found[-1][1])]
-        for number, (start, end) in enumerate(found):
-            self._varying[2 * number], self._varying[2 * number + 1] = start, min(end, self.size) - start
-        self._ranges = len(found)
+        found = [(start, min(end, self.size)) for start, end in found]
+        edges = [0, *(edge for each in found for edge in each), self.size]
+        between = [(start, end) for start, end in zip(edges[0::2], edges[1::2], strict=True) if start < end]
+        for table, ranges in ((self._varying, found), (self._fixed, between)):
+            for number, (start, end) in enumerate((*ranges, (0, 0))):
+                table[2 * number], table[2 * number + 1] = start, end - start
 
 
 def _joined(places: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -106,8 +106,8 @@ class RunningCode:
         cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
         images = f.load(trial, TrialBlock.offset("images"))
         own, times = f.urem(number, POOL), f.udiv(number, POOL)
-        f.copy(env, f.load(trial, TrialBlock.offset("base")), f.load(trial, TrialBlock.offset("size")))
-        self._vary(f, trial, f.load(images, f.shl(own, 3)))
+        self._load(f, trial, "fixed", f.load(trial, TrialBlock.offset("base")))
+        self._load(f, trial, "varying", f.load(images, f.shl(own, 3)))
         with f.when(f.ne(times, 0)):
             self._mix(f, trial, batch, f.urem(f.add(own, times), POOL))
         f.store(env, f.load(batch, BatchBlock.offset("site")), self._pc)
@@ -117,16 +117,15 @@ class RunningCode:
         return f
 
     @staticmethod
-    def _vary(f: Function, trial: Value, image: Value) -> None:
-        """Load the parts of an image in which states differ."""
+    def _load(f: Function, trial: Value, ranges: str, image: Value) -> None:
+        """Load the ranges of an image that a field of `TrialBlock` has."""
         env = f.load(trial, TrialBlock.offset("env"))
-        place = f.variable(f.load(trial, TrialBlock.offset("varying")))
-        end = f.add(place.get(), f.shl(f.load(trial, TrialBlock.offset("ranges")), 4))
+        place = f.variable(f.load(trial, TrialBlock.offset(ranges)))
         with f.loop() as loop:
             here = place.get()
-            loop.leave_if(f.uge(here, end))
-            start = f.load(here)
-            f.copy(f.add(env, start), f.add(image, start), f.load(here, 8))
+            start, size = f.load(here), f.load(here, 8)
+            loop.leave_if(f.eq(size, 0))
+            f.copy(f.add(env, start), f.add(image, start), size)
             place.set(f.add(here, 16))
 
     def _mix(self, f: Function, trial: Value, batch: Value, rest: Value) -> None:

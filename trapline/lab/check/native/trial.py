@@ -41,16 +41,15 @@ class TrialBlock(Block):
     uc: int
     cpu: int
     env: int
-    size: int
-    """Bytes of the CPU state that a state sets."""
     base: int
-    """The address of these bytes in some state."""
+    """The address of the part of the CPU state that a state sets, in some state."""
     images: int
     """Address of a table of addresses, by the numbers of the pool's states: images of the CPU
     state, which differ from `base` only in some ranges."""
     varying: int
-    """The address of the offsets and sizes of these ranges, and their number."""
-    ranges: int
+    """The address of the offsets and sizes of these ranges, ended by a size of 0."""
+    fixed: int
+    """The same of the ranges between them."""
     flags: int
     """Address of the flags of the pool's states, by their numbers."""
     words: int
