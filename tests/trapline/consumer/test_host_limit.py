@@ -47,7 +47,7 @@ def test_what_cannot_be_interrupted_is_ended_with_one_line(monkeypatch):
 
 def test_a_limit_that_is_stopped_does_nothing():
     limit = HostLimit("dtrace", lambda _text: pytest.fail("it ended the process"))
-    limit.start(50 * MILLISECOND)
+    limit.start(2000 * MILLISECOND)
     limit.stop()
     for thread in threading.enumerate():
         if thread.name == "hosttimeout":
