@@ -1,10 +1,12 @@
 """The rules of uprobes for x86-64 and i386: one row for each treatment and each refusal.
 
 Linux 6.12 treats the byte after a VEX or EVEX prefix as an opcode of the one-byte map, so it treats
-some vector instructions as jumps, calls or returns.  Under `Fidelity.LINUX` these tables do the
-same; otherwise a vector instruction is stepped correctly.
+some vector instructions as jumps, calls or returns.  And it takes a prefix for the opcode if it
+follows a REX prefix or four others.  Under `Fidelity.LINUX` these tables do the same; otherwise
+such instructions are treated as what they are.
 
-Source: Linux 6.12 arch/x86/kernel/uprobes.c (arch_uprobe_analyze_insn).
+Source: Linux 6.12 arch/x86/kernel/uprobes.c (arch_uprobe_analyze_insn), arch/x86/lib/insn.c
+(insn_get_prefixes).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from functools import partial
 from typing import Final
 
 from emu.displaced import Code, Rule, Stepped, Treatment
-from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, Instruction, Mode
+from emu.isa.x86.instruction import LONG_MODE, PREFIXES, PROTECTED_MODE, Instruction, Mode
 from emu.isa.x86.plans import jcc, transfer
 from emu.plans import Plan, Set, Store
 from providers.fidelity import Fidelity, by_fidelity
@@ -43,6 +45,8 @@ _DIRECT: Final = frozenset({0xE8, 0xE9, 0xEB})
 _NOP: Final = 0x90
 _PUSHF, _POPF = 0x9C, 0x9D
 _OPERAND_SIZE: Final = 0x66
+# The number of different prefixes, without REX, that Linux expects.
+_MOST_PREFIXES: Final = 4
 # Opcodes of VEX in map 1 whose instruction ends with an immediate byte; in map 3 all do.
 _IMMEDIATES: Final = frozenset({0x70, 0x71, 0x72, 0x73, 0xC2, 0xC4, 0xC5, 0xC6})
 
@@ -50,6 +54,29 @@ _IMMEDIATES: Final = frozenset({0x70, 0x71, 0x72, 0x73, 0xC2, 0xC4, 0xC5, 0xC6})
 def _opcode(insn: Instruction) -> int:
     """Return the opcode that Linux looks up: of a vector instruction, the byte after the prefix."""
     return insn.opcode if insn.vector_at is None else insn.data[insn.vector_at]
+
+
+def _linux_opcode_at(insn: Instruction) -> int:
+    """Return the offset of what Linux takes for the opcode: the byte behind the prefixes it expects.
+
+    These are up to four different prefixes, each as often as it likes, and then one REX prefix.
+
+    Source: Linux 6.12 arch/x86/lib/insn.c (insn_get_prefixes).
+    """
+    known: set[int] = set()
+    at = 0
+    while at < insn.at and insn.data[at] in PREFIXES:
+        if insn.data[at] not in known and len(known) == _MOST_PREFIXES:
+            return at
+        known.add(insn.data[at])
+        at += 1
+    return min(at + 1, insn.at)
+
+
+def _is_misread(insn: Instruction) -> bool:
+    """Return whether Linux takes a prefix for the opcode, and does not refuse those before it."""
+    at = _linux_opcode_at(insn)
+    return at < insn.at and _BAD_PREFIXES.isdisjoint(insn.data[:at])
 
 
 def _is_plain(insn: Instruction) -> bool:
@@ -237,6 +264,11 @@ def _step_popf(rule: Rule, insn: Instruction) -> Treatment:
     return Stepped(rule, insn.length, code, scratch, pops_flags=True)
 
 
+def _step_misread(rule: Rule, insn: Instruction) -> Treatment:
+    """Step it at the place of its copy, whatever it does."""
+    return Stepped(rule, insn.length, insn.data, pushes_flags=insn.opcode == _PUSHF)
+
+
 _MISTAKEN: Final = (
     _mistaken("vector as nop", lambda opcode, _: opcode == _NOP, emulate(_nop)),
     _mistaken("vector as jmp", lambda opcode, _: opcode in {0xE9, 0xEB}, emulate(_as_jump)),
@@ -248,13 +280,29 @@ _MISTAKEN: Final = (
     ),
     _mistaken("vector as popf", lambda opcode, _: opcode == _POPF, _step_popf),
 )
+# All prefixes are among the opcodes that are probed.
+_MISREAD: Final = Row(
+    "prefix as opcode",
+    "Linux reads a prefix that follows REX, or four others, as the opcode",
+    "Linux arch/x86/lib/insn.c",
+    _is_misread,
+    _step_misread,
+    quirk="it is stepped and nothing but the pc is corrected",
+)
+# A prefix before VEX or EVEX is no instruction to the CPU in 64-bit mode; the decoder of 32-bit mode accepts it.
+_NARROW_VECTOR: Final = _refused(
+    "narrow vector as branch",
+    lambda insn: not _is_plain(insn) and _OPERAND_SIZE in insn.prefixes
+    and (_opcode(insn) in _DIRECT or _opcode(insn) >> 4 == 7),
+    _MISTAKE,
+)  # fmt: skip
 _MALFORMED: Final = Rule("malformed", "the bytes are not an instruction", _SOURCE, errno=ENOEXEC)
 
 
 def _tables(mode: Mode, bad_opcodes: frozenset[int]) -> Mapping[Fidelity, Table]:
     first = _first(bad_opcodes)
     exact = Table(mode, _MALFORMED, (*first, *_UNTRUSTWORTHY, _ONLY_NOP, *_SIMULATED, *_STEPPED))
-    linux = Table(mode, _MALFORMED, (*first, *_MISTAKEN, _ANY_NOP, *_SIMULATED, *_STEPPED))
+    linux = Table(mode, _MALFORMED, (_MISREAD, *first, _NARROW_VECTOR, *_MISTAKEN, _ANY_NOP, *_SIMULATED, *_STEPPED))
     return by_fidelity(exact, linux=linux)
 
 

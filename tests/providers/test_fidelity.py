@@ -182,6 +182,44 @@ def test_linux_takes_a_vector_instruction_for_one_of_the_old_map(code, name):
     assert uprobe(padded, LINUX).rule.name == name
 
 
+# What insn.c of Linux 6.12 takes for the opcode, and what the instruction is.
+@pytest.mark.parametrize(
+    ("isa", "code", "exact"),
+    [
+        ("x86_64", "484fe800000000", "call"),  # the second REX
+        ("x86_64", "4866eb05", "narrow branch"),
+        ("x86_64", "48f3c3", "stepped, goes away"),
+        ("x86_64", "412e55", "prefix"),  # cs: behind REX is no prefix
+        ("x86_64", "48456c", "opcode"),  # insb is not looked up
+        ("x86_64", "4864c5f877", "stepped"),  # vzeroupper
+        ("x86_64", "64656667f2eb05", "narrow branch"),  # the fifth prefix
+        ("i386", "64656667f2eb05", "narrow branch"),
+        ("i386", "64656766f29c", "stepped, flags"),
+    ],
+)
+def test_linux_takes_a_prefix_for_the_opcode(isa, code, exact):
+    padded = code + "90" * 8
+    assert uprobe(padded, isa=isa).rule.name == exact
+    found = uprobe(padded, LINUX, isa)
+    assert found.rule.name == "prefix as opcode"
+    assert (found.code, found.absolute, found.calls) == (bytes.fromhex(code), False, False)
+
+
+@pytest.mark.parametrize(
+    ("isa", "code", "name"),
+    [
+        ("x86_64", "2e4848e800000000", "prefix"),  # cs: before REX is one
+        ("x86_64", "4890", "nop"),
+        ("x86_64", "6464646464eb05", "jmp"),  # five times the same prefix
+        ("x86_64", "6465676648e800000000", "narrow branch"),  # four, and REX
+        ("i386", "4890", "stepped"),  # dec eax
+        ("i386", "66c4e179e8ee", "narrow vector as branch"),
+    ],
+)
+def test_linux_reads_these_prefixes_as_they_are(isa, code, name):
+    assert uprobe(code + "90" * 8, LINUX, isa).rule.name == name
+
+
 def test_a_shuffle_becomes_a_jump_by_its_immediate():
     found = uprobe("c5f970c01b" + "90" * 8, LINUX)  # vpshufd xmm0, xmm0, 0x1b
     assert str(found.plan) == "pc += 0x20 if flags satisfy o (OF) else 0x5"

@@ -249,6 +249,24 @@ def test_the_flag_that_steps_a_copy_is_not_visible(code):
 
 
 @pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        ("4848ffc0", Outcome.AGREED),  # inc %rax
+        ("484855", Outcome.AGREED),  # push %rbp
+        ("4848e800000000", Outcome.DIVERGED),  # call: the return address is that of the copy
+        ("48488d0500000000", Outcome.DIVERGED),  # lea 0(%rip), %rax: the copy's rip
+    ],
+)
+def test_linux_steps_what_follows_a_second_rex_at_another_place(code, outcome):
+    text = [Stretch(ADDRESS, bytes.fromhex(code) + bytes(16))]
+    for fidelity, wanted in ((Fidelity.EXACT, Outcome.AGREED), (Fidelity.LINUX, outcome)):
+        plain, patched = (TrialCpu(ISAS["x86_64"], text, stepping=stepping) for stepping in (True, False))
+        prober = UprobeProber(patched, ADDRESS + (1 << 20), Rules(fidelity=fidelity))
+        result = SiteChecker(plain, patched, prober, states=8).check(CheckSite(ADDRESS, text[0].data))
+        assert result.outcome is wanted, result
+
+
+@pytest.mark.parametrize(
     ("isa", "code"),
     [
         *((isa, code) for isa in ("x86_64", "i386") for code in ("66e202", "66e002", "66e302", "66ffd0", "66ff10")),
