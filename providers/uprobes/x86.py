@@ -57,7 +57,7 @@ def _opcode(insn: Instruction) -> int:
 
 
 def _linux_opcode_at(insn: Instruction) -> int:
-    """Return the offset of what Linux takes for the opcode: the byte behind the prefixes it expects.
+    """Return the offset of what Linux takes for the opcode: it is behind the prefixes it expects.
 
     These are up to four different prefixes, each as often as it likes, and then one REX prefix.
 

@@ -7,6 +7,7 @@ that it makes of a program's instructions, too.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import partial
@@ -25,6 +26,7 @@ from providers.fidelity import Fidelity
 from trapline.lab.objects.displaced import DisplacedCheck, Handler
 from trapline.lab.objects.findings import Difference, Failure, ObjectReport
 from trapline.lab.objects.glue import GluePanicError
+from trapline.lab.objects.incomparable import why_incomparable
 from trapline.lab.objects.made_encodings import made_encodings
 from trapline.lab.objects.request import Request
 from trapline.lab.objects.sweep import DECISIONS, STRIDE, WORDS, Sweep
@@ -74,6 +76,7 @@ class DecisionCheck:
         self._decoder, self._code, self._request, self._report = decoder, decoder.code, request, report
         self._displaced = DisplacedCheck(decoder.code, decoder, [(PLACE, PLACE_SIZE)], request.states)
         self._privileged = self._repeated = 0
+        self._incomparable: Counter[str] = Counter()
         if decoder.code.shadow is not None:
             decoder.code.shadow.watch(decoder.decided_at(), decoder.code.isa.word)
         report.counts = dict.fromkeys(("encodings", REFUSED, SIMULATED, COPIED, "executed"), 0)
@@ -95,6 +98,12 @@ class DecisionCheck:
             omitted.append(f"{self._privileged:,} privileged instructions were not executed")
         if self._repeated:
             omitted.append(f"{counted(self._repeated, 'repeated instruction')} not executed: one takes many steps")
+        omitted.extend(
+            f"{counted(number, 'instruction')} not executed: {why}" for why, number in self._incomparable.items()
+        )
+        if self._displaced.trapping:
+            states = counted(self._displaced.trapping, "state")
+            omitted.append(f"{states} not compared: the instruction sets the trap flag, so the next one traps")
         if self._request.image is None:
             first, count = self._request.first, self._request.sample
             if not self._request.fuzz:
@@ -192,6 +201,10 @@ class DecisionCheck:
     def _is_executed(self, found: str, instruction: bytes) -> bool:
         """Return whether an instruction is executed; counts those that are left out."""
         if not self._decoder.executes(found):
+            return False
+        why = why_incomparable(self._code.isa, instruction)
+        if why:
+            self._incomparable[why] += 1
             return False
         if found == COPIED and self._request.sweep is None:
             left_out = _is_privileged(self._code.isa, instruction)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
 from emu.guest.function import FunctionFaultError
+from providers.uprobes.steps import TRAP_FLAG
 from trapline.lab.objects.plain_cpu import SCRATCH, SCRATCH_SIZE, PlainCpu, State
 from trapline.lab.objects.structures import View
 from trapline.lab.objects.user_code import UserCode
@@ -142,6 +143,8 @@ class DisplacedCheck:
         if code.shadow is not None:
             code.shadow.watch(view.address, view.size)
         self._known: set[bytes] = set()
+        self.trapping = 0
+        """The number of states that are not compared, because the instruction sets the trap flag."""
 
     def differences(self, address: int, code: bytes) -> Iterator[tuple[str, str]]:
         """Yield a sentence about the first state in which they differ, and the line at fault.
@@ -160,6 +163,9 @@ class DisplacedCheck:
             before = self._state(address, number)
             wanted = self._cpu.step(address, before)
             if wanted.is_refused:  # the emulated CPU may lack the instruction
+                continue
+            if wanted.registers.get(self._isa.traps.flags, 0) & TRAP_FLAG:  # only x86 has flags with such a bit
+                self.trapping += 1
                 continue
             try:
                 refusal = self._handle(address, instruction, before)

@@ -9,6 +9,7 @@ from emu.elf import Image
 from emu.guest.kernel.images import built
 from emu.isa import ISAS
 from trapline.lab.objects.checking import check_objects
+from trapline.lab.objects.incomparable import why_incomparable
 from trapline.lab.objects.linux_uprobes import LinuxUprobesGlue
 from trapline.lab.objects.made_encodings import made_encodings
 from trapline.lab.objects.report import as_text
@@ -118,6 +119,28 @@ def _number(word):
 
 def _sweep(isa, path, words, name="decoder.o"):
     return check_objects([built(isa) / "objects" / name], LinuxUprobesGlue, Request(sample=words, sweep=path), isa)
+
+
+@pytest.mark.parametrize(
+    ("isa", "word", "sentence"),
+    [
+        ("x86_64", 0x9D, "states not compared: the instruction sets the trap flag"),  # popf
+        ("i386", 0x9000C2, "1 instruction not executed: ret with 0x8000 bytes"),
+        ("x86_64", 0xA20F, "1 instruction not executed: cpuid"),
+        ("riscv64", 0, "1 instruction not executed: c.unimp"),
+    ],
+)
+def test_what_is_not_compared_is_said(isa, word, sentence):
+    report = _check(ISAS[isa], "decoder.o", first=_number(word), sample=1, states=20)
+    assert any(sentence in one for one in report.omitted), report.omitted
+    assert not [one for one in report.differences if one.kind != "decoded"]
+
+
+@pytest.mark.parametrize(
+    ("isa", "code"), [("x86_64", "c21000"), ("x86_64", "c3"), ("aarch64", "a0005fd6"), ("riscv64", "8280")]
+)
+def test_other_returns_are_executed(isa, code):
+    assert why_incomparable(ISAS[isa], bytes.fromhex(code)) == ""
 
 
 @_WORDS
