@@ -76,6 +76,21 @@ EXPECT
 |        8  nc                                                  127.0.0.1                                                       166
 STDERR
 
+NAME the header of version 6, which no packet here has
+RUN trapline dtrace -qn 'BEGIN { this->h = (struct ip6_hdr *)alloca(sizeof (struct ip6_hdr)); this->h->ip6_flow = htonl(0x61234567); this->h->ip6_nxt = IPPROTO_ICMPV6; this->h->ip6_hlim = 64; this->h->ip6_plen = htons(8); this->h->ip6_src[15] = 1; this->h->ip6_dst[0] = 0xfe; this->h->ip6_dst[1] = 0x80; printf("version %d, class %x, flow %x, %d bytes, ", xlate <ipv6info_t *> (this->h)->ipv6_ver, xlate <ipv6info_t *> (this->h)->ipv6_tclass, xlate <ipv6info_t *> (this->h)->ipv6_flow, xlate <ipv6info_t *> (this->h)->ipv6_plen); printf("%d is %s, %d hops, ", xlate <ipv6info_t *> (this->h)->ipv6_nexthdr, xlate <ipv6info_t *> (this->h)->ipv6_nextstr, xlate <ipv6info_t *> (this->h)->ipv6_hlim); printf("%s > %s, %x %s\n", xlate <ipv6info_t *> (this->h)->ipv6_saddr, xlate <ipv6info_t *> (this->h)->ipv6_daddr, xlate <ipv6info_t *> (this->h)->ipv6_dst->s6_addr[0], protocols[3]); exit(0); }'
+EXPECT
+|version 6, class 12, flow 34567, 8 bytes, 58 is ICMPV6, 64 hops, ::1 > fe80::, fe <unknown>
+|
+STDERR
+
+NAME either version's protocol
+RUN trapline dtrace -qn 'ip::: { @[args[2]->ip_ver == 4 ? args[4]->ipv4_protostr : args[5]->ipv6_nextstr, args[5]->ipv6_saddr] = count(); }' -c 'echod -u 7 1 & sleep 0.01; echo hi | nc -u 7'
+EXPECT
+|hi
+|
+|  UDP                                                 <null>                                                            4
+STDERR
+
 NAME what the system counts
 RUN trapline dtrace -qn 'sysinfo:::sysfork, sysinfo:::sysvfork, sysinfo:::sysexec, sysinfo:::readch, sysinfo:::writech { @[probename] = sum(arg0); } vminfo:::cow_fault /execname == "cat"/ { @["cat copies pages"] = sum(arg0); }' -c 'cat /etc/motd | wc -c'
 EXPECT

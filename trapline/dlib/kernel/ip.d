@@ -2,10 +2,12 @@
 
 #pragma D depends_on module kernel
 #pragma D depends_on library inet.d
+#pragma D depends_on library protocols.d
 
-inline int IPPROTO_ICMP = 1;
-inline int IPPROTO_TCP = 6;
-inline int IPPROTO_UDP = 17;
+/* Of ifnet's if_flags and inpcb's inp_vflag. */
+inline int IFF_LOOPBACK = 0x8;
+inline uint8_t INP_IPV4 = 0x01;
+inline uint8_t INP_IPV6 = 0x02;
 
 typedef struct pktinfo {
 	uintptr_t pkt_addr;	/* of the packet (struct mbuf) */
@@ -53,9 +55,16 @@ typedef struct ipv4info {
 
 typedef struct ipv6info {
 	uint8_t ipv6_ver;	/* 0: the packet is not of version 6 */
-	uint16_t ipv6_plen;
+	uint8_t ipv6_tclass;
+	uint32_t ipv6_flow;
+	uint16_t ipv6_plen;	/* bytes after the header */
 	uint8_t ipv6_nexthdr;
+	string ipv6_nextstr;
 	uint8_t ipv6_hlim;
+	in6_addr_t *ipv6_src;
+	in6_addr_t *ipv6_dst;
+	string ipv6_saddr;
+	string ipv6_daddr;
 	struct ip6_hdr *ipv6_hdr;
 } ipv6info_t;
 
@@ -94,8 +103,7 @@ translator ipv4info_t < struct ip *p > {
 	ipv4_offset = p == NULL ? 0 : ntohs(p->ip_off) & 0x1fff;
 	ipv4_ttl = p == NULL ? 0 : p->ip_ttl;
 	ipv4_protocol = p == NULL ? 0 : p->ip_p;
-	ipv4_protostr = p == NULL ? "<null>" : p->ip_p == IPPROTO_TCP ? "TCP" : p->ip_p == IPPROTO_UDP ? "UDP" :
-	    lltostr((uint64_t)p->ip_p);
+	ipv4_protostr = p == NULL ? "<null>" : protocols[p->ip_p];
 	ipv4_checksum = p == NULL ? 0 : ntohs(p->ip_sum);
 	ipv4_src = p == NULL ? 0 : p->ip_src.s_addr;
 	ipv4_dst = p == NULL ? 0 : p->ip_dst.s_addr;
@@ -105,9 +113,16 @@ translator ipv4info_t < struct ip *p > {
 };
 
 translator ipv6info_t < struct ip6_hdr *p > {
-	ipv6_ver = p == NULL ? 0 : 6;
+	ipv6_ver = p == NULL ? 0 : ntohl(p->ip6_flow) >> 28;
+	ipv6_tclass = p == NULL ? 0 : ntohl(p->ip6_flow) >> 20 & 0xff;
+	ipv6_flow = p == NULL ? 0 : ntohl(p->ip6_flow) & 0xfffff;
 	ipv6_plen = p == NULL ? 0 : ntohs(p->ip6_plen);
 	ipv6_nexthdr = p == NULL ? 0 : p->ip6_nxt;
+	ipv6_nextstr = p == NULL ? "<null>" : protocols[p->ip6_nxt];
 	ipv6_hlim = p == NULL ? 0 : p->ip6_hlim;
+	ipv6_src = p == NULL ? 0 : (in6_addr_t *)p->ip6_src;
+	ipv6_dst = p == NULL ? 0 : (in6_addr_t *)p->ip6_dst;
+	ipv6_saddr = p == NULL ? "<null>" : inet_ntoa6((in6_addr_t *)p->ip6_src);
+	ipv6_daddr = p == NULL ? "<null>" : inet_ntoa6((in6_addr_t *)p->ip6_dst);
 	ipv6_hdr = p;
 };
