@@ -96,6 +96,7 @@ release: $(STAMP)
 	build/release/clean/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	$(BIN)/cyclonedx-py environment --output-reproducible -o dist/trapline.cdx.json build/release/clean
 	cd build/release && clean/bin/trapline demo
+	TRAPLINE_WHEEL=all $(BIN)/python -m pytest -n 2 tests/test_wheel.py
 	cd dist && sha256sum *
 
 bench: $(STAMP)

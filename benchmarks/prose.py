@@ -15,7 +15,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, Final
 
-from benchmarks import evidence, wheels
+from benchmarks import evidence, wheel_size, wheels
+from benchmarks.tables import table
 
 HOME: Final = Path(__file__).parent
 README: Final = HOME / "README.md"
@@ -263,11 +264,7 @@ def models() -> str:
         (model, machine, what, f"{measured:.0f} ns", f"{predicted:.0f} ns", f"{off:+.1f} %")
         for model, machine, what, measured, predicted, off, _source in record["rows"]
     ]
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    lines = [
-        f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |" for row in (head, *rows)
-    ]
-    return "\n".join((lines[0], f"| {' | '.join('-' * width for width in widths)} |", *lines[1:]))
+    return table(head, rows)
 
 
 # The pages that have a section from the results.
@@ -277,6 +274,7 @@ PAGES: Final[Mapping[Path, Callable[[], str]]] = {
     _DOCS / "bench.md": models,
     _DOCS / "evidence.md": evidence.section,
     _DOCS / "hosts.md": wheels.section,
+    HOME.parent / "CONTRIBUTING.md": wheel_size.section,
 }
 
 

@@ -15,11 +15,11 @@ import json
 import re
 import sys
 import zipfile
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.provenance import save
+from benchmarks.tables import table
 from emu.isa.calibration import SUBJECTS
 from emu.wheel import functions
 
@@ -73,17 +73,11 @@ def section() -> str:
         (f"`{one['systems']}`", f"{one['exported']:,}", _share(saved["needed"], one["missing"]))
         for one in saved["wheels"]
     ]
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    return "\n".join(_lines(head, rows, widths))
+    return table(head, rows)
 
 
 def _share(all_of_them: int, missing: int) -> str:
     return "all" if not missing else str(all_of_them - missing) if missing < all_of_them else "none"
-
-
-def _lines(head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
-    for row in (head, ["-" * width for width in widths], *rows):
-        yield f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |"
 
 
 def main() -> None:

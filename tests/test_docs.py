@@ -1,50 +1,27 @@
-"""Every code block of the documentation runs, and has the output that the page shows.
-
-A python block is run by itself.  A console block holds commands after "$ "; the lines after one are
-its output, as tests/support/documents.py compares it; errors are shown after 2>&1 alone.
-"""
+"""Every code block of the documentation runs, and has the output that the page shows."""
 
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 
-from tests.support.command import run_trapline
-from tests.support.documents import matches
+from tests.support.command import ROOT, run_trapline
+from tests.support.documents import BLOCKS, matches
 from trapline.cli import COMMANDS
 
-DOCS = Path(__file__).parent.parent / "docs"
-# Pages with a test of their own, on every ISA.
-ELSEWHERE = {"oneliners.md"}
-DOCUMENTS = sorted(page for page in DOCS.glob("*.md") if page.name not in ELSEWHERE)
-# At the end of a command whose errors are shown, too.
-BOTH = " 2>&1"
-BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
 # The commands of the README, which shows no output.
-README = (DOCS.parent / "README.md").read_text()
+README = (ROOT / "README.md").read_text()
 README_COMMANDS = re.findall(r"^trapline .*$", README, re.MULTILINE)
 
-BLOCKS = [
-    pytest.param(kind, text, id=f"{document.stem}-{number}")
-    for document in DOCUMENTS
-    for number, (kind, text) in enumerate(BLOCK.findall(document.read_text()), start=1)
-]
 
-
-@pytest.mark.parametrize(("kind", "text"), BLOCKS)
-def test_block_does_what_it_says(kind, text):
-    if kind == "python":
-        exec(compile(text, "<documentation>", "exec"), {})  # noqa: S102
-        return
-    for session in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-        command, *expected = session.splitlines()
-        program, *arguments = shlex.split(command.removesuffix(BOTH))
-        assert program == "trapline"
-        result = run_trapline(arguments)
-        shown = result.stdout + (result.stderr if command.endswith(BOTH) else "")
-        assert matches(expected, shown), f"$ {command}\n{result.stdout}{result.stderr}"
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
+def test_block_does_what_it_says(block):
+    if block.kind == "python":
+        exec(compile(block.text, "<documentation>", "exec"), {})  # noqa: S102
+    for example in block.examples():
+        result = run_trapline(example.arguments)
+        shown = example.is_shown(result.stdout, result.stderr)
+        assert shown, f"$ {shlex.join(example.arguments)}\n{result.stdout}{result.stderr}"
 
 
 @pytest.mark.parametrize("command", README_COMMANDS)
@@ -69,5 +46,5 @@ def test_a_block_that_shows_something_else_is_noticed():
 def test_every_isa_has_its_column_in_the_support_matrix():
     from emu.isa import ISAS
 
-    heading = next(line for line in (DOCS / "isas.md").read_text().splitlines() if re.match(r"\| +\|", line))
+    heading = next(line for line in (ROOT / "docs" / "isas.md").read_text().splitlines() if re.match(r"\| +\|", line))
     assert [cell.strip() for cell in heading.split("|")[2:-1]] == list(ISAS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -12,6 +14,14 @@ import zipfile
 import pytest
 
 from tests.support.command import ROOT
+from tests.support.documents import BLOCKS
+from trapline.cli import COMMANDS
+
+# Examples of the documentation: one of each command that has one, and one of Python.  TRAPLINE_WHEEL=all runs all.
+EXAMPLES = """dtrace-4 sdt-5 plockstat-1 linux-6 linux-5 linux-3 step-1 displace-3 race-5 museum-1 bench-2 modules-4
+    course-1 python-3""".split()
+ALL = os.environ.get("TRAPLINE_WHEEL") == "all"
+CHOSEN = [block for block in BLOCKS if ALL or block.name in EXAMPLES]
 
 
 @pytest.fixture(scope="module")
@@ -23,20 +33,29 @@ def wheel(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory):
-    """Return a runner of Python in an environment with the wheel, and with this one's other packages."""
+def prefix(wheel, tmp_path_factory):
+    """Return the folder of an environment with the wheel, and with this one's other packages."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False)
-    packages = next(folder.glob("lib/python*/site-packages"))
-    install = ["pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", "--no-compile"]
-    subprocess.run([sys.executable, "-m", *install, "--target", str(packages), str(wheel)], check=True)
+    pip = ["pip", "--python", str(folder / "bin" / "python"), "--quiet", "--disable-pip-version-check", "install"]
+    subprocess.run([sys.executable, "-m", *pip, "--no-deps", "--no-index", "--no-compile", str(wheel)], check=True)
     # A path in a .pth file: the .pth files in that folder, an editable Trapline among them, are not read.
+    packages = next(folder.glob("lib/python*/site-packages"))
     (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return folder
 
-    def run(*arguments):
-        command = [str(folder / "bin" / "python"), *arguments]
-        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+@pytest.fixture
+def installed(prefix, tmp_path):
+    """Return a runner of the environment's commands, in an empty folder."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment["PATH"] = f"{prefix / 'bin'}:{os.environ['PATH']}"
+
+    def run(program, *arguments):
+        command = (
+            [str(prefix / "bin" / program), *arguments] if program in {"python", "trapline"} else [program, *arguments]
+        )
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
 
     return run
 
@@ -61,28 +80,45 @@ def test_the_wheel_has_every_file_of_the_packages(wheel):
 
 
 def test_the_installed_package_is_the_wheel(installed):
-    run = installed("-c", "import emu, providers, trapline; print(emu.__path__, providers.__path__, trapline.__path__)")
+    run = installed(
+        "python", "-c", "import emu, providers, trapline; print(emu.__path__, providers.__path__, trapline.__path__)"
+    )
     assert str(ROOT) not in run.stdout
-    assert installed("-m", "trapline", "--version").stdout.startswith("trapline, version ")
+    assert installed("trapline", "--version").stdout.startswith("trapline, version ")
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["dtrace", "-qn", "fbt::sys_read:entry { @[execname] = count(); }", "-c", "cat /etc/motd"], "cat"),
-        (["dtrace", "--isa", "riscv64", "-qn", "proc:::exec { trace(stringof(args[0])); }", "-c", "ls"], "ls"),
-        (["sites", "testbins:zoo", "--function", "fib"], "fib"),
-        (["check", "--museum", "move-as-jump"], "right rule"),
-        (["uprobe", "r:zoo:fib $retval:s32", "-c", "testbins:zoo recursion"], "fib"),
-        (["usdt", "-l", "testbins:zoo"], "throw"),
-        (["step", "-n", "fbt::malloc:entry", "--isa", "aarch64"], "malloc"),
-        (["lockstat", "-H", "-D", "3", "pipetest", "8"], "hold"),
-        (["kldstat"], "kernel"),
-        (["lab", "list"], "What is in this byte"),
-    ],
-    ids=lambda value: value[0] if isinstance(value, list) else "",
-)
-def test_a_command_runs_from_the_wheel(installed, words, expected):
-    run = installed("-m", "trapline", *words)
+def test_every_command_of_the_wheel_can_be_imported(installed):
+    imports = "; ".join(f"import trapline.commands.{name}" for name in COMMANDS)
+    run = installed("python", "-c", imports)
     assert (run.returncode, run.stderr) == (0, "")
-    assert expected in run.stdout
+
+
+@pytest.mark.parametrize("block", CHOSEN, ids=lambda block: block.name)
+def test_an_example_of_the_documentation_runs_from_the_wheel(installed, block):
+    if block.kind == "python":
+        run = installed("python", "-c", block.text)
+        assert run.returncode == 0, run.stderr
+    for example in block.examples():
+        run = installed("trapline", *example.arguments)
+        assert example.is_shown(run.stdout, run.stderr), f"$ {shlex.join(example.arguments)}\n{run.stdout}{run.stderr}"
+
+
+def test_every_command_with_an_example_runs_from_the_wheel():
+    def commands(blocks):
+        return {example.arguments[0] for block in blocks for example in block.examples()}
+
+    assert commands(block for block in BLOCKS if block.name in EXAMPLES) == commands(BLOCKS)
+
+
+def test_the_shell_completes_by_the_wheels_script(installed, prefix):
+    script = prefix / "share" / "bash-completion" / "completions" / "trapline"
+    complete = 'COMP_WORDS=(trapline lock); COMP_CWORD=1; _trapline_completion trapline; echo "${COMPREPLY[@]}"'
+    run = installed("bash", "-c", f'. "{script}"; {complete}')
+    assert run.stdout == "lockstat\n"
+
+
+def test_man_finds_the_wheels_page(installed, prefix):
+    if shutil.which("man") is None:
+        pytest.skip("man is not installed")
+    run = installed("man", "-M", str(prefix / "share" / "man"), "-w", "trapline")
+    assert run.stdout.strip() == str(prefix / "share" / "man" / "man1" / "trapline.1")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import zipfile
 
 import pytest
 
-from benchmarks import models, prose, wheels
+from benchmarks import models, prose, wheel_size, wheels
 from benchmarks.figures import Scale
 from emu.isa import ISAS
 
@@ -30,6 +31,17 @@ def test_a_file_that_is_not_a_wheel_is_refused(tmp_path):
     (tmp_path / "unicorn-2-any.whl").write_text("no archive")
     with pytest.raises(wheels.WheelError, match="cannot be read"):
         wheels.read(tmp_path / "unicorn-2-any.whl")
+
+
+def test_every_file_of_a_wheel_belongs_to_one_part(tmp_path):
+    with zipfile.ZipFile(tmp_path / "trapline.whl", "w") as archive:
+        for name in ("testbins/built/i386/kernel", "trapline/lab/museum/gallery.py", "trapline/cli.py", "LICENSE"):
+            archive.writestr(name, name)
+    found = wheel_size.measured(tmp_path / "trapline.whl")
+    counted = {part: files for part, files, _packed, _unpacked in found["rows"] if files}
+    parts = ("guests of i386", "museum", "the other code of `trapline`", "metadata, manual page, completions")
+    assert counted == dict.fromkeys(parts, 1)
+    assert found["guests"]["packed"] == len("testbins/built/i386/kernel")
 
 
 def test_another_result_makes_another_text(tmp_path, monkeypatch):
