@@ -33,11 +33,15 @@ _SCTLR_EL1: Final = (1, 0, 3, 0, 0)
 # arch/arm64/include/asm/sysreg.h: programs may use DC ZVA, CTR_EL0 and the cache instructions by address (DZE, UCT,
 # UCI), and wait (nTWI, nTWE).
 _SCTLR_USER: Final = 1 << 14 | 1 << 15 | 1 << 26 | 1 << 16 | 1 << 18
+# drivers/clocksource/arm_arch_timer.c: programs may read CNTVCT_EL0 and CNTFRQ_EL0 (EL0VCTEN), and not CNTPCT_EL0.
+_CNTKCTL_EL1: Final = (14, 1, 3, 0, 0)
+_CNTKCTL_USER: Final = 1 << 1
 
 
 def _prepare(cpu: ModelledCpu) -> None:
     # After the exception level is set: QEMU reads the level again when a system register is written.
     cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_SCTLR_EL1, _SCTLR_USER))
+    cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_CNTKCTL_EL1, _CNTKCTL_USER))
 
 
 # mov x8, #139; svc #0

@@ -203,3 +203,17 @@ def test_riscv_promises_an_extension_if_and_only_if_it_works(letter, tmp_path):
 def test_at_hwcap_is_the_first_leaf_of_cpuid(isa):
     assert ISAS[isa].linux.hwcap == answer(1, 0, 0, long_mode=isa == "x86_64").edx
     assert ISAS[isa].linux.hwcap2 == (2 if isa == "x86_64" else 0)  # fsgsbase, of the 64-bit mode
+
+
+@pytest.mark.parametrize(
+    ("read", "status"),
+    [
+        ("00e03bd5", 62_500_000 & 0xFF),  # mrs x0, cntfrq_el0: the ticks of cntvct_el0 in a second
+        ("20e03bd5", ILL),  # mrs x0, cntpct_el0: Linux keeps it for the kernel
+        ("e0003bd5", 4),  # mrs x0, dczid_el0: DC ZVA clears 4 << 4 bytes, and is allowed
+    ],
+    ids=["cntfrq_el0", "cntpct_el0", "dczid_el0"],
+)
+def test_registers_that_aarch64_programs_may_read(read, status, tmp_path):
+    leave = "a80b8052010000d4"  # mov w8, #93; svc #0
+    assert run("aarch64", bytes.fromhex(read + leave), tmp_path) == status
