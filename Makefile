@@ -92,8 +92,8 @@ release: $(STAMP)
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/python -m build --outdir build/release/again
 	cd build/release/again && for file in *; do cmp $$file ../../../dist/$$file || exit 1; done
-	$(PYTHON) -m venv build/release/clean
-	build/release/clean/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	$(PYTHON) -m venv --without-pip build/release/clean
+	$(BIN)/python -m pip --python build/release/clean/bin/python install --quiet --disable-pip-version-check dist/*.whl
 	$(BIN)/cyclonedx-py environment --output-reproducible -o dist/trapline.cdx.json build/release/clean
 	cd build/release && clean/bin/trapline demo
 	TRAPLINE_WHEEL=all $(BIN)/python -m pytest -n 2 tests/test_wheel.py
