@@ -63,16 +63,21 @@ class Crew:
         abandon(self._executor, self._under_way)
 
     def run(self, spec: Spec, units: Iterable[Unit]) -> Iterator[Done]:
-        """Do all units, and yield the results as they arrive."""
+        """Do all units, and yield the results as they arrive.
+
+        Raises `RuntimeError` if a new executor accepts no work.
+        """
         waiting = deque(units)
         under_way = self._under_way
         while waiting or under_way:
             suspects: list[Unit] = []
             try:
                 while waiting and len(under_way) < self._ahead:
-                    under_way[self._executor.submit(work, spec, waiting[0])] = waiting[0]
+                    under_way[self._begin(spec, waiting[0])] = waiting[0]
                     waiting.popleft()
             except RuntimeError:  # broken, or shut down by other code
+                if not under_way:  # so is a new one
+                    raise
                 suspects = list(under_way.values())
             for future in wait(under_way, return_when=FIRST_COMPLETED).done if not suspects else ():
                 unit = under_way.pop(future)
@@ -85,6 +90,16 @@ class Crew:
                 under_way.clear()
                 self._renew()
                 yield from self._one_by_one(spec, suspects)
+
+    def _begin(self, spec: Spec, unit: Unit) -> Future[Done]:
+        """Give a unit to the executor; to a new one if it accepts none while nothing is under way."""
+        try:
+            return self._executor.submit(work, spec, unit)
+        except RuntimeError:
+            if self._under_way:
+                raise
+            self._renew()
+            return self._executor.submit(work, spec, unit)
 
     def _one_by_one(self, spec: Spec, suspects: list[Unit]) -> Iterator[Done]:
         left = deque(suspects)

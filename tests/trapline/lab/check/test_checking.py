@@ -103,6 +103,20 @@ def test_a_unit_that_breaks_its_worker_is_halved_to_one_site() -> None:
     assert len({result.site.address for result in results}) == len(results) == len(subject().sites(spec.all_rules()))
 
 
+def test_workers_that_take_no_work_end_the_check() -> None:
+    made = []
+
+    def make() -> Executor:
+        made.append(ThreadPoolExecutor(1))
+        made[-1].shutdown()
+        return made[-1]
+
+    spec = Spec((subject(),), states=2)
+    with pytest.raises(RuntimeError, match="shutdown"):
+        list(Crew(make, 1).run(spec, units(spec)))
+    assert len(made) == 2, "a new one was tried"
+
+
 # -- results
 
 
