@@ -9,11 +9,11 @@ The clock rate is the number of instructions per second. Two corrections are app
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from emu.engine.clock_words import ClockWord
 from emu.engine.engine import Engine
+from emu.immutable import immutable
 from emu.plain import address_of
 
 NANOSECONDS: Final = 1_000_000_000
@@ -26,7 +26,7 @@ _STANDS: Final = int(ClockWord.STANDS)
 _PAUSED: Final = int(ClockWord.PAUSED)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KeptClock:
     """The clock of a CPU that shares its engine with others, while one of them runs."""
 

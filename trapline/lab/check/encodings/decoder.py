@@ -98,6 +98,10 @@ class Decoded(NamedTuple):
     length: int
     facts: Facts
 
+    def differs(self, facts: Facts | None) -> Facts:
+        """Return what differs from a table's facts; none if the table or capstone has none."""
+        return Facts.NONE if facts is None or not self.name else facts ^ self.facts
+
 
 NOTHING_DECODED: Final = Decoded("", 0, Facts.NONE)
 

@@ -154,15 +154,35 @@ def _x86(common: tuple[str, ...], away: frozenset[str], counted: frozenset[str],
 _LOOPS: Final = frozenset({"loop", "loope", "loopne", "jecxz"})
 _FAR: Final = frozenset({"retf", "iret", "iretd", "jmp", "ljmp"})
 _SYSTEM: Final = frozenset({"sysret", "sysexit"})
-_X86_64: Final = _x86(
-    common=("COMMON", "COMMON, by a register"),
-    away=_FAR | {"retfq", "iretq"},
-    counted=_LOOPS | {"jrcxz"},
-    privileged=_SYSTEM | {"sysretq", "sysexitq"},
-    pc="rip",
+_CONDITIONAL: Final = frozenset(
+    {"jo", "jno", "jb", "jae", "je", "jne", "jbe", "ja", "js", "jns", "jp", "jnp", "jl", "jge", "jle", "jg"}
+)
+_LONG_AWAY: Final = _FAR | {"retfq", "iretq"}
+_LONG_COUNTED: Final = _LOOPS | {"jrcxz"}
+_LONG_PRIVILEGED: Final = _SYSTEM | {"sysretq", "sysexitq"}
+
+
+def _hidden(names: frozenset[str], differs: Facts) -> Exemption:
+    """Return the exemption of transfers whose opcode FreeBSD does not find."""
+    return Exemption(
+        ("pid:freebsd",), ("COMMON, after REX and a prefix",), 0, 0, names, differs,
+        "FreeBSD looks for the opcode behind the first REX prefix, and copies what follows another prefix",
+    )  # fmt: skip
+
+
+_X86_64: Final = (
+    *_x86(
+        common=("COMMON", "COMMON, by a register"),
+        away=_LONG_AWAY,
+        counted=_LONG_COUNTED,
+        privileged=_LONG_PRIVILEGED,
+        pc="rip",
+    ),
+    _hidden(_LONG_AWAY | _LONG_PRIVILEGED | {"ret", "call", "lcall"}, _CONTROL),
+    _hidden(_CONDITIONAL | _LONG_COUNTED | {"jmp", "call", "xbegin"}, _BOTH),
 )
 _I386: Final = _x86(("COMMON",), away=_FAR, counted=_LOOPS | {"jcxz"}, privileged=_SYSTEM, pc="eip")
-# By ISA; if two match an encoding, the first one is used.
+# By ISA; of those that match an encoding, and on x86 also the difference, the first one is used.
 EXEMPTIONS: Final[Mapping[str, tuple[Exemption, ...]]] = {
     "aarch64": _AARCH64,
     "riscv64": _RISCV64,

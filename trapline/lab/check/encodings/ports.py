@@ -101,16 +101,16 @@ def of_treatments(isa: str, treat: Callable[[bytes], Treatment]) -> Opinion:
 
 
 @cache
-def _candidates(isa: str, provider: str, row: str, name: str) -> tuple[tuple[int, int, int], ...]:
+def _candidates(isa: str, provider: str, row: str, name: str, differs: Facts) -> tuple[tuple[int, int, int], ...]:
     return tuple(
         (index, one.mask, one.value)
         for index, one in enumerate(EXEMPTIONS[isa])
-        if provider in one.providers and row in one.rows and name in one.names
+        if provider in one.providers and row in one.rows and name in one.names and one.differs == differs
     )
 
 
-def _exemption(isa: str, provider: str, row: str, name: str, code: bytes) -> int:
-    candidates = _candidates(isa, provider, row, name)
+def _exemption(isa: str, provider: str, row: str, facts: Facts | None, theirs: Decoded, code: bytes) -> int:
+    candidates = _candidates(isa, provider, row, theirs.name, theirs.differs(facts))
     if not candidates:
         return -1
     word = int.from_bytes(code[:8], "little")
@@ -137,7 +137,7 @@ def count(isa: str, opinions: Mapping[str, Opinion], codes: Iterable[bytes]) -> 
     for code in codes:
         theirs = _theirs(isa, code)
         ours = [(provider, *_asked(say, code)) for provider, say in opinions.items()]
-        exempt = [_exemption(isa, provider, row, theirs.name, code) for provider, row, *_ in ours]
+        exempt = [_exemption(isa, provider, row, facts, theirs, code) for provider, row, _, _, facts in ours]
         key = (
             theirs.name, theirs.length, id(theirs.facts), *exempt,
             *((row, length, id(facts)) for _, row, _, length, facts in ours),

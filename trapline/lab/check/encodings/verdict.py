@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from trapline.lab.check.encodings import x86
-from trapline.lab.check.encodings.decoder import Decoded, Facts, decoder
+from trapline.lab.check.encodings.decoder import Decoded, decoder
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS, Exemption
 from trapline.lab.check.encodings.results import Cell, ChunkResult, Doing, Ours, merge
 from trapline.lab.check.encodings.space import FORMS
@@ -86,18 +86,13 @@ def agree(ours: Ours, theirs: Decoded) -> bool:
     return ours.facts is None or (ours.facts == theirs.facts and ours.length in (0, theirs.length))
 
 
-def differs(ours: Ours, theirs: Decoded) -> Facts:
-    """Return the facts on which they differ; none, if one of them has no facts."""
-    return Facts.NONE if ours.facts is None or not theirs.name else ours.facts ^ theirs.facts
-
-
 def _exempted(ours: Ours, theirs: Decoded, isa: str) -> Exemption | None:
     if ours.exemption < 0:
         return None
     exemption = EXEMPTIONS[isa][ours.exemption]
     same_length = not theirs.name or ours.length == theirs.length
     named = ours.row in exemption.rows and theirs.name in exemption.names
-    return exemption if named and same_length and differs(ours, theirs) == exemption.differs else None
+    return exemption if named and same_length and theirs.differs(ours.facts) == exemption.differs else None
 
 
 def judge(isa: str, provider: str, results: Iterable[ChunkResult]) -> Verdict:
