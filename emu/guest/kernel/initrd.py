@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Final
+
+from emu import cpio
+
+# What the kernel copies at once, in bytes.
+_WORD: Final = 8
 
 
 def tree(root: Path, omitted: Collection[str]) -> dict[str, bytes]:
@@ -21,25 +26,14 @@ def archive(files: Mapping[str, bytes]) -> bytes:
     """Return a cpio archive of the files and the directories they need, in path order.
 
     Files in a directory named bin, sbin or libexec are executable.  Owners and times are 0: the
-    same files give the same bytes.
+    same files give the same bytes.  The kernel copies aligned contents word by word.
     """
-    entries: dict[str, tuple[int, bytes]] = {}
+    entries: dict[str, cpio.Entry] = {}
     for path, content in files.items():
         directory = parent = path.rpartition("/")[0]
         while parent:
-            entries[parent] = (stat.S_IFDIR | 0o755, b"")
+            entries[parent] = cpio.directory()
             parent = parent.rpartition("/")[0]
-        mode = 0o755 if directory.rpartition("/")[2] in {"bin", "sbin", "libexec"} else 0o644
-        entries[path] = (stat.S_IFREG | mode, content)
-    records = [_record(number, path, *entries[path]) for number, path in enumerate(sorted(entries), start=1)]
-    return b"".join((*records, _record(0, "TRAILER!!!", 0, b"")))
-
-
-def _record(inode: int, name: str, mode: int, content: bytes) -> bytes:
-    fields = (inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name.encode()) + 1, 0)
-    header = b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
-    return _padded(header) + _padded(content)
-
-
-def _padded(data: bytes) -> bytes:
-    return data + bytes(-len(data) % 4)
+        executable = directory.rpartition("/")[2] in {"bin", "sbin", "libexec"}
+        entries[path] = cpio.regular(content, 0o755 if executable else 0o644)
+    return cpio.archive({path: entries[path] for path in sorted(entries)}, _WORD)

@@ -4,7 +4,7 @@
 | --- | --- |
 | `image` | a kernel's file: its format, and how it is unpacked |
 | `store` | the kernels that `trapline kernel get` keeps |
-| `initramfs`, `cpio` | the root file system that the kernel starts with |
+| `initramfs` | the root file system that the kernel starts with |
 | `device_tree` | the description of the machine for kernels of AArch64 and RISC-V |
 | `devices` | one module for each device, written like its data sheet |
 | `platforms` | a machine for each ISA: memory map, devices, boot protocol, interrupts |

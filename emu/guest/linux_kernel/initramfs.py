@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from emu.guest.linux_kernel import cpio
+from emu import cpio
 from emu.guest.linux_kernel.errors import KernelFileError
 
 # The mark at the start and the end of a message of /init to the machine.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
+from emu import cpio
 from emu.bad_address import BadAddressError
 from emu.elf import Image
 from emu.elf_file import ElfError, ElfKind
@@ -19,7 +20,6 @@ from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest import processes
 from emu.guest.base import Location
-from emu.guest.linux_kernel import cpio
 from emu.guest.linux_kernel.areas import Area, Areas
 from emu.guest.linux_kernel.program_cpu import ProgramCpu, ProgramFrame
 from emu.guest.objects import LoadedObject

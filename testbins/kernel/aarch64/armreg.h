@@ -66,6 +66,7 @@
 #define ATTR_NG 0x800 /* of one address space */
 #define ATTR_PXN 0x0020000000000000 /* not to be executed by the kernel */
 #define ATTR_UXN 0x0040000000000000 /* nor by the user */
+#define LARGE_PAGE_SIZE 0x200000 /* what a block of the second table maps */
 #define ATTR_MASK_ADDRESS 0x0000fffffffff000
 
 #endif

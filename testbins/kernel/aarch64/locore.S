@@ -36,10 +36,21 @@ ENTRY(_start)
 END(_start)
 
 /*
- * The boot map. One table does for both halves: the first GiB of either is the first GiB of memory.
+ * The boot map. One table does for both halves: the first GiB of either is the first GiB of memory. Only the block of the
+ * text is executable, since a store to a page that may hold code costs an emulator much more than another.
  */
 	.data
 	.balign	PAGE_SIZE
 boot_l1:
-	.quad	ATTR_BLOCK | ATTR_AF | ATTR_SH_INNER | ATTR_UXN
+	.quad	boot_l2 - KERNBASE + ATTR_TABLE
 	.fill	511, 8, 0
+boot_l2:
+	.set	physical, 0
+	.rept	512
+	.if	physical == KERNEL_PHYSICAL
+	.quad	physical + (ATTR_BLOCK | ATTR_AF | ATTR_SH_INNER | ATTR_UXN)
+	.else
+	.quad	physical + (ATTR_BLOCK | ATTR_AF | ATTR_SH_INNER | ATTR_UXN | ATTR_PXN)
+	.endif
+	.set	physical, physical + LARGE_PAGE_SIZE
+	.endr

@@ -8,7 +8,6 @@
 
 #define NPTEPG 512
 #define LEVELS 3
-#define LARGE_PAGE_SIZE (1ul << 21)
 #define LARGE_PAGE_LEVEL 1
 
 #define ATTR_NORMAL (ATTR_AF | ATTR_SH_INNER)
@@ -76,13 +75,16 @@ void
 pmap_bootstrap(unsigned long ram_size)
 {
 	paddr_t text_end = roundup2(DMAP_TO_PHYS(kernel_text_end), LARGE_PAGE_SIZE);
+	pt_entry_t *entry = NULL;
 	paddr_t pa = 0;
 
 	kernel_pmap.pm_root = vm_page_alloc();
 	while (pa < ram_size) {
 		bool text = pa >= KERNEL_PHYSICAL && pa < text_end;
-		pt_entry_t *entry = pmap_entry(&kernel_pmap, pa + KERNBASE, text ? LARGE_PAGE_LEVEL : 0, true);
 
+		/* A table of small pages is filled in one go. */
+		entry = pa % LARGE_PAGE_SIZE != 0 ? entry + 1
+		    : pmap_entry(&kernel_pmap, pa + KERNBASE, text ? LARGE_PAGE_LEVEL : 0, true);
 		if (entry == NULL)
 			panic("pmap_bootstrap: no memory for the tables of %lu bytes of RAM", ram_size);
 		*entry = pa | ATTR_NORMAL | ATTR_UXN | (text ? ATTR_BLOCK | ATTR_AP_RO : ATTR_PAGE | ATTR_PXN);

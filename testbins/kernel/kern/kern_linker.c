@@ -93,12 +93,12 @@ linker_find_file_by_name(const char *name)
 static uint64_t
 linker_file_symbol(linker_file_t lf, const char *name)
 {
-	for (uint64_t i = 1; i < lf->nsyms; i++) {
-		const struct elf64_sym *sym = &lf->symtab[i];
+	const struct elf64_sym *end = lf->symtab + lf->nsyms;
 
-		if (sym->st_shndx != SHN_UNDEF && ELF64_ST_BIND(sym->st_info) != STB_LOCAL && strcmp(lf->strtab + sym->st_name, name) == 0)
+	/* Most symbols are local. */
+	for (const struct elf64_sym *sym = lf->symtab + 1; sym < end; sym++)
+		if (ELF64_ST_BIND(sym->st_info) != STB_LOCAL && sym->st_shndx != SHN_UNDEF && strcmp(lf->strtab + sym->st_name, name) == 0)
 			return (sym->st_value);
-	}
 	return (0);
 }
 

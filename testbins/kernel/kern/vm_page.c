@@ -37,6 +37,7 @@ vm_page_startup(unsigned long ram_size, paddr_t initrd, unsigned long initrd_siz
 {
 	paddr_t start = DMAP_TO_PHYS(kernel_end), initrd_start = rounddown2(initrd, PAGE_SIZE);
 	paddr_t initrd_end = roundup2(initrd + initrd_size, PAGE_SIZE), end;
+	struct vm_page *m;
 	uint64_t size;
 
 	vm_page_count = ram_size >> PAGE_SHIFT;
@@ -47,12 +48,14 @@ vm_page_startup(unsigned long ram_size, paddr_t initrd, unsigned long initrd_siz
 	bzero(vm_page_array, size);
 	end = start + size;
 	/* Backwards, so that low pages are first on the list. */
+	m = &vm_page_array[vm_page_count];
 	for (paddr_t pa = rounddown2(ram_size, PAGE_SIZE); pa > end;) {
 		pa -= PAGE_SIZE;
+		m--;
 		if (pa < initrd_start || pa >= initrd_end)
-			vm_page_add_free(PHYS_TO_VM_PAGE(pa));
+			vm_page_add_free(m);
 		else
-			PHYS_TO_VM_PAGE(pa)->ref_count = 1;
+			m->ref_count = 1;
 	}
 	printf("real memory  = %lu (%lu MB)\n", ram_size, ram_size >> 20);
 	printf("avail memory = %lu (%lu MB)\n", vm_page_free_count << PAGE_SHIFT, vm_page_free_count >> (20 - PAGE_SHIFT));

@@ -22,6 +22,13 @@ _start:
 	li	t0, 0x1f		/* NAPOT, read, write, execute */
 	csrw	pmpcfg0, t0
 
+	/* The root's entry for KERNBASE: page number at bit 10, and the bit that says it is valid. */
+	la	t0, boot_root + 256 * 8
+	la	t1, boot_megapages
+	srli	t1, t1, 2
+	ori	t1, t1, 1
+	sd	t1, (t0)
+
 	la	t0, boot_root
 	srli	t0, t0, 12
 	li	t1, SATP_MODE_SV39 << 60
@@ -60,7 +67,19 @@ supervisor_start:
 
 	.data
 	.balign	4096
-boot_root:				/* the first GiB at KERNBASE: dirty, accessed, global, x, w, r, valid */
-	.fill	256, 8, 0
-	.quad	0xef
-	.fill	255, 8, 0
+boot_root:
+	.fill	512, 8, 0
+/*
+ * The first GiB of memory. Only the megapage of the text is executable, since a store to a page that may hold code costs
+ * an emulator much more than another.
+ */
+boot_megapages:
+	.set	physical, 0
+	.rept	512
+	.if	physical == KERNEL_PHYSICAL
+	.quad	(physical >> 2) + 0xef	/* dirty, accessed, global, x, w, r, valid */
+	.else
+	.quad	(physical >> 2) + 0xe7	/* the same without x */
+	.endif
+	.set	physical, physical + 0x200000
+	.endr

@@ -72,13 +72,16 @@ void
 pmap_bootstrap(unsigned long ram_size)
 {
 	paddr_t text_end = roundup2(DMAP_TO_PHYS(kernel_text_end), LARGE_PAGE_SIZE);
+	pt_entry_t *entry = NULL;
 	paddr_t pa = 0;
 
 	kernel_pmap.pm_root = vm_page_alloc();
 	while (pa < ram_size) {
 		bool text = pa >= KERNEL_PHYSICAL && pa < text_end;
-		pt_entry_t *entry = pmap_entry(&kernel_pmap, pa + KERNBASE, text ? LARGE_PAGE_LEVEL : 0, true);
 
+		/* A table of small pages is filled in one go. */
+		entry = pa % LARGE_PAGE_SIZE != 0 ? entry + 1
+		    : pmap_entry(&kernel_pmap, pa + KERNBASE, text ? LARGE_PAGE_LEVEL : 0, true);
 		if (entry == NULL)
 			panic("pmap_bootstrap: no memory for the tables of %lu bytes of RAM", ram_size);
 		*entry = text ? pa | PG_V | PG_PS : pa | PG_V | PG_RW | PG_NX;

@@ -6,11 +6,6 @@
 #include "segments.h"
 #include "specialreg.h"
 
-#define PG_PRESENT 0x01
-#define PG_WRITE 0x02
-#define PG_LARGE 0x80
-#define LARGE_PAGE_SIZE 0x200000
-
 ENTRY(_start)
 	cli
 	cld
@@ -54,11 +49,10 @@ ENTRY(lgdt)
 	lretq
 END(lgdt)
 
+#include "boot_map.h"
 /*
- * The boot map: the first GiB of memory, at its physical addresses for the code above and at KERNBASE.
+ * The tables above it: the first GiB of memory is at its physical addresses for the code above and at KERNBASE.
  */
-	.data
-	.balign	PAGE_SIZE
 boot_pml4:
 	.quad	boot_pdpt_low - KERNBASE + PG_PRESENT + PG_WRITE
 	.fill	510, 8, 0
@@ -70,9 +64,3 @@ boot_pdpt_high:
 	.fill	510, 8, 0
 	.quad	boot_pd - KERNBASE + PG_PRESENT + PG_WRITE
 	.quad	0
-boot_pd:
-	.set	physical, 0
-	.rept	512
-	.quad	physical + PG_PRESENT + PG_WRITE + PG_LARGE
-	.set	physical, physical + LARGE_PAGE_SIZE
-	.endr

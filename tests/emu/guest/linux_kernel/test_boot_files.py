@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from emu.guest.linux_kernel import cpio, initramfs
+from emu import cpio
+from emu.guest.linux_kernel import initramfs
 from emu.guest.linux_kernel.console import Console
 from emu.guest.linux_kernel.device_tree import cells, flatten, node
 from emu.guest.linux_kernel.errors import KernelFileError

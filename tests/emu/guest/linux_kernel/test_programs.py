@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
+from emu import cpio
 from emu.engine.access import Access
-from emu.guest.linux_kernel import cpio
 from emu.guest.linux_kernel.areas import Area, Areas
 from emu.guest.linux_kernel.initramfs import runs_in_shell
 from emu.guest.linux_kernel.kernel_calls import error_of

@@ -1,4 +1,4 @@
-"""A writer of cpio archives in the format "newc", which is that of an initramfs.
+"""Cpio archives in the format "newc", which is that of an initramfs and of the kernel guest's initrd.
 
 Source: Linux Documentation/driver-api/early-userspace/buffer-format.rst.
 """
@@ -13,6 +13,8 @@ _MAGIC: Final = b"070701"
 _TRAILER: Final = "TRAILER!!!"
 # Bytes of the header of a file: the magic number, and 13 numbers of 8 digits.
 _HEADER: Final = len(_MAGIC) + 13 * 8
+# A header and a content begin at a multiple of this many bytes.
+_ALIGNMENT: Final = 4
 
 
 class Entry(NamedTuple):
@@ -44,23 +46,29 @@ def character_device(major: int, minor: int, mode: int = 0o600) -> Entry:
     return Entry(stat.S_IFCHR | mode, b"", (major, minor))
 
 
-def archive(files: Mapping[str, Entry]) -> bytes:
-    """Return an archive of files, by path without a leading slash; parents come before children."""
+def archive(files: Mapping[str, Entry], alignment: int = _ALIGNMENT) -> bytes:
+    """Return an archive of files, by path without a leading slash; parents come before children.
+
+    Each content begins at a multiple of `alignment`, a power of two of at least 4: more zeros than
+    one may end a name.
+    """
     written = bytearray()
     for number, (path, entry) in enumerate(files.items(), 1):
-        _write(written, number, path, entry)
-    _write(written, 0, _TRAILER, Entry(0))
+        _write(written, number, path, entry, alignment)
+    _write(written, 0, _TRAILER, Entry(0), alignment)
     return bytes(written)
 
 
-def _write(written: bytearray, number: int, path: str, entry: Entry) -> None:
+def _write(written: bytearray, number: int, path: str, entry: Entry, alignment: int) -> None:
     name = path.encode("utf-8", "surrogateescape") + b"\0"
+    if alignment != _ALIGNMENT:
+        name += bytes(-(len(written) + _HEADER + len(name)) % alignment)
     # inode, mode, uid, gid, links, mtime, size, device, device of the file, length of the name, checksum (unused)
     fields = (number, entry.mode, 0, 0, 1, 0, len(entry.data), 0, 0, *entry.device, len(name), 0)
     written.extend(_MAGIC + b"".join(b"%08x" % each for each in fields) + name)
-    written.extend(bytes(-len(written) % 4))
+    written.extend(bytes(-len(written) % _ALIGNMENT))
     written.extend(entry.data)
-    written.extend(bytes(-len(written) % 4))
+    written.extend(bytes(-len(written) % _ALIGNMENT))
 
 
 def entries(data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
@@ -71,7 +79,7 @@ def entries(data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
         mode, size, length = fields[1], fields[6], fields[11]
         start = at + _HEADER
         content = _aligned(start + length)
-        yield data[start : start + length - 1], mode, data[content : content + size]
+        yield data[start : start + length].partition(b"\0")[0], mode, data[content : content + size]
         at = _aligned(content + size)
 
 
@@ -82,4 +90,4 @@ def find(data: bytes, name: str) -> bytes | None:
 
 
 def _aligned(place: int) -> int:
-    return place + -place % 4
+    return place + -place % _ALIGNMENT
