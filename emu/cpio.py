@@ -1,4 +1,4 @@
-"""Cpio archives in the format "newc", which is that of an initramfs and of the kernel guest's initrd.
+"""Cpio archives in the format "newc": that of an initramfs, and of the kernel guest's initrd.
 
 Source: Linux Documentation/driver-api/early-userspace/buffer-format.rst.
 """

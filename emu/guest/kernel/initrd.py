@@ -8,7 +8,7 @@ from typing import Final
 
 from emu import cpio
 
-# What the kernel copies at once, in bytes.
+# The size of a copied word, in bytes.
 _WORD: Final = 8
 
 
