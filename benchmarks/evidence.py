@@ -86,6 +86,7 @@ def section() -> str:
             *_left_out(rows),
             "Instructions that the providers refuse, by reason:",
             _table(("reason", "sites"), *shown, ("all other reasons", rest)),
+            *_compiled(),
             *_runs(rows),
         )
     )
@@ -118,12 +119,40 @@ def _left_out(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield _table(("where", "states left out", "reason"), *((where, n, reason) for (where, reason), n in found.items()))
 
 
+def _compiled() -> Iterator[str]:
+    """Yield what the compiled C of other systems, and of our own small ones, gave."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in _saved("objects")["rows"]:
+        groups.setdefault((row["glue"], row["sources"]), []).append(row)
+    yield _paragraph(
+        "Compiled C against our rules and the CPU (`python -m benchmarks.objects`), on system calls of the teaching "
+        "kernel. Here a difference or a bad access is one of that C; `testbins` is ours. docs/objects.md explains them:"
+    )
+    yield _table(
+        ("glue", "sources", "ISAs", "instructions decided", "sites in both", "executed", "differences", "bad accesses"),
+        *(
+            (glue, sources, ", ".join(row["ISA"] for row in found), *_sums(found))
+            for (glue, sources), found in groups.items()
+        ),
+    )
+
+
+def _sums(rows: list[dict[str, Any]]) -> Iterator[int | str]:
+    """Yield the numbers of a row; "" for what a glue does not count."""
+    for names in (("encodings",), ("sites in both",), ("executed", "displaced instructions")):
+        numbers = [row["counts"][name] for row in rows for name in names if name in row["counts"]]
+        yield sum(numbers) if numbers else ""
+    yield sum(sum(row["differences"].values()) for row in rows)
+    yield sum(len(row["bad accesses"]) for row in rows)
+
+
 def _runs(rows: list[dict[str, Any]]) -> Iterator[str]:
     """Yield when and by what each result was made."""
     results = [(f"check: {row['isa']}, {row['case']}", row) for row in rows]
     results += [(f"alike: {row['isa']}, {row['case']}", row) for row in _saved("alike")["rows"]]
     results += [(f"encodings: {isa}", one) for isa, one in _saved("encodings").items()]
     results += [(name, _saved(name)) for name in ("sweep", "race")]
+    results += [(f"objects: {one['glue']}, {one['sources']}, {one['ISA']}", one) for one in _saved("objects")["rows"]]
     results += [(f"fuzz: {name}", one) for name, one in _saved("fuzz").items()]
     known = [(what, one["run"]) for what, one in results if "run" in one]
     unknown = [what for what, one in results if "run" not in one]

@@ -8,10 +8,11 @@ import pkgutil
 import pytest
 
 import benchmarks
-from benchmarks import provenance
+from benchmarks import objects, provenance
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.figures import Scale
 from emu.isa import ISAS
+from trapline.lab.objects.building import BuildError
 
 # These are equal on all ISAs, or only run commands that other tests run on each, so one ISA is enough.
 ONCE = {"language": "i386", "models": "x86_64", "startup": "riscv64"}
@@ -38,3 +39,13 @@ def test_the_time_of_more_states_is_told():
     assert provenance.projection(1_000, 0.1).endswith("10,000 a second; at that rate 10^8: 2.8 h, 10^9: 27.8 h")
     assert "no rate" in provenance.projection(0, 0.1)
     assert {"date", "source", "python", "unicorn", "capstone", "seeds"} == set(provenance.provenance("7"))
+
+
+def test_our_own_objects_are_checked_like_those_of_kernels(monkeypatch, capsys):
+    monkeypatch.setattr(objects, "_FUNCTIONS", "sys_access")
+    row = objects.totals("illumos-fbt", "testbins", None, ISAS["i386"])
+    assert (row["counts"]["functions"], row["failures"], dict(row["differences"])) == (1, 0, {})
+    with pytest.raises(BuildError, match="no objects of testbins"):
+        objects.totals("illumos-fbt", "testbins", None, ISAS["riscv64"])
+    assert objects.main(["fbt:14"]) == 2
+    assert "name the sources: fbt:VERSION=FOLDER" in capsys.readouterr().err
