@@ -55,6 +55,9 @@ BENCHMARKS: dict[str, Callable[[Sequence[Isa], Scale], Figures]] = {
     "startup": startup.measure,
 }
 
+# Columns of a table that is not printed to a terminal.
+_FILE_WIDTH = 200
+
 
 def show(figures: Figures) -> None:
     """Print a table."""
@@ -63,7 +66,7 @@ def show(figures: Figures) -> None:
         table.add_column(column, justify="left" if column in figures.text_columns else "right")
     for row in figures.rows:
         table.add_row(*(f"{cell:,.2f}" if isinstance(cell, float) else escape(str(cell)) for cell in row))
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
     console.print(table)
     console.print(figures.note)
 

@@ -4,8 +4,8 @@ It is compared, in the same run, with Unicorn's own means: an empty callback for
 (UC_HOOK_INTR) in machine code, the same in Python, and one before an instruction (UC_HOOK_CODE).
 
 In the kernel a program makes the same system calls again and again, and a firing's cost is the
-process's time beyond the same run with nothing enabled.  What happens once, as compiling the
-clauses, is taken off by the difference between a long run and a short one.
+process's time beyond a machine with nothing enabled, which runs in turn with it.  What happens
+once, as compiling the clauses, comes before the first turn.
 
 An enabled probe may also make the kernel execute instructions of its own, such as the calls that
 lead to a system call's probe.  They take time that is the guest's: so the table has the cost with
@@ -15,16 +15,16 @@ them and without them, at the speed of the run with nothing enabled.
 from __future__ import annotations
 
 import ctypes
-import time
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Final, NamedTuple
+from functools import cache, partial
+from typing import Final
 
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
 from benchmarks.code import ENTRY, LOOP, SITE, TRAPS
-from benchmarks.figures import Cell, Figures, Scale, interleaved
+from benchmarks.differences import TURNS, Spread, beyond, firing
+from benchmarks.figures import Cell, Figures, Scale
 from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.guest.function import CODE, FunctionGuest
 from emu.guest.modules import Module
@@ -36,20 +36,21 @@ from providers.fbt import FBT
 from trapline import dof
 from trapline.consumer.tracer import Tracer
 from trapline.framework.dtrace import DTrace
-from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, kernel_guest
 
 ROUNDS = 50_000
+# Rounds of one of the turns.
+_ROUNDS: Final = 100_000
 PROGRAMS = {
     "fbt::f:entry { }": "fbt::f:entry { }",
     "with a predicate": "fbt::f:entry /arg0 != 0/ { }",
     "with an aggregation": "fbt::f:entry { @ = count(); }",
     "with both": "fbt::f:entry /arg0 != 0/ { @ = count(); }",
 }
-# Programs of the kernel guest, and how often each does what it does in the shorter of two runs.
-_SPIN: Final = "spin -y {}"
-_ASK: Final = "getpid {}"
-_COPY: Final = "dd if=/dev/zero of=/dev/null bs=1 count={}"
-COMMANDS: Final = {_SPIN: 20_000, _ASK: 80_000, _COPY: 16_000}
+# Commands of the kernel guest; none of them ends before its measurement.
+_SPIN: Final = "spin -y 100000000"
+_ASK: Final = "getpid 100000000"
+_COPY: Final = "dd if=/dev/zero of=/dev/null bs=1 count=100000000"
 # The probes that fire meanwhile.  A system call's probe is measured where a call does the least, and the kernel's own
 # probes where a call meets eight of them: then a firing is a large part of the run.
 KERNEL_PROGRAMS: Final = (
@@ -157,44 +158,20 @@ def probed(isa: Isa, program: str, rounds: int) -> Callable[[], None]:
     return run
 
 
-class _KernelRun(NamedTuple):
-    seconds: float
-    """Seconds of this process on its CPU."""
-    firings: int
-    instructions: int
-    """Instructions that the guest executed."""
-
-    def beyond(self, other: _KernelRun) -> _KernelRun:
-        """Return what this run has more than another one."""
-        return _KernelRun(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
-
-
-def kernel_run(isa: Isa, command: str, program: str) -> _KernelRun:
-    """Run a command in the kernel guest, with a D program enabled ("": none)."""
-    machine = boot(kernel_guest(KernelOptions(isa=isa, command=command)))
-    with Tracer(machine.guest, machine.dtrace, {"bufsize": "16m", "aggsize": "16m"}) as tracer:
-        if program:
-            tracer.enable(program)
-        engine = machine.guest.engine
-        first, start = engine.instructions, time.process_time()
-        if program:
-            tracer.run()
-        else:
-            machine.guest.run(None)
-        seconds = time.process_time() - start
-        firings = sum(element.value for element in tracer.aggregations() if isinstance(element.value, int))
-    return _KernelRun(seconds, firings, engine.instructions - first)
+def kernel_machine(isa: Isa, command: str) -> KernelMachine:
+    """Return a booted kernel guest that will execute a command."""
+    return boot(kernel_guest(KernelOptions(isa=isa, command=command)))
 
 
 def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     """Measure on some ISAs."""
-    rounds = scale.rounds(ROUNDS)
     return Figures(
         "What a firing costs",
         (
             "ISA",
             "what",
             "ns",
+            "quartiles",
             "guest instructions",
             "ns without them",
             "firings/s",
@@ -202,73 +179,61 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
             "x an empty native one",
             "x the run",
         ),
-        [row for isa in isas for row in (*_rows(isa, rounds, scale), *_kernel_rows(isa, scale))],
-        "Nanoseconds beyond the same loop without probe or hook; least of 5 interleaved runs of "
-        f"{rounds:,} rounds.  In the kernel: process time beyond the same run with nothing enabled, and that run's "
-        "time multiplied by what; a firing, from the difference between a long run and a short one, each the fastest "
-        "of 3.  Guest instructions are those that the guest executes more for a firing, and cost what they do in the "
-        "run with nothing enabled.  "
+        [row for isa in isas for row in (*_rows(isa, scale), *_kernel_rows(isa, scale))],
+        "Nanoseconds of this process's CPU time beyond the same loop without probe or hook, or beyond a kernel with "
+        f"nothing enabled: with and without take turns, and the figure is the median of {TURNS} differences; a row "
+        "whose quartiles are further apart than its median is from zero is not measured.  "
+        f"A turn of the loop has {_ROUNDS:,} rounds.  "
+        "Guest instructions are those that the guest executes more for a firing, and cost what they do with nothing "
+        "enabled.  The time of the whole run is a multiple of that with nothing enabled.  "
         "The goals: an empty action 3 times an empty native callback, all of a kernel's functions 1.3 times the run.",
     )
 
 
-def _rows(isa: Isa, rounds: int, scale: Scale) -> list[list[Cell]]:
-    loop, traps = LOOP[isa.name], TRAPS[isa.name]
+def _rows(isa: Isa, scale: Scale) -> list[list[Cell]]:
+    loop, traps, rounds = LOOP[isa.name], TRAPS[isa.name], scale.rounds(_ROUNDS)
     native = {_NATIVE: bare_native(isa, traps, rounds)} if available() else {}
+    base = bare(isa, loop, rounds, None)
     actions = {
-        "the loop": bare(isa, loop, rounds, None),
         **native,
         _TRAP: bare(isa, traps, rounds, unicorn.UC_HOOK_INTR),
         "empty UC_HOOK_CODE callback": bare(isa, loop, rounds, unicorn.UC_HOOK_CODE, SITE[isa.name]),
         **{name: probed(isa, program, rounds) for name, program in scale.some(PROGRAMS.items())},
     }
-    for action in actions.values():
+    for action in (base, *actions.values()):
         action()
-    times = {name: 1e9 * found / rounds for name, found in interleaved(actions, scale.turns(5)).items()}
-    base = times.pop("the loop")
-    trap, least = times[_TRAP] - base, times.get(_NATIVE, base) - base
+    found = {
+        name: Spread(*(value / rounds for value in spread))
+        for name, spread in beyond(base, actions, scale.turns(TURNS)).items()
+    }
+    trap, least = found[_TRAP], found.get(_NATIVE)
     return [
-        [
-            isa.title,
-            name,
-            round(found - base),
-            "",
-            "",
-            round(1e9 / (found - base)),
-            (found - base) / trap,
-            (found - base) / least if least > 0 else "",
-            "",
-        ]
-        for name, found in times.items()
-    ]
+        [isa.title, name, spread.cell(), spread.quartiles(), "", "", _rate(spread), spread.over(trap),
+         "" if least is None else spread.over(least), ""]
+        for name, spread in found.items()
+    ]  # fmt: skip
+
+
+def _rate(spread: Spread) -> Cell:
+    """Return how often something happens in a second, given its nanoseconds."""
+    return "" if spread.noise else round(1e9 / spread.median)
 
 
 def _kernel_rows(isa: Isa, scale: Scale) -> list[list[Cell]]:
-    programs = scale.some(KERNEL_PROGRAMS)
-    plain = {command: _difference(isa, command, "", scale) for command in dict(programs)}
     rows: list[list[Cell]] = []
-    for command, program in programs:
-        traced = _difference(isa, command, program, scale)
-        seconds, firings, instructions = traced.beyond(plain[command])
-        guest = instructions * plain[command].seconds / plain[command].instructions
+    for command, program in scale.some(KERNEL_PROGRAMS):
+        found = firing(partial(kernel_machine, isa, command), "", program, scale)
+        spread = found.nanoseconds
         rows.append([
             isa.title,
             f"kernel, {program}",
-            round(1e9 * seconds / max(1, firings)),
-            round(instructions / max(1, firings)),
-            round(1e9 * (seconds - guest) / max(1, firings)),
-            round(firings / seconds) if seconds > 0 else "",
+            spread.cell(),
+            spread.quartiles(),
+            round(found.instructions),
+            found.without.cell(),
+            _rate(spread),
             "",
             "",
-            traced.seconds / plain[command].seconds,
+            "" if spread.noise else found.share,
         ])  # fmt: skip
     return rows
-
-
-def _difference(isa: Isa, command: str, program: str, scale: Scale) -> _KernelRun:
-    """Return what a long run has more than a short one, each the fastest of a few."""
-    few = scale.rounds(COMMANDS[command])
-    short, long = (
-        min(kernel_run(isa, command.format(times), program) for _ in range(scale.turns(3))) for times in (few, 5 * few)
-    )
-    return long.beyond(short)

@@ -24,6 +24,7 @@ RESULTS: Final = HOME / "results"
 BEGIN: Final = "<!-- Made by benchmarks.prose from results/*.json: change that, not this. -->"
 END: Final = "<!-- The end of what benchmarks.prose has made. -->"
 _WIDTH: Final = 100
+_EMPTY: Final = "fbt::f:entry { }"
 _NANOSECONDS: Final = 1_000_000_000
 
 Record = Mapping[str, Any]
@@ -48,9 +49,10 @@ class Rows:
             and (isa is None or row[0] == isa)
         ]
 
-    def isas(self) -> str:
-        """Return the ISAs that have rows."""
-        return _listed(list(dict.fromkeys(str(row[0]) for row in self._rows)))
+    def isas(self, column: str | None = None, *beginnings: str) -> str:
+        """Return the ISAs that have rows, or numbers of a column in the selected rows."""
+        names = dict.fromkeys(str(row[0]) for row in self._rows)
+        return _listed([name for name in names if column is None or self.values(column, *beginnings, isa=name)])
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -65,8 +67,8 @@ def _range(values: Sequence[float], form: str = ".1f") -> str:
 
 def _firing(rows: Rows) -> Iterator[str]:
     times = "x an empty trap callback"
-    if empty := rows.values(times, "fbt::f:entry { }"):
-        yield f"An empty action costs {_range(empty)} times an empty trap callback ({rows.isas()})."
+    if empty := rows.values(times, _EMPTY):
+        yield f"An empty action costs {_range(empty)} times an empty trap callback ({rows.isas(times, _EMPTY)})."
     if more := rows.values(times, "with a"):
         yield f"With a predicate or an aggregation it is {_range(more)} times."
 

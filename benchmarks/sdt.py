@@ -3,22 +3,26 @@
 One system call, sched_yield(), passes some sites; a program makes it a few thousand times.  Guest
 instructions are counted, also those that the virtual clock excludes, and compared with a kernel
 that has no sites.  If a breakpoint is part of the mechanism (illumos, and FBT for comparison), the
-guest's own vector takes it, so that its instructions are counted.
+guest's own vector takes it, so that its instructions are counted; but where the emulator's time is
+measured, the emulator takes it, which is the usual path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 
+from benchmarks.differences import TURNS, Spread, firing
 from benchmarks.figures import Cell, Figures, Scale
 from emu.guest.kernel import images
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import Isa
-from trapline.cost.kernel import per_call, run
+from trapline.cost.kernel import machine, per_call
 from trapline.machine.kernel_machine import ILLUMOS_SDT, SDT_GENERATION
 
 CALLS = 1_000
-TIMED_CALLS = 8_000
-ROUNDS = 3
+# More than a measurement has time for.
+_ENDLESS = 100_000_000
 NONE = 0
 GENERATIONS = {
     2005: "illumos: LOCK over one of five nops",
@@ -26,39 +30,30 @@ GENERATIONS = {
     2018: "FreeBSD to 2024: a flag, then the id",
     2024: "FreeBSD now: a nop, patched to a jump",
 }
-FIRING = "sched:::surrender { }"
+FIRING = "sched:::surrender { @ = count(); }"
 OTHER = "priv:::priv-err { }"
 OTHER_ILLUMOS = "sdt:::priv-err { }"
 COMPARED = "for comparison: FBT, a breakpoint"
-FBT = "fbt::sched_relinquish:entry { }"
+FBT = "fbt::sched_relinquish:entry { @ = count(); }"
 _SITES = "sched:::, lockstat:::, sdt::: { @ = count(); }"
 
 
-def nanoseconds(isa: Isa, pairs: Mapping[str, tuple[int, str, str]], scale: Scale) -> dict[str, float]:
-    """Return the seconds of a firing: the shortest run of a program minus that of another."""
-    best: dict[tuple[int, str], float] = {}
-    calls = scale.rounds(TIMED_CALLS)
-    for _ in range(scale.turns(ROUNDS)):
-        for generation, other, firing in pairs.values():
-            for program in (other, firing):
-                taken = run(isa, generation, calls, program).seconds
-                best[generation, program] = min(taken, best.get((generation, program), taken))
-    return {
-        name: 1e9 * (best[generation, firing] - best[generation, other]) / calls
-        for name, (generation, other, firing) in pairs.items()
-    }
+def nanoseconds(isa: Isa, generation: int, other: str, program: str, scale: Scale) -> Spread:
+    """Return the nanoseconds that a firing of a program takes beyond a machine with another one."""
+    return firing(partial(machine, isa, generation, _ENDLESS, TrapPath.HOST), other, program, scale).nanoseconds
 
 
 def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     """Measure on some ISAs."""
     return Figures(
         "What a static probe costs",
-        ("ISA", "what", "at rest", "another on", "firing", "x FBT", "ns/firing"),
+        ("ISA", "what", "at rest", "another on", "firing", "x FBT", "ns/firing", "quartiles"),
         [row for isa in isas for row in _rows(isa, scale)],
         "Guest instructions: at rest and with another probe on, for each site passed and what the compiler does around "
         "it; firing, for each firing beyond that, and as a share of what FBT's breakpoint takes.  The nanoseconds are "
-        f"this emulator's: its CPU time for each of {TIMED_CALLS:,} firings with an empty action beyond the same run "
-        f"with another probe on, from the least of {ROUNDS} interleaved runs.",
+        "this emulator's, which takes the breakpoints itself there: its CPU time for each firing of `@ = count()` "
+        "beyond a machine with another probe on; they take turns, and the figure is the median of "
+        f"{TURNS} differences.  A row whose quartiles are further apart than its median is from zero is not measured.",
     )
 
 
@@ -69,8 +64,6 @@ def _rows(isa: Isa, scale: Scale) -> list[list[Cell]]:
         year for year in GENERATIONS if year != ILLUMOS_SDT or images.kernel(isa, f"sdt-{year}").is_file()
     )
     others = {year: OTHER_ILLUMOS if year == ILLUMOS_SDT else OTHER for year in generations}
-    pairs = {GENERATIONS[year]: (year, others[year], FIRING) for year in generations}
-    times = nanoseconds(isa, pairs | {COMPARED: (SDT_GENERATION, OTHER, FBT)}, scale)
     trapped, plain = (per_call(isa, SDT_GENERATION, program, calls).instructions for program in (FBT, ""))
     trapped -= plain
     rows: list[list[Cell]] = []
@@ -79,8 +72,9 @@ def _rows(isa: Isa, scale: Scale) -> list[list[Cell]]:
         rest, idle, firing = (
             per_call(isa, year, program, calls).instructions for program in ("", others[year], FIRING)
         )
-        name = GENERATIONS[year]
+        spread = nanoseconds(isa, year, others[year], FIRING, scale)
         counts = ((rest - bare) / sites, (idle - bare) / sites, firing - idle)
-        rows.append([isa.title, name, *counts, counts[-1] / trapped, round(times[name])])
-    rows.append([isa.title, COMPARED, 0.0, 0.0, trapped, 1.0, round(times[COMPARED])])
+        rows.append([isa.title, GENERATIONS[year], *counts, counts[-1] / trapped, spread.cell(), spread.quartiles()])
+    spread = nanoseconds(isa, SDT_GENERATION, OTHER, FBT, scale)
+    rows.append([isa.title, COMPARED, 0.0, 0.0, trapped, 1.0, spread.cell(), spread.quartiles()])
     return rows
