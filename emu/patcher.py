@@ -89,8 +89,10 @@ class Patcher:
         try:
             yield
         finally:
-            self._write_pending()
-            self._pending = None
+            try:
+                self._write_pending()
+            finally:
+                self._pending = None  # also after an error: later tracepoints are written at once
 
     def install(self, tracepoint: Tracepoint) -> None:
         """Write the patch; an installed tracepoint stays installed."""

@@ -142,6 +142,14 @@ def test_of_patches_across_a_page_that_are_written_together_the_latest_is_seen(p
     assert memory.data == PROGRAM
 
 
+def test_after_an_error_of_patches_written_together_the_next_one_is_written_at_once(patcher, memory):
+    outside = patcher.create(BASE - 64, b"\xcc", "fbt", b"\x90")
+    with pytest.raises(BadAddressError), patcher.together():
+        patcher.install(outside)
+    patcher.install(patcher.create(BASE, b"\xcc", "fbt"))
+    assert memory.read(BASE, 1) == b"\xcc"
+
+
 class Tracepoints(RuleBasedStateMachine):
     """Against a model: the installed tracepoints in the order they were installed, painted over the program."""
 
