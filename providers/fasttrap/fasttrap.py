@@ -109,11 +109,11 @@ class Fasttrap(ProcessObserver):
         done: list[int] = []
         for address in probe.addresses:
             try:
-                self._install(probe, address)
+                self.points.install(probe, address)
             except TracepointError as error:
                 self.report(str(error))
                 for earlier in done:
-                    self._remove(probe, earlier)
+                    self.points.remove(probe, earlier)
                 probe.enabled = False
                 return
             done.append(address)
@@ -139,18 +139,10 @@ class Fasttrap(ProcessObserver):
             return
         probe.enabled = False
         for address in probe.addresses:
-            self._remove(probe, address)
+            self.points.remove(probe, address)
         self._count(probe, -1)
         if probe.semaphores:
             self._listening.remove(probe)
-
-    def _install(self, probe: Probe, address: int) -> None:
-        """Install one tracepoint.  Raises `TracepointError`."""
-        self.points.install(probe, address)
-
-    def _remove(self, probe: Probe, address: int) -> None:
-        """Remove one tracepoint."""
-        self.points.remove(probe, address)
 
     def _count(self, probe: Probe, change: int) -> None:
         """Set the program's semaphores, which say whether its probes are enabled."""
@@ -253,4 +245,4 @@ class Fasttrap(ProcessObserver):
             if backing is area.backing and probe.target.process is process and area.start <= address < area.end:
                 self._gone.remove(one)
                 if probe.enabled:
-                    self._install(probe, address)
+                    self.points.install(probe, address)
