@@ -97,6 +97,19 @@ PROBES = 57
 PLACES = 80
 
 
+def server(isa):
+    """Return the path of an ISA's PostgreSQL server."""
+    return DEBIAN / isa / BIN.lstrip("/") / "postgres"
+
+
+@pytest.fixture(params=ISAS)
+def isa(request):
+    """Each ISA whose PostgreSQL is there."""
+    if not server(request.param).exists():
+        pytest.skip("PostgreSQL is not there: `make debian` gets it")
+    return request.param
+
+
 def traced(isa, program, script, *arguments, options=()):
     """Run a script under a program of D; return what it printed, and the counts by probe."""
     ran = subprocess.run(
@@ -109,10 +122,7 @@ def traced(isa, program, script, *arguments, options=()):
     return ran, {name: int(count) for name, count in re.findall(r"^  ([a-z-]+) +(\d+)$", ran.stdout, re.MULTILINE)}
 
 
-@pytest.mark.parametrize("isa", ISAS)
 def test_a_server_and_its_clients_work_together(isa):
-    if not (DEBIAN / isa / BIN.lstrip("/") / "postgres").exists():
-        pytest.skip("PostgreSQL is not there: `make debian` gets it")
     ran, fired = traced(isa, "postgresql*::: { @[probename] = count(); }", SERVER)
     for line in ("deadlocks 1", "updates 32", "sum 12502500", "transactions actually processed: 40/40"):
         assert line in ran.stdout, ran.stdout[-2000:] + ran.stderr
@@ -124,11 +134,8 @@ def test_a_server_and_its_clients_work_together(isa):
     assert fired["transaction-commit"] > 80
 
 
-@pytest.mark.parametrize("isa", ISAS)
 def test_processes_that_are_interrupted_anywhere_wait_for_light_weight_locks(isa):
     """A turn usually ends in a system call, where PostgreSQL holds few of them."""
-    if not (DEBIAN / isa / BIN.lstrip("/") / "postgres").exists():
-        pytest.skip("PostgreSQL is not there: `make debian` gets it")
     program = "postgresql*:::lwlock* { @[probename] = count(); }"
     ran, fired = traced(isa, program, CONTENTION, options=("-x", "quantum=2000"))
     assert "transactions actually processed: 48/48" in ran.stdout, ran.stdout[-2000:] + ran.stderr
@@ -136,22 +143,15 @@ def test_processes_that_are_interrupted_anywhere_wait_for_light_weight_locks(isa
     assert fired["lwlock-wait-done"] > 0
 
 
-@pytest.mark.parametrize("isa", ISAS)
 def test_of_processes_that_are_interrupted_anywhere_some_do_not_get_a_lock(isa):
-    if not (DEBIAN / isa / BIN.lstrip("/") / "postgres").exists():
-        pytest.skip("PostgreSQL is not there: `make debian` gets it")
     program = "postgresql*:::lwlock-cond*, postgresql*:::lwlock-wait* { @[probename] = count(); }"
     ran, fired = traced(isa, program, CONDITIONS, options=("-x", "quantum=500"))
     assert "done" in ran.stdout, ran.stdout[-2000:] + ran.stderr
     assert fired["lwlock-condacquire-fail"] > 0
 
 
-@pytest.mark.parametrize("isa", ISAS)
 def test_postgresql_makes_a_database_and_fires_every_marker_of_one_process(isa):
-    program = DEBIAN / isa / BIN.lstrip("/") / "postgres"
-    if not program.exists():
-        pytest.skip("PostgreSQL is not there: `make debian` gets it")
-    found = [marker for marker in markers(Image(str(program))) if marker.provider == "postgresql"]
+    found = [marker for marker in markers(Image(str(server(isa)))) if marker.provider == "postgresql"]
     assert len(found) == PLACES
     names = {probe_name(marker.name) for marker in found}
     assert len(names) == PROBES
