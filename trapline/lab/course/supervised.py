@@ -8,6 +8,7 @@ long, another one continues with the next part.
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -113,12 +114,16 @@ def _messages(check: Check, work: Work, output: BinaryIO, skip: int, seconds: fl
     yield {"ended": ended}
 
 
-def _memory(child: int) -> int:
-    """Return the number of bytes of memory that a process uses; 0 if it is unknown."""
+def _memory(process: int) -> int:
+    """Return the number of bytes of memory that a process has written; 0 if it is unknown.
+
+    Pages of files do not count: a fork has none of them at its start.
+    """
     try:
-        return int(Path(f"/proc/{child}/statm").read_text("ascii").split()[1]) * resource.getpagesize()
+        _, resident, shared, *_ = map(int, Path(f"/proc/{process}/statm").read_text("ascii").split())
     except OSError:
         return 0
+    return (resident - shared) * resource.getpagesize()
 
 
 def _how(status: int) -> str:
@@ -130,6 +135,8 @@ def _how(status: int) -> str:
 
 def _child(check: Check, work: Work, output: BinaryIO, writing: int, skip: int) -> NoReturn:
     """Check, tell the results, and end the process."""
+    # What the other process has left unused would be freed here, and the student's file could use as much more.
+    gc.freeze()
     pipe = os.fdopen(writing, "w", encoding="utf-8", closefd=False)
 
     def tell(**message: Any) -> None:

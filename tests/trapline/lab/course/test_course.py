@@ -155,13 +155,16 @@ def test_a_students_file_that_misbehaves_costs_its_part_and_no_other(text, why, 
 
 
 def test_only_the_memory_of_the_students_file_counts(python_sheet, monkeypatch):
-    """Not what this process has already: the process of a check is a fork of it."""
+    """Not what this process has already, nor what is garbage here: the process of a check is a fork of it."""
     monkeypatch.setattr(supervised, "_MEMORY", 32 << 20)
     assert supervised._memory(os.getpid()) > 32 << 20
+    garbage: list[object] = [bytearray(b"x") * (512 << 20)]
+    garbage.append(garbage)
+    del garbage
     own = python_sheet / "work/own.py"
     own.write_text("def f(x): return ''\n")
     assert [one.points for one in grade(python_sheet / "work", python_sheet / "own").results] == [1, 1]
-    own.write_text("def f(x):\n    kept = b'x' * (256 << 20)\n    while True: pass\n")
+    own.write_text("import gc\ndef f(x):\n    gc.collect()\n    kept = b'x' * (256 << 20)\n    while True: pass\n")
     first, _ = grade(python_sheet / "work", python_sheet / "own").results
     assert first.why.startswith("it needs more memory than ")
 
