@@ -2,8 +2,9 @@
 # Those for `trapline race --object` (poke) are there once for each mistake.
 
 MISTAKES := nosync early wide body
+HANDLER_MISTAKES := stale forgets unordered target
 KINDS := scanner scanner-buggy subr subr-buggy decoder decoder-buggy kprobes kprobes-buggy links links-pic links_other sweep poke \
-	$(MISTAKES:%=poke-%)
+	$(MISTAKES:%=poke-%) poke_trap $(HANDLER_MISTAKES:%=poke_trap-%)
 # The exhibits of the museum whose bug was in C, by the ISA that had it.
 EXHIBIT.x86_64 := jump_not_greater loop_count
 EXHIBIT.i386 := word_branch loop_count
@@ -11,7 +12,7 @@ EXHIBIT.aarch64 := fbt_next_instruction
 EXHIBIT.riscv64 := move_as_jump
 KINDS += $(foreach name,$(EXHIBIT.$(ISA)),exhibits/$(name) exhibits/$(name)-buggy)
 # What systems have on x86 only: a handler of traps in assembly, and fasttrap.
-KINDS += $(FAMILY:x86=trap trap-buggy illumos_trap illumos_trap-buggy illumos_fbt illumos_fbt-buggy illumos_fasttrap)
+KINDS += $(FAMILY:x86=xol xol-buggy trap trap-buggy illumos_trap illumos_trap-buggy illumos_fbt illumos_fbt-buggy illumos_fasttrap)
 OBJECTS := $(KINDS:%=$(OUT)/objects/%.o)
 
 .PHONY: objects
@@ -43,6 +44,14 @@ DEFINED.nosync := -DNOSYNC
 DEFINED.early := -DEARLY
 DEFINED.wide := -DWIDE
 DEFINED.body := -DBODY
+DEFINED.stale := -DSTALE
+DEFINED.forgets := -DFORGETS
+DEFINED.unordered := -DUNORDERED
+DEFINED.target := -DTARGET
 $(OUT)/objects/poke-%.o: objects/poke.c
+	@mkdir -p $(@D)
+	$(CC) $(OBJECT_FLAGS) $(DEFINED.$*) -c -o $@ $<
+
+$(OUT)/objects/poke_trap-%.o: objects/poke_trap.c objects/decoding.h
 	@mkdir -p $(@D)
 	$(CC) $(OBJECT_FLAGS) $(DEFINED.$*) -c -o $@ $<

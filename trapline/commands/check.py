@@ -31,6 +31,7 @@ from trapline.lab.check import report
 from trapline.lab.check.assembly_file import assembly_file
 from trapline.lab.check.checking import check, default_results, describe
 from trapline.lab.check.encodings import SWEPT
+from trapline.lab.check.encodings.x86_space import DEFAULT_BOUND, MOST_PREFIXES
 from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.pool import MakeExecutor, local
 from trapline.lab.check.results import Results, ResultsError, Tally
@@ -236,7 +237,13 @@ class Wanted:
     help="What --object is: fasttrap, fbt, illumos-fasttrap, illumos-fbt, linux-kprobes, linux-uprobes, or your own "
     "FILE.py:CLASS.",
 )
-@click.option("--sweep", is_flag=True, help="With --object: decide about all 2^32 encodings; --sample N: the next N.")
+@click.option("--sweep", is_flag=True, help="With --object: decide about all encodings; --sample N: the next N.")
+@click.option(
+    "--bound",
+    type=click.IntRange(0, MOST_PREFIXES),
+    metavar="N",
+    help=f"With --sweep of x86: encodings with at most N prefixes, 0 to {MOST_PREFIXES}; default: {DEFAULT_BOUND}.",
+)
 @click.option("--first", type=click.IntRange(0), default=0, metavar="N", help="With --object: begin at this encoding.")
 @click.option(
     "--fuzz",
@@ -244,6 +251,9 @@ class Wanted:
     default=0,
     metavar="N",
     help="With --object: also try N made functions or encodings.",
+)
+@click.option(
+    "--bytes", "given", metavar="HEX", help="With --object: try only this instruction, or body of a function."
 )
 @click.option("--memory/--no-memory", default=True, help="With --object: watch each access to memory (slow).")
 @click.option("--museum", metavar="NAME", help="Show a bug of a real probe implementation; 'list' prints the names.")

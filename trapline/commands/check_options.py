@@ -20,7 +20,9 @@ _FILES: Final = frozenset({"program", "root", "debug_root"})
 # mode.  If several are given, the first of them counts.
 MODES: Final = {
     "museum": frozenset({"museum", "syntax", "html", "tui"}),
-    "objects": _TRIED | _FILES | {"objects", "glue", "sample", "first", "fuzz", "memory", "reports", "sweep", "kept"},
+    "objects": _TRIED
+    | _FILES
+    | {"objects", "glue", "sample", "first", "fuzz", "memory", "reports", "sweep", "bound", "given", "kept"},
     "encodings": _REPORTED | {"encodings", "sample"},
     "asm": _REPORTED | _TRIED | {"asm", "engine"},
     _PROGRAM: _REPORTED | _TRIED | _FILES | {"arguments", "every_instruction", "run", "engine"},

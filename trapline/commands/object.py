@@ -25,7 +25,6 @@ from trapline.lab.objects.checking import check_objects
 from trapline.lab.objects.glues import GLUES, GlueError, find
 from trapline.lab.objects.request import Request, RequestError
 from trapline.lab.objects.structures import LayoutError
-from trapline.lab.objects.sweep import WORDS
 from trapline.lab.objects.user_code import ObjectError
 from trapline.lab.report_files import ReportFileError
 from trapline.own_files import TargetError
@@ -92,11 +91,13 @@ def examine(objects: str, files: tuple[str, ...], kept: str | None, options: Map
             options["function"],
             Fidelity(options["fidelity"]),
             Syntax(options["syntax"]),
-            options["sample"] or (Request.sample if sweep is None else WORDS),
+            options["sample"] or (Request.sample if sweep is None else sys.maxsize),
             options["first"],
             options["fuzz"],
             options["states"],
             sweep,
+            options["bound"],
+            _given(options),
         )
         with Bar(shown=sweep is not None and sys.stderr.isatty()) as bar:
             found = check_objects(paths, glue, replace(request, bar=bar), isa, checked=options["memory"])
@@ -112,11 +113,30 @@ def examine(objects: str, files: tuple[str, ...], kept: str | None, options: Map
     sys.exit(0 if found.same else 1)
 
 
+def _given(options: Mapping[str, Any]) -> bytes | None:
+    """Return the bytes that are tried alone, None if there are none.  Raises `RequestError`."""
+    text = options["given"]
+    if text is None:
+        return None
+    for name in ("first", "fuzz", "sample", "sweep"):
+        if options[name]:
+            raise RequestError(f"--{name} has no effect with --bytes, which tries one instruction or function")
+    try:
+        found = bytes.fromhex(text)
+    except ValueError:
+        found = b""
+    if not found:
+        raise RequestError(f"--bytes '{text}': give bytes in hexadecimal digits, such as 55")
+    return found
+
+
 def _sweep(kept: str | None, options: Mapping[str, Any]) -> Path | None:
     """Return the file of a sweep, or the folder for one; None: no sweep.  Raises `RequestError`."""
     if not options["sweep"]:
         if kept is not None:
             raise RequestError("--results keeps a --sweep: without it nothing is kept")
+        if options["bound"] is not None:
+            raise RequestError("--bound has no effect without --sweep")
         return None
     for name in ("program", "first", "fuzz"):
         if options[name]:

@@ -38,6 +38,7 @@ class _Wanted:
     objects: str | None
     glue: str | None
     entry: str | None
+    handler: str | None
 
     def methods_of_patches(self) -> Iterator[tuple[Patch, str, Own | None]]:
         """Yield each patch with each method.
@@ -59,8 +60,8 @@ class _Wanted:
     def _check(self) -> None:
         if self.objects is not None and self.methods:
             raise click.UsageError("--object is a method of its own: leave out --method")
-        if self.objects is None and (self.glue or self.entry):
-            raise click.UsageError("--glue and --entry are for --object")
+        if self.objects is None and (self.glue or self.entry or self.handler):
+            raise click.UsageError("--glue, --entry and --handler are for --object")
         if self.objects is None and self.patch is None:
             raise click.UsageError("name a patch with --patch, such as fbt::malloc:entry")
 
@@ -70,7 +71,7 @@ class _Wanted:
             return find(isa, self.patch), None
         glue = self.glue or _GLUE
         patch = find(isa, self.patch or glue_of(glue).usual_patch(isa))
-        return patch, own_method(patch, self.objects, glue, self.entry or "")
+        return patch, own_method(patch, self.objects, glue, self.entry or "", self.handler or "")
 
     def _methods(self, provider: str) -> list[str]:
         if _ALL in self.methods:
@@ -113,6 +114,9 @@ class _Wanted:
 )
 @click.option("--entry", metavar="FUNCTION", help="With --object: the function that patches, if there are several.")
 @click.option(
+    "--handler", metavar="FUNCTION", help="With --object: the function that handles breakpoints, if not a known one."
+)
+@click.option(
     "--scenario",
     type=click.Choice(list(SCENARIOS)),
     default=Race.scenario,
@@ -147,6 +151,7 @@ def race_command(
     objects: str | None,
     glue: str | None,
     entry: str | None,
+    handler: str | None,
     scenario: str,
     cpus: int,
     passes: int,
@@ -179,7 +184,7 @@ def race_command(
                 click.echo(text)
             _write(html, model, trace)
             sys.exit(any(move.failure for move in trace))
-        wanted = _Wanted(patch_name, isa_name, methods, objects, glue, entry)
+        wanted = _Wanted(patch_name, isa_name, methods, objects, glue, entry, handler)
         done = []
         for patch, method, own in wanted.methods_of_patches():
             done.append(explore(Race(patch, method, scenario, cpus, passes, own, coherent), bound=bound))

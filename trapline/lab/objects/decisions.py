@@ -9,64 +9,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from functools import partial
 from random import Random
-from typing import Final, Protocol
+from typing import Final
 
-import capstone
-
-from emu import disassembly
 from emu.bad_address import BadAddressError
-from emu.guest.function import CODE, FunctionFaultError
 from emu.isa import Isa
 from emu.spelling import counted
 from providers import fasttrap
-from providers.fidelity import Fidelity
-from trapline.lab.objects.displaced import DisplacedCheck, Handler
-from trapline.lab.objects.findings import Difference, Failure, ObjectReport
-from trapline.lab.objects.glue import GluePanicError
-from trapline.lab.objects.incomparable import why_incomparable
+from trapline.lab.objects.findings import NO_OFFSET, Difference, Failure, ObjectReport
 from trapline.lab.objects.made_encodings import made_encodings
 from trapline.lab.objects.request import Request
-from trapline.lab.objects.sweep import DECISIONS, STRIDE, WORDS, Sweep
-from trapline.lab.objects.user_code import UserCode
+from trapline.lab.objects.shrinking import shrunk
+from trapline.lab.objects.sweep import STRIDE, WORDS
+from trapline.lab.objects.trying import ACCESS, FAILURE, PRIVILEGED, REPEATED, Displacer, Finding, Trial, Trier
+from trapline.lab.objects.verdict import COPIED, REFUSED, SIMULATED
 
-REFUSED, SIMULATED, COPIED = DECISIONS
-# The place of the instruction that is examined.
-PLACE: Final = CODE + 0x10_0000
-PLACE_SIZE: Final = 0x1000
 _LONGEST: Final = 16
 # The instructions that a decision about a made encoding may take.
 _FUZZ_LIMIT: Final = 50_000
-
-
-class Displacer(Handler, Protocol):
-    """A glue whose code decides about instructions."""
-
-    code: UserCode
-
-    def decide(self, address: int, instruction: bytes) -> str:
-        """Return `REFUSED`, `SIMULATED` or `COPIED`.
-
-        Raises `FunctionFaultError` and `GluePanicError`.
-        """
-        ...
-
-    def decided_at(self) -> int:
-        """Return the address of the member that holds the last decision."""
-        ...
-
-    def executes(self, decision: str) -> bool:
-        """Return whether the code has what executes instructions of this decision."""
-        ...
-
-    def ours(self, address: int, instruction: bytes, fidelity: Fidelity) -> tuple[str, str]:
-        """Return the decision of the package's rules, and the rule's name.
-
-        The decision is "" if there is none to compare with.
-        """
-        ...
+_MADE: Final = "made"
 
 
 class DecisionCheck:
@@ -74,63 +37,51 @@ class DecisionCheck:
 
     def __init__(self, decoder: Displacer, request: Request, report: ObjectReport) -> None:
         self._decoder, self._code, self._request, self._report = decoder, decoder.code, request, report
-        self._displaced = DisplacedCheck(decoder.code, decoder, [(PLACE, PLACE_SIZE)], request.states)
-        self._privileged = self._repeated = 0
-        self._incomparable: Counter[str] = Counter()
-        if decoder.code.shadow is not None:
-            decoder.code.shadow.watch(decoder.decided_at(), decoder.code.isa.word)
+        self._trier = Trier(decoder, request)
+        self._left_out: Counter[str] = Counter()
+        self._shrinking = 0
+        """The number of instructions that were executed only to shrink findings."""
         report.counts = dict.fromkeys(("encodings", REFUSED, SIMULATED, COPIED, "executed"), 0)
 
     def run(self) -> None:
         """Compare each instruction."""
         for name, offset, instruction in self._instructions():
-            self._one(name, offset, instruction)
+            self.one(name, offset, instruction)
         if self._request.fuzz:
             self._fuzz()
-        self._report.counts["executed"] = self._displaced.tried
+
+    def finish(self) -> None:
+        """Say how many were executed, and what was left out."""
+        self._report.counts["executed"] = self._trier.displaced.tried - self._shrinking
         omitted = self._report.omitted
         omitted.extend(
             f"{self._code.name} lacks the functions that execute what is {decision}"
             for decision in (SIMULATED, COPIED)
             if self._report.counts[decision] and not self._decoder.executes(decision)
         )
-        if self._privileged:
-            omitted.append(f"{self._privileged:,} privileged instructions were not executed")
-        if self._repeated:
-            omitted.append(f"{counted(self._repeated, 'repeated instruction')} not executed: one takes many steps")
-        omitted.extend(
-            f"{counted(number, 'instruction')} not executed: {why}" for why, number in self._incomparable.items()
-        )
-        if self._displaced.trapping:
-            states = counted(self._displaced.trapping, "state")
+        for why, number in self._left_out.items():
+            if why == PRIVILEGED:
+                omitted.append(f"{number:,} privileged instructions were not executed")
+            elif why == REPEATED:
+                omitted.append(f"{counted(number, 'repeated instruction')} not executed: one takes many steps")
+            else:
+                omitted.append(f"{counted(number, 'instruction')} not executed: {why}")
+        if self._trier.displaced.trapping:
+            states = counted(self._trier.displaced.trapping, "state")
             omitted.append(f"{states} not compared: the instruction sets the trap flag, so the next one traps")
-        if self._request.image is None:
-            first, count = self._request.first, self._request.sample
-            if not self._request.fuzz:
-                omitted.append(
-                    f"encodings {first:,} to {first + count - 1:,} of 4,294,967,296; --first {first + count} continues"
-                )
-
-    def run_sweep(self, sweep: Sweep) -> None:
-        """Compare the decisions about the next of all encodings, and one simulation of each rule."""
-        sweep.run(self._request.sample, self._request.bar)
-        done, groups = sweep.progress.done, list(sweep.groups())
-        for group in groups:
-            word = group.example
-            self._one(f"{word:08x}", 0, word.to_bytes(4, "little"), f"{group.words:,} encodings ")
-        self._report.counts["executed"] = self._displaced.tried
-        self._report.counts["encodings"] = done
-        for decision in DECISIONS:
-            self._report.counts[decision] = sum(group.words for group in groups if group.decision == decision)
-        for word, what, where in sweep.progress.failures:
-            code = word.to_bytes(4, "little")
-            self._report.failures.append(Failure(code.hex(), what, where, code))
-        if done < WORDS:
-            self._report.omitted.append(f"{WORDS - done:,} of {WORDS:,} encodings; the same command continues")
+        request = self._request
+        if request.image is None and request.sweep is None and not request.fuzz and request.given is None:
+            first, count = request.first, request.sample
+            omitted.append(
+                f"encodings {first:,} to {first + count - 1:,} of 4,294,967,296; --first {first + count} continues"
+            )
 
     def _instructions(self) -> Iterator[tuple[str, int, bytes]]:
         """Yield (function, offset, bytes) of the instructions; equal ones once."""
         image, request = self._request.image, self._request
+        if request.given is not None:
+            yield "given", NO_OFFSET, request.given
+            return
         if image is None and request.fuzz:
             return
         if image is None:
@@ -154,75 +105,93 @@ class DecisionCheck:
                     known.add(instruction)
                     yield symbol.name, offset, instruction
 
+    def one(self, name: str, offset: int, instruction: bytes, times: str = "") -> None:
+        """Compare an instruction; `times` begins the sentence about different decisions."""
+        for finding in self._counted(instruction).findings:
+            if finding.kind == FAILURE:
+                self._fail(instruction, finding)
+            elif finding.kind != ACCESS:
+                begins = times if finding.kind == "decoded" else ""
+                self.differ(name, offset, instruction, begins + finding.what, finding.kind, finding.where)
+
+    def differ(self, name: str, offset: int, instruction: bytes, what: str, kind: str, where: str) -> None:
+        """Add a difference to the report."""
+        text = self._trier.text(instruction)
+        self._report.differences.append(Difference(kind, name, offset, "", text, what, where))
+
+    def _counted(self, instruction: bytes) -> Trial:
+        """Try an instruction, and count it."""
+        trial, counts = self._trier.attempt(instruction), self._report.counts
+        counts["encodings"] += 1
+        if trial.decision:
+            counts[trial.decision] += 1
+        if trial.left_out:
+            self._left_out[trial.left_out] += 1
+        return trial
+
+    def _fail(self, instruction: bytes, finding: Finding, again: str = "") -> None:
+        text = self._trier.text(instruction)
+        self._report.failures.append(Failure(text, finding.what + again, finding.where, instruction))
+
+    # -- made encodings
+
     def _fuzz(self) -> None:
-        """Try made encodings, and keep the first difference of each kind and instruction."""
+        """Try made encodings, and report the first finding of each cause, as short as it can be."""
         report, code = self._report, self._code
         pieces = [instruction for _, _, instruction in self._instructions()]
-        known: set[tuple[str, ...]] = set()
+        known: set[tuple[str, str, str]] = set()
         limit, code.limit = code.limit, _FUZZ_LIMIT
         try:
             for made in made_encodings(code.isa, pieces, self._request.fuzz):
-                before = len(report.differences)
-                self._one("made", 0, made)
-                for one in report.differences[before:]:
-                    key = one.kind, one.where, one.instruction.split()[1]
-                    if key in known:
-                        report.differences.remove(one)
-                    known.add(key)
+                for finding in self._counted(made).findings:
+                    if finding.key not in known:
+                        known.add(finding.key)
+                        self._report_made(*self._shrunk(made, finding))
         finally:
             code.limit = limit
         report.counts["made encodings"] = self._request.fuzz
 
-    def _one(self, name: str, offset: int, instruction: bytes, times: str = "") -> None:
-        decoder, counts = self._decoder, self._report.counts
-        counts["encodings"] += 1
-        if self._code.shadow is not None:
-            self._code.shadow.subject = instruction.hex()
-            self._code.shadow.forget_writers()
-        differ = partial(self._differ, name, offset, instruction)
-        try:
-            found = decoder.decide(PLACE, instruction)
-            counts[found] += 1
-            ours, rule = decoder.ours(PLACE, instruction, self._request.fidelity)
-            if ours and found != ours:
-                differ(
-                    f"{times}{found} by theirs, {ours} by ours ({rule})",
-                    "decoded",
-                    self._code.writer(decoder.decided_at()),
-                )
-            elif self._is_executed(found, instruction):
-                for what, where in self._displaced.differences(PLACE, instruction):
-                    differ(what, "simulated" if found == SIMULATED else "displaced", where)
-        except FunctionFaultError as error:
-            self._fail(instruction, str(error), error.pc)
-        except GluePanicError as error:
-            self._fail(instruction, str(error), self._code.guest.engine.pc)
+    def _shrunk(self, made: bytes, finding: Finding) -> tuple[bytes, Finding]:
+        """Return the smallest instruction with a finding of the same cause, and that finding."""
+        trier, displaced = self._trier, self._trier.displaced
+        before, trapping, counts = displaced.tried, displaced.trapping, self._access_counts()
+        found = {made: finding}
 
-    def _is_executed(self, found: str, instruction: bytes) -> bool:
-        """Return whether an instruction is executed; counts those that are left out."""
-        if not self._decoder.executes(found):
-            return False
-        why = why_incomparable(self._code.isa, instruction)
-        if why:
-            self._incomparable[why] += 1
-            return False
-        if found == COPIED and self._request.sweep is None:
-            left_out = _is_privileged(self._code.isa, instruction)
-            self._privileged += left_out
-            repeats = self._code.isa.repeats
-            if repeats is not None and repeats(instruction):
-                self._repeated += 1
-                return False
-            return not left_out
-        return found == SIMULATED
+        def holds(candidate: bytes) -> bool:
+            same = next((one for one in trier.attempt(candidate).findings if one.key == finding.key), None)
+            if same is not None:
+                found[candidate] = same
+            return same is not None
 
-    def _fail(self, instruction: bytes, what: str, pc: int) -> None:
-        self._report.failures.append(Failure(instruction.hex(), what, self._code.where(pc), instruction))
+        smallest = shrunk(made, holds, one_size=self._code.isa.instruction_alignment > 1)
+        self._shrinking += displaced.tried - before
+        displaced.trapping = trapping
+        self._restore_access_counts(counts)
+        return smallest, found[smallest]
 
-    def _differ(self, name: str, offset: int, instruction: bytes, what: str, kind: str, where: str) -> None:
-        found = disassembly.first(self._code.isa.capstone, instruction, PLACE, self._request.syntax)
-        text = f"{instruction.hex()} {found[2] if found else disassembly.NO_INSTRUCTION}"
-        self._report.differences.append(Difference(kind, name, offset, "", text, what, where))
+    def _report_made(self, instruction: bytes, finding: Finding) -> None:
+        """Report a finding about a made encoding."""
+        again = f"; again by --bytes {instruction.hex()}"
+        if finding.kind == FAILURE:
+            self._fail(instruction, finding, again)
+        elif finding.kind != ACCESS:
+            self.differ(_MADE, NO_OFFSET, instruction, finding.what + again, finding.kind, finding.where)
+        elif self._code.shadow is not None:
+            for mistake in self._code.shadow.mistakes.values():
+                if (mistake.what, self._code.where(mistake.pc)) == (finding.what, finding.where):
+                    mistake.subject = f"{self._trier.text(instruction)}{again}"
+
+    def _access_counts(self) -> dict[tuple[str, int], int]:
+        shadow = self._code.shadow
+        return {} if shadow is None else {key: one.count for key, one in shadow.mistakes.items()}
+
+    def _restore_access_counts(self, counts: dict[tuple[str, int], int]) -> None:
+        """Forget the bad accesses of tries for shorter instructions."""
+        shadow = self._code.shadow
+        if shadow is not None:
+            shadow.mistakes = {
+                key: replace(one, count=counts[key]) for key, one in shadow.mistakes.items() if key in counts
+            }
 
 
 def _encoding(isa: Isa, word: int) -> bytes:
@@ -233,12 +202,3 @@ def _encoding(isa: Isa, word: int) -> bytes:
         data += Random(word).randbytes(longest - len(data))  # noqa: S311  bytes, not secrets
         return data[: isa.instruction_length(data) or len(data)]
     return data
-
-
-def _is_privileged(isa: Isa, instruction: bytes) -> bool:
-    """Return whether an instruction is unknown, or needs a system around the CPU."""
-    machine = disassembly.decoder(isa.capstone, detail=True)
-    found = next(machine.disasm(instruction, 0), None)
-    if found is None:
-        return True
-    return bool({capstone.CS_GRP_PRIVILEGE, capstone.CS_GRP_INT, capstone.CS_GRP_IRET} & set(found.groups))

@@ -142,22 +142,30 @@ class DisplacedCheck:
         self._frame = Frame(code, view, keys, self._cpu)
         if code.shadow is not None:
             code.shadow.watch(view.address, view.size)
-        self._known: set[bytes] = set()
+        self._tried: set[bytes] = set()
+        self._known: dict[bytes, list[tuple[str, str]]] = {}
         self.trapping = 0
         """The number of states that are not compared, because the instruction sets the trap flag."""
 
-    def differences(self, address: int, code: bytes) -> Iterator[tuple[str, str]]:
+    def differences(self, address: int, code: bytes, *, again: bool = False) -> Iterator[tuple[str, str]]:
         """Yield a sentence about the first state in which they differ, and the line at fault.
 
-        Nothing is yielded if they agree.
+        Nothing is yielded if they agree, nor if the instruction was tried before, except `again`.
 
         `code` are the bytes of the instruction and some after it.  Raises `FunctionFaultError` and
         `GluePanicError`.
         """
         instruction = code[: self._isa.instruction_length(code) or self._isa.instruction_alignment]
         if instruction in self._known:
+            yield from self._known[instruction] if again else ()
             return
-        self._known.add(instruction)
+        self._tried.add(instruction)
+        found = self._known[instruction] = list(self._different(address, instruction))
+        yield from found
+
+    def _different(self, address: int, instruction: bytes) -> Iterator[tuple[str, str]]:
+        """Yield the first difference; the states depend only on the instruction."""
+        self._random.seed(_SEED.to_bytes(1, "little") + instruction)
         self._cpu.write(address, instruction)
         for number in range(self._states):
             before = self._state(address, number)
@@ -186,7 +194,7 @@ class DisplacedCheck:
     @property
     def tried(self) -> int:
         """The number of distinct instructions that were tried."""
-        return len(self._known)
+        return len(self._tried)
 
     def _state(self, address: int, number: int) -> State:
         values = {name: _FIRST[number] if number < len(_FIRST) else self._value() for name in self._names}

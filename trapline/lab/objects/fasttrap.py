@@ -16,14 +16,18 @@ from emu.bad_address import BadAddressError
 from emu.displaced import Code, Emulated, Refused
 from providers import dis_tables, fasttrap
 from providers.fidelity import Fidelity
+from trapline.lab.objects.batches import LONGEST, Answer, Place, Question
 from trapline.lab.objects.building import Recipe
-from trapline.lab.objects.decisions import COPIED, PLACE, PLACE_SIZE, REFUSED, SIMULATED, DecisionCheck
 from trapline.lab.objects.displaced import Frame
 from trapline.lab.objects.findings import ObjectReport
 from trapline.lab.objects.glue import Glue, extern
 from trapline.lab.objects.plain_cpu import SLOT
-from trapline.lab.objects.request import Request
+from trapline.lab.objects.request import Request, RequestError
 from trapline.lab.objects.structures import View
+from trapline.lab.objects.sweep import Decoder
+from trapline.lab.objects.sweeping import examine
+from trapline.lab.objects.trying import PLACE, PLACE_SIZE
+from trapline.lab.objects.verdict import COPIED, REFUSED, SIMULATED, Verdict
 
 _INIT: Final = "fasttrap_tracepoint_init"
 _PROBE: Final = "fasttrap_pid_probe"
@@ -32,6 +36,14 @@ _PID: Final = 100
 _ENTRY: Final = 1
 # FASTTRAP_T_COMMON: the instruction is executed in the scratch space.
 _COMMON: Final = 0
+# The kinds of tracepoints that are not FASTTRAP_T_COMMON.
+_KINDS: Final = dict(enumerate(("JCC", "LOOP", "JCXZ", "JMP", "CALL", "RET", "RET16", "PUSHL_EBP", "NOP"), 1))
+# The members with the kind, the length, and the register that stands for rip; the bits of the last one's value:
+# FASTTRAP_RIP_1, _2 and _X (another register than rax or rcx).
+_KIND, _SIZE, _RIP_MODE = "ftt_type", "ftt_size", "ftt_ripmode"
+_RIP_BITS: Final = 7
+_RIP_MODES: Final = {0: "as it is", 1: "by rax", 2: "by rcx", 5: "by r8", 6: "by r9"}
+_MEASURE: Final = "dtrace_instr_size_isa"
 # DATAMODEL_ILP32 and DATAMODEL_LP64, by the size of a word.
 _MODELS: Final = {4: 1, 8: 2}
 # The members of illumos' struct regs that are not named r_REGISTER.
@@ -45,6 +57,7 @@ def _recipe(*options: str) -> Recipe:
 class FasttrapKernel(Glue):
     """The kernel around fasttrap of any system."""
 
+    sweeps = True
     entries = (_INIT,)
     data: ClassVar[Mapping[str, int]] = {
         "trapline_proc": 256,
@@ -71,6 +84,8 @@ class FasttrapKernel(Glue):
             self._tracepoint[name] = value
         bucket = code.view("fasttrap_bucket_t")
         bucket["ftb_data"] = self._tracepoint.address
+        self._text = code.allocate(LONGEST)
+        self._port = fasttrap.PORTS[code.isa.name]
         self._empty = code.load(self._tracepoint.address, self._tracepoint.size)
         self._process = code.address("trapline_proc") if code.image.defines("trapline_proc") else code.allocate(256)
         if code.defines(_PROBE):
@@ -97,7 +112,7 @@ class FasttrapKernel(Glue):
         """Read the program's memory: the instruction is there, and zeros."""
         if not PLACE <= source <= source + size <= PLACE + PLACE_SIZE:
             return -1
-        text = self._instruction.ljust(PLACE_SIZE, b"\0")
+        text = self.code.guest.engine.read(self._text, LONGEST).ljust(PLACE_SIZE, b"\0")
         self.code.store(to, text[source - PLACE :][:size])
         return 0
 
@@ -179,6 +194,7 @@ class FasttrapKernel(Glue):
         code, tracepoint = self.code, self._tracepoint
         code.store(tracepoint.address, self._empty)
         self._instruction = instruction
+        code.store(self._text, instruction.ljust(LONGEST, b"\0"))
         refused = code.call(_INIT, self._process, tracepoint.address, address, _ENTRY) % _INT
         self._decision = REFUSED if refused else COPIED if tracepoint["ftt_type"] == _COMMON else SIMULATED
         return self._decision
@@ -189,7 +205,7 @@ class FasttrapKernel(Glue):
 
     def ours(self, address: int, instruction: bytes, fidelity: Fidelity) -> tuple[str, str]:
         """Return the decision of the package's rules, and the rule's name."""
-        treatment = fasttrap.PORTS[self.code.isa.name].treat(Code(instruction, address), fidelity)
+        treatment = self._port.treat(Code(instruction, address), fidelity)
         if isinstance(treatment, Refused):
             return REFUSED, treatment.rule.name
         return SIMULATED if isinstance(treatment, Emulated) else COPIED, treatment.rule.name
@@ -215,9 +231,48 @@ class FasttrapKernel(Glue):
             frame.run_copy(self._slot)
         return ""
 
+    def decoder(self) -> Decoder:
+        """Refuse: fasttrap is x86's.  Raises `RequestError`."""
+        raise RequestError(f"there are no rules of words for {type(self).__name__}")
+
+    def question(self) -> Question:
+        """Return how a sweep asks the decoder."""
+        tracepoint = self._tracepoint
+        names = [name for name in (_KIND, _SIZE, _RIP_MODE) if tracepoint.has(name)]
+        members = [Place(tracepoint.place(name), tracepoint.field(name)[1]) for name in names]
+        arguments = self._process, tracepoint.address, PLACE, _ENTRY
+        structure = Place(tracepoint.address, tracepoint.size)
+        return Question(_INIT, arguments, structure, self._empty, self._text, members)
+
+    def verdict(self, answer: Answer) -> Verdict:
+        """Return what an answer of the decoder means."""
+        if answer.result:
+            return Verdict(REFUSED)
+        kind, size, *mode = answer.members
+        # The length is the object's own only if its disassembler is.
+        length = size if self.code.defines(_MEASURE) else 0
+        if kind != _COMMON:
+            return Verdict(SIMULATED, length, _KINDS.get(kind, ""))
+        return Verdict(COPIED, length, _RIP_MODES.get(mode[0] & _RIP_BITS, "") if mode else "")
+
+    def our_verdict(self, code: bytes, fidelity: Fidelity) -> tuple[Verdict | None, str]:
+        """Return the decision of the package's rules, and the rule's name."""
+        treatment = self._port.treat(Code(code, PLACE), fidelity)
+        rule = treatment.rule.name
+        match treatment:
+            case Refused():
+                return Verdict(REFUSED), rule
+            case Emulated(_, length):
+                return Verdict(SIMULATED, length, rule.partition(",")[0]), rule
+            case _:
+                # Other rules choose a register that the instruction does not use.
+                scratch = treatment.scratch if fidelity is Fidelity.FREEBSD else None
+                how = "" if scratch is None else f"by {scratch}" if scratch else "as it is"
+                return Verdict(COPIED, treatment.length, how), rule
+
     def examine(self, request: Request, report: ObjectReport) -> None:
-        """Compare the decisions about instructions of a program, or of a sample of all encodings."""
-        DecisionCheck(self, request, report).run()
+        """Compare the decisions about a program's instructions, a sample, or all encodings."""
+        examine(self, request, report)
 
 
 class FasttrapGlue(FasttrapKernel):

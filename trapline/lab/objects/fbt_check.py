@@ -67,6 +67,9 @@ class FbtCheck:
         module = Module(self.image.path.name, self.image.symbols, self.image.read, dependencies(self.image.symbols))
         counts = dict.fromkeys(("functions", "sites in both", "sites patched", "firings"), 0)
         self._report.counts = counts
+        if self._request.given is not None:
+            ScanFuzzer(self._code, self._port, self._request, self._report).run_one(self._request.given)
+            return
         ended = False
         for symbol, scanned_function, scan_result in walk(
             self._port,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+# The offset of an instruction that is in no function.
+NO_OFFSET: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class Difference:
     @property
     def place(self) -> str:
         """The name of the place for users."""
-        return f"{self.function}+{self.offset:#x}"
+        return self.function if self.offset == NO_OFFSET else f"{self.function}+{self.offset:#x}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,8 @@ class ObjectReport:
     failures: list[Failure] = field(default_factory=list)
     accesses: list[BadAccess] = field(default_factory=list)
     coverage: list[Coverage] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """One sentence about each thing that was examined, where the counts do not say it."""
     omitted: list[str] = field(default_factory=list)
     """One sentence about each part of the check that was left out."""
 
@@ -121,5 +126,6 @@ class ObjectReport:
                 {"file": one.file, "lines": one.lines, "missed": list(one.missed), "percent": round(one.percent, 1)}
                 for one in self.coverage
             ],
+            "notes": self.notes,
             "omitted": self.omitted,
         }

@@ -7,13 +7,15 @@ objects give the same findings.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import islice, pairwise
 from random import Random
 from typing import Final
 
+from emu import disassembly
 from emu.elf import Image
 from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.guest.function import FunctionFaultError
+from emu.spelling import counted
 from providers import fasttrap
 from providers.fbt.port import Function, Port
 from trapline.lab.objects.fbt_system import FbtSystem
@@ -32,6 +34,8 @@ _LIMIT: Final = 50_000
 # The number of real instructions that bodies are made of.
 _PIECES: Final = 300
 _SEED: Final = 20
+# The instructions of a body that a finding shows.
+_LISTED: Final = 6
 
 
 class ScanFuzzer:
@@ -57,10 +61,25 @@ class ScanFuzzer:
                 body = self._find(lambda made, kind=kind: kind in self._outcome(made))  # type: ignore[misc]
                 if body is not None:
                     what, where = self._outcome(body)[kind]
-                    self._report.failures.append(Failure("a made function", what, where, body))
+                    self._report_made(body, f"{what}; again by --bytes {body.hex()}", where)
         finally:
             self._code.limit = limit
         self._report.counts["made functions"] = len(self._outcomes)
+
+    def run_one(self, body: bytes) -> None:
+        """Try one body, and report all its findings."""
+        self._code.limit, limit = _LIMIT, self._code.limit
+        try:
+            for what, where in self._outcome(self._whole(body)).values():
+                self._report_made(body, what, where)
+        finally:
+            self._code.limit = limit
+        self._report.counts["made functions"] = 1
+
+    def _report_made(self, body: bytes, what: str, where: str) -> None:
+        found = disassembly.disassemble(self._code.isa.capstone, body, _ADDRESS, self._request.syntax)
+        listing = "; ".join(one.text for one in islice(found, _LISTED)) or disassembly.NO_INSTRUCTION
+        self._report.failures.append(Failure(f"a made function ({listing})", what, where, body))
 
     def _find(self, condition: Callable[[bytes], bool]) -> bytes | None:
         """Return the shortest body for which a condition holds, None if none was found."""
@@ -111,7 +130,7 @@ class ScanFuzzer:
             return {"failure": (str(error), code.where(code.guest.engine.pc))}
         for key, mistake in shadow.mistakes.items() if shadow is not None else ():
             if mistake.count > before.get(key, 0):
-                found["access"] = f"{mistake.what}, {mistake.size} bytes", code.where(mistake.pc)
+                found["access"] = f"{mistake.what}, {counted(mistake.size, 'byte')}", code.where(mistake.pc)
         function = Function("made", _ADDRESS, len(body), body.ljust(len(body) + self._port.lookahead, b"\0"),
                             self._request.fidelity)  # fmt: skip
         ours = {(site.probe, site.address - _ADDRESS) for site in self._port.scan(function).sites}

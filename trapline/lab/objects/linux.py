@@ -44,6 +44,17 @@ def recipe_of(decides: str, x86: str) -> Recipe:
     )
 
 
+def pt_regs_member(frame: View, register: str) -> Any:
+    """Return the member of pt_regs that holds a register, None if there is none."""
+    numbered = ("regs", int(register[1:])) if register[1:].isdigit() else register
+    # x86's members have the names of the 16-bit registers.
+    short = register[1:] if register[0] in "re" else register
+    for key in (*_MEMBERS.get(register, ()), register, numbered, short):
+        if frame.has(key[0] if isinstance(key, tuple) else key):
+            return key
+    return None
+
+
 class LinuxGlue(Glue):
     """The base class of glues for Linux."""
 
@@ -52,13 +63,7 @@ class LinuxGlue(Glue):
 
     def key(self, frame: View, register: str) -> Any:
         """Return the member of pt_regs that holds a register, None if there is none."""
-        numbered = ("regs", int(register[1:])) if register[1:].isdigit() else register
-        # x86's members have the names of the 16-bit registers.
-        short = register[1:] if register[0] in "re" else register
-        for key in (*_MEMBERS.get(register, ()), register, numbered, short):
-            if frame.has(key[0] if isinstance(key, tuple) else key):
-                return key
-        return None
+        return pt_regs_member(frame, register)
 
     @extern("int printk(const char *format, ...)")
     def printk(self, _text: str) -> int:

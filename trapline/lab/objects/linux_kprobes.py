@@ -12,14 +12,18 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from providers.fidelity import Fidelity
-from trapline.lab.objects.decisions import COPIED, PLACE, PLACE_SIZE, REFUSED, SIMULATED, DecisionCheck
+from trapline.lab.objects.batches import Answer, Place, Question
 from trapline.lab.objects.displaced import Frame
 from trapline.lab.objects.findings import ObjectReport
 from trapline.lab.objects.glue import extern
 from trapline.lab.objects.linux import LinuxGlue, recipe_of
 from trapline.lab.objects.plain_cpu import SLOT, SLOT_SIZE
-from trapline.lab.objects.request import Request
+from trapline.lab.objects.request import Request, RequestError
 from trapline.lab.objects.structures import View
+from trapline.lab.objects.sweep import Decoder
+from trapline.lab.objects.sweeping import examine
+from trapline.lab.objects.trying import PLACE, PLACE_SIZE
+from trapline.lab.objects.verdict import COPIED, REFUSED, SIMULATED, Verdict
 
 _PREPARE: Final = "arch_prepare_kprobe"
 # The functions that the trap code calls at the probe, and those that it calls after the copy: the first that is there.
@@ -28,12 +32,16 @@ _STEPPED: Final = (
     "kprobe_int3_handler", "kprobe_ss_brk_handler", "kprobe_breakpoint_ss_handler", "kprobe_single_step_handler"
 )  # fmt: skip
 _INT: Final = 1 << 32
+# The members with the function that simulates, and with the length.
+_EMULATES: Final = "emulate_op"
+_SIZE: Final = "size"
 _SLOT_LENGTH: Final = 32
 
 
 class LinuxKprobesGlue(LinuxGlue):
     """The glue for the kprobes of Linux."""
 
+    sweeps = True
     entries = (_PREPARE,)
     recipe = recipe_of("kernel/probes/kprobes.c", x86="x86/kernel/kprobes/core.c")
     data: ClassVar[Mapping[str, int]] = {
@@ -49,7 +57,7 @@ class LinuxKprobesGlue(LinuxGlue):
         code = self.code
         self._probe = code.view("kprobe")
         self._probe["addr"] = PLACE
-        instruction = code.view("arch_specific_insn", self._probe.place("ainsn"))
+        self._instruction = instruction = code.view("arch_specific_insn", self._probe.place("ainsn"))
         self._decoded: View = (
             code.view("arch_probe_insn", instruction.place("api")) if instruction.has("api") else (instruction)
         )
@@ -137,15 +145,15 @@ class LinuxKprobesGlue(LinuxGlue):
             refused = code.call(_PREPARE, self._probe.address) % _INT
         if refused:
             self._decision = REFUSED
-        elif self._decoded.has("emulate_op"):
-            self._decision = SIMULATED if self._decoded["emulate_op"] else COPIED
+        elif self._decoded.has(_EMULATES):
+            self._decision = SIMULATED if self._decoded[_EMULATES] else COPIED
         else:
             self._decision = COPIED if self._decoded["insn"] else SIMULATED
         return self._decision
 
     def decided_at(self) -> int:
         """Return the address of the member that holds the last decision."""
-        return self._decoded.place("emulate_op" if self._decoded.has("emulate_op") else "insn")
+        return self._decoded.place(_EMULATES if self._decoded.has(_EMULATES) else "insn")
 
     def ours(self, address: int, instruction: bytes, fidelity: Fidelity) -> tuple[str, str]:
         """Return nothing: the package has no rules of kprobes, only the CPU to compare with."""
@@ -181,6 +189,32 @@ class LinuxKprobesGlue(LinuxGlue):
         """Return the first function that the objects define, "" if there is none."""
         return next((name for name in names if self.code.defines(name)), "")
 
+    def decoder(self) -> Decoder:
+        """Refuse.  Raises `RequestError`: only of x86 there is something to compare, the lengths."""
+        raise RequestError("--sweep: there are no rules of kprobes to compare with; on x86 their lengths are compared")
+
+    def question(self) -> Question:
+        """Return how a sweep of x86 asks the decoder."""
+        probe, instruction = self._probe, self._instruction
+        names = [name for name in (_EMULATES, "insn", _SIZE) if instruction.has(name)]
+        members = [Place(instruction.place(name), instruction.field(name)[1]) for name in names]
+        structure = Place(probe.address, probe.size)
+        empty = self.code.load(probe.address, probe.size)
+        return Question(_PREPARE, (probe.address,), structure, empty, PLACE, members)
+
+    def verdict(self, answer: Answer) -> Verdict:
+        """Return what an answer of the decoder means."""
+        if answer.result:
+            return Verdict(REFUSED, how=f"error {-answer.result}")
+        first, *_, last = answer.members
+        simulated = first if self._instruction.has(_EMULATES) else not first
+        return Verdict(SIMULATED if simulated else COPIED, last if self._instruction.has(_SIZE) else 0)
+
+    def our_verdict(self, code: bytes, fidelity: Fidelity) -> tuple[Verdict | None, str]:
+        """Return the length by the package's disassembler; there are no rules of kprobes."""
+        del fidelity
+        return Verdict("", self.code.isa.instruction_length(code)), "length"
+
     def examine(self, request: Request, report: ObjectReport) -> None:
-        """Execute instructions of a program, or of a sample of all encodings."""
-        DecisionCheck(self, request, report).run()
+        """Execute a program's instructions or a sample, or compare the lengths of all encodings."""
+        examine(self, request, report)

@@ -7,21 +7,28 @@ Source: Linux arch/*/kernel/probes/, arch/x86/kernel/uprobes.c, kernel/events/up
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
-from emu.displaced import Code, Emulated, Refused
+from emu.bad_address import BadAddressError
+from emu.displaced import Code, Emulated, Refused, Stepped
+from emu.guest.function import FunctionFaultError
 from providers import uprobes
 from providers.fidelity import Fidelity
 from trapline.d.type_rules import size_of
 from trapline.lab.check.encodings.tables import tables
-from trapline.lab.objects.decisions import COPIED, PLACE, REFUSED, SIMULATED, DecisionCheck
+from trapline.lab.objects.batches import Answer, Place, Question
 from trapline.lab.objects.displaced import Frame
 from trapline.lab.objects.findings import ObjectReport
 from trapline.lab.objects.glue import extern
 from trapline.lab.objects.linux import LinuxGlue, recipe_of
 from trapline.lab.objects.plain_cpu import SLOT
-from trapline.lab.objects.request import Request, RequestError
-from trapline.lab.objects.sweep import Decoder, Sweep
+from trapline.lab.objects.request import Request
+from trapline.lab.objects.structures import View
+from trapline.lab.objects.sweep import Decoder
+from trapline.lab.objects.sweeping import examine
+from trapline.lab.objects.trying import PLACE
+from trapline.lab.objects.verdict import COPIED, REFUSED, SIMULATED, Verdict
 
 _ANALYZE: Final = "arch_uprobe_analyze_insn"
 _SKIP: Final = "arch_uprobe_skip_sstep"
@@ -30,8 +37,16 @@ _AFTER: Final = "arch_uprobe_post_xol"
 _INT: Final = 1 << 32
 # The end of a step by x86's trap flag, which pre_xol sets.
 _STEPPED: Final = "exception 1"
+# The structure of a decision that a copy is made, and what its bits say is corrected behind the copy (x86).
+_COPIED_BY: Final = "defparam"
+_FIXES: Final = {1: "pc", 2: "call", 4: "flags", 8: "rsi", 16: "rdi", 32: "rbx"}
+_NO_OPERATIONS: Final = "accepted without operations (ops)"
 # The generic code's rules begin with this.
 _GENERIC: Final = "Linux kernel/events/uprobes.c"
+
+
+def _correcting(names: Iterable[str]) -> str:
+    return f"corrected: {', '.join(names) or 'nothing'}"
 
 
 class LinuxUprobesGlue(LinuxGlue):
@@ -48,6 +63,8 @@ class LinuxUprobesGlue(LinuxGlue):
         self._probe = code.view("arch_uprobe")
         self._size = size_of(code.layout("arch_uprobe"))
         self._mm = code.view("mm_struct")
+        self._port = uprobes.PORTS[code.isa.name]
+        self._parts: dict[str, View] = {}
         self._analyzed, self._decision = (0, b""), ""
         self._copies = code.defines(_BEFORE) and code.defines(_AFTER)
         if self._copies:
@@ -114,23 +131,77 @@ class LinuxUprobesGlue(LinuxGlue):
         elif probe.has("simulate"):
             self._decision = SIMULATED if probe["simulate"] else COPIED
         else:
-            emulates = code.view("uprobe_xol_ops", probe["ops"])["emulate"]
+            emulates = self._emulates(probe["ops"])
+            if emulates is None:
+                raise FunctionFaultError(_NO_OPERATIONS, code.address(_ANALYZE))
             self._decision = SIMULATED if emulates else COPIED
         return self._decision
 
     def decoder(self) -> Decoder:
-        """Return how a sweep asks the decoder.  Raises `RequestError` if our rules are code."""
+        """Return how a sweep of words asks the decoder."""
         code, probe = self.code, self._probe
-        try:
-            rows = tables(code.isa.name)["uprobe"]
-        except KeyError:
-            raise RequestError(
-                f"--sweep compares with rules that are a table; those of {code.isa.name} are code"
-            ) from None
+        rows = tables(code.isa.name)["uprobe"]
         arguments = probe.address, self._mm.address, PLACE
         return Decoder(
             _ANALYZE, arguments, probe.address, self._size, probe.place("insn"), probe.place("simulate"), rows
         )
+
+    def question(self) -> Question:
+        """Return how a sweep of x86 asks the decoder."""
+        probe = self._probe
+        decided = ["simulate"] if probe.has("simulate") else ["ops"]
+        members = [Place(probe.place(name), probe.field(name)[1]) for name in decided]
+        self._parts = {name: probe.view(name) for name in ("defparam", "branch", "push") if probe.has(name)}
+        for part in self._parts.values():
+            members += [Place(part.place(name), 1) for name in ("ilen", "fixups") if part.has(name)]
+        arguments = probe.address, self._mm.address, PLACE
+        return Question(
+            _ANALYZE, arguments, Place(probe.address, self._size), bytes(self._size), probe.place("insn"), members
+        )
+
+    def verdict(self, answer: Answer) -> Verdict:
+        """Return what an answer of the decoder means."""
+        if answer.result:
+            return Verdict(REFUSED, how=f"error {-answer.result}")
+        decided, *values = answer.members
+        if self._probe.has("simulate"):
+            return Verdict(SIMULATED if decided else COPIED)
+        names = [(kind, name) for kind, part in self._parts.items() for name in ("ilen", "fixups") if part.has(name)]
+        found = dict(zip(names, values, strict=True))
+        emulates = self._emulates(decided)
+        if emulates is None:
+            return Verdict(_NO_OPERATIONS)
+        if not emulates:
+            fixes = found.get((_COPIED_BY, "fixups"))
+            how = "" if fixes is None else _correcting(name for bit, name in _FIXES.items() if fixes & bit)
+            return Verdict(COPIED, found.get((_COPIED_BY, "ilen"), 0), how)
+        symbol = self.code.image.symbol_at(decided)
+        kind = symbol[0].name.partition("_")[0] if symbol else ""
+        return Verdict(SIMULATED, found.get((kind, "ilen"), 0), kind if kind in self._parts else "")
+
+    def _emulates(self, operations: int) -> bool | None:
+        """Return whether operations emulate an instruction; None if there are none at this address."""
+        try:
+            return bool(self.code.view("uprobe_xol_ops", operations)["emulate"])
+        except BadAddressError:
+            return None
+
+    def our_verdict(self, code: bytes, fidelity: Fidelity) -> tuple[Verdict | None, str]:
+        """Return the decision of the package's rules, and the rule's name."""
+        treatment = self._port.treat(Code(code, PLACE), fidelity)
+        rule = treatment.rule
+        match treatment:
+            case Refused():
+                if rule.source.startswith(_GENERIC):
+                    return None, rule.name
+                return Verdict(REFUSED, how=f"error {rule.errno}" if rule.errno else ""), rule.name
+            case Emulated(_, length):
+                return Verdict(SIMULATED, length, "push" if rule.name == "push" else "branch"), rule.name
+            case Stepped(_, length, _, scratch, absolute, calls, _, pops_flags):
+                parts = {"pc": not absolute, "call": calls, "flags": pops_flags, scratch: bool(scratch)}
+                return Verdict(COPIED, length, _correcting(name for name, there in parts.items() if there)), rule.name
+            case _:
+                return Verdict(COPIED, treatment.length), rule.name
 
     def decided_at(self) -> int:
         """Return the address of the member that holds the last decision."""
@@ -138,8 +209,7 @@ class LinuxUprobesGlue(LinuxGlue):
 
     def ours(self, address: int, instruction: bytes, fidelity: Fidelity) -> tuple[str, str]:
         """Return the decision of the package's rules; "" if the code under test does not decide it."""
-        port = uprobes.PORTS[self.code.isa.name]
-        treatment = port.treat(Code(instruction, address), fidelity)
+        treatment = self._port.treat(Code(instruction, address), fidelity)
         if isinstance(treatment, Refused):
             # The generic code refuses breakpoints before it asks the ISA's.
             return "" if treatment.rule.source.startswith(_GENERIC) else REFUSED, treatment.rule.name
@@ -172,9 +242,5 @@ class LinuxUprobesGlue(LinuxGlue):
         return self.code.load(start, self._probe.address + self._size - start)
 
     def examine(self, request: Request, report: ObjectReport) -> None:
-        """Compare the decisions about instructions of a program, or of a sample of all encodings."""
-        check = DecisionCheck(self, request, report)
-        if request.sweep is None:
-            check.run()
-        else:
-            check.run_sweep(Sweep(self.code, self.decoder(), request.sweep))
+        """Compare the decisions about a program's instructions, a sample, or all encodings."""
+        examine(self, request, report)

@@ -38,6 +38,8 @@ def lines(report: ObjectReport) -> Iterator[Text]:
     yield Text(f"{report.objects} ({report.isa}, {report.glue}){target}", "bold")
     if report.counts:
         yield Text(f"  {counts_text(report)}")
+    for note in report.notes:
+        yield Text(f"  {note}", "dim")
     for kind, found in _by_kind(report.differences).items():
         yield Text(f"{kind}: {len(found):,}", "bold red")
         for one in found[:_SHOWN]:
@@ -73,7 +75,7 @@ def counts_text(report: ObjectReport) -> str:
 def difference_text(one: Difference) -> str:
     """Return the sentence about a difference."""
     where = f" [{one.where}]" if one.where else ""
-    return f"{one.place}  {one.probe}  {one.instruction}: {one.what}{where}"
+    return f"{'  '.join(filter(None, (one.place, one.probe, one.instruction)))}: {one.what}{where}"
 
 
 def failure_text(subject: str, what: str, where: str, code: bytes) -> str:

@@ -50,5 +50,9 @@ class Request:
 
     None: `sample` are tried.
     """
+    bound: int | None = None
+    """The most prefixes of an encoding in a sweep of x86; None: one."""
+    given: bytes | None = None
+    """The only instruction, or body of a function, that is tried; None: the image's, or a sample."""
     bar: Bar | None = None
     """Shows the progress of a sweep."""

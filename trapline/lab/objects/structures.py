@@ -44,6 +44,15 @@ class View:
         """Return whether there is a member of this name."""
         return self._layout.member(name) is not None
 
+    def view(self, name: str) -> View:
+        """Return a member that is a structure.  Raises `LayoutError`."""
+        offset, _, _ = self.field(name)
+        member = self._layout.member(name)
+        kind = resolve(member.type) if member is not None else None
+        if not isinstance(kind, Composite):
+            raise LayoutError(f"{self._code.name}: '{name}' of {self._layout} is not a structure")
+        return View(self._code, kind, self.address + offset)
+
     def place(self, name: str) -> int:
         """Return the address of a member.  Raises `LayoutError`."""
         return self.address + self.field(name)[0]

@@ -8,7 +8,6 @@ rule; the first word of each count is its example.  What has been counted is kep
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,14 +18,14 @@ from emu.guest.function import FunctionFaultError
 from emu.guest.kernel import images
 from emu.isa import Isa
 from trapline.lab.objects.glue import GluePanicError
+from trapline.lab.objects.kept import read, save
 from trapline.lab.objects.request import Bar, RequestError
 from trapline.lab.objects.user_code import UserCode
+from trapline.lab.objects.verdict import DECISIONS
 
 WORDS: Final = 1 << 32
 # The encodings are visited in the order of the multiples of this odd number: 2^32 steps visit each of them once.
 STRIDE: Final = 0x9E37_79B1
-# The decisions, by the numbers of sweep.c.
-DECISIONS: Final = ("refused", "simulated", "executed as copies")
 _LOOP: Final = "trapline_sweep"
 # Words between two writings of the file, and words that fail one after the other until the sweep gives up.
 _PART: Final = 1 << 20
@@ -101,7 +100,7 @@ class Sweep:
         self.progress.counts = [[0] * len(DECISIONS) for _ in rows]
         self.progress.examples = [[0] * len(DECISIONS) for _ in rows]
         if kept.exists():
-            self._resume()
+            self.progress = read(kept, self.progress.digest, _progress)
         table = b"".join((value & 0xFFFF_FFFF).to_bytes(4, "little") for row in rows for value in (row.mask, row.value))
         size = len(rows) * len(DECISIONS) * code.isa.word
         self._rows, self._counts, self._examples = code.allocate(table), code.allocate(size), code.allocate(size)
@@ -115,7 +114,7 @@ class Sweep:
         while self.progress.done < ends:
             before = self.progress.done
             self._part(min(_PART, ends - before))
-            self._save()
+            save(self._kept, asdict(self.progress))
             if bar is not None:
                 bar.advance(self.progress.done - before)
 
@@ -195,24 +194,12 @@ class Sweep:
         values = [int.from_bytes(data[at : at + word], "little") for at in range(0, len(data), word)]
         return [values[row * columns : (row + 1) * columns] for row in range(rows)]
 
-    # -- the file
 
-    def _resume(self) -> None:
-        try:
-            found: dict[str, Any] = json.loads(self._kept.read_text("utf-8"))
-            progress = Progress(**found)
-        except (OSError, ValueError, TypeError) as error:
-            raise RequestError(f"{self._kept}: not the results of a sweep: {str(error).splitlines()[0]}") from None
-        if progress.digest != self.progress.digest:
-            raise RequestError(f"{self._kept}: results of other objects or rules; remove it, or name another file")
-        progress.failures = [(word, what, where) for word, what, where in progress.failures]
-        self.progress = progress
-
-    def _save(self) -> None:
-        """Write the file, as a whole or not at all."""
-        beside = self._kept.with_name(self._kept.name + ".new")
-        beside.write_text(json.dumps(asdict(self.progress)) + "\n", "utf-8")
-        beside.replace(self._kept)
+def _progress(found: dict[str, Any]) -> Progress:
+    """Return the progress that a file has.  Raises TypeError and ValueError if it has none."""
+    progress = Progress(**found)
+    progress.failures = [(word, what, where) for word, what, where in progress.failures]
+    return progress
 
 
 def _ours(row: DisplacedRow) -> str:

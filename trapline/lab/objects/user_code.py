@@ -96,6 +96,8 @@ class UserCode:
         self.running = self.guest
         """The CPU whose call of an extern the glue serves."""
         self.shadow = Shadow(self.guest, self.image) if checked else None
+        self.heaps: list[tuple[int, int]] = []
+        """The ranges of memory of `allocate`: address, bytes."""
         self._heap = 0
         self._left = 0
         self.glue: Any = glue(self)
@@ -134,6 +136,7 @@ class UserCode:
         if size + _ALIGNMENT > self._left:
             self._left = max(16 * PAGE, -(-(size + _ALIGNMENT) // PAGE) * PAGE)
             self._heap = self.guest.allocate(self._left)
+            self.heaps.append((self._heap, self._left))
             if self.shadow is not None:
                 self.shadow.set(self._heap, self._left, Shadow.NONE)
         address = self._heap

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.patcher import Patcher
+from emu.poking import breakpoint_first
 from trapline.lab.race.forking import INHERITED
 from trapline.lab.race.operations import (
     Divert,
@@ -31,6 +32,7 @@ from trapline.lab.race.operations import (
     Swap,
     WriteChild,
 )
+from trapline.lab.race.own_handler import Handler
 from trapline.lab.race.patch import Patch, RaceError
 
 Write = Callable[[Patch, int, bytes], list[Operation]]
@@ -62,6 +64,8 @@ class Own:
     method: Method
     words: str
     """The words of a replay's line that name it."""
+    handler: Handler | None = None
+    """The user's own handler of breakpoints; None: the model's, and the provider's."""
 
 
 def _breakpoint(patch: Patch) -> bytes:
@@ -82,18 +86,11 @@ def _synchronized(_patch: Patch, address: int, data: bytes) -> list[Operation]:
 
 
 def _breakpoint_first(patch: Patch, address: int, data: bytes) -> list[Operation]:
-    trap = _breakpoint(patch)
-    done: list[Operation] = [Flush(), Interrupt(synchronize=True)]
-    if len(data) <= len(trap):
-        return [Store(address, data), *done]
-    size = len(trap)
-    return [
-        Divert(on=True),
-        *(Store(address, trap), *done),
-        *(Store(address + size, data[size:], whole=False), *done),
-        *(Store(address, data[:size]), *done),
-        Divert(on=False),
-    ]
+    steps = breakpoint_first(patch.isa, address, data)
+    done: list[Operation] = []
+    for step in steps:
+        done += (Store(*step), Flush(), Interrupt(synchronize=True))
+    return done if len(steps) == 1 else [Divert(on=True), *done, Divert(on=False)]
 
 
 def _quiescent(patch: Patch, address: int, data: bytes) -> list[Operation]:
@@ -117,11 +114,10 @@ def _page(_patch: Patch, address: int, data: bytes) -> list[Operation]:
 
 def _entry_late(patch: Patch, address: int, data: bytes) -> list[Operation]:
     """Write first and tell the handler then; the entry of a breakpoint goes before the breakpoint."""
-    written: list[Operation] = [Store(address, data), Flush(), Interrupt(synchronize=True)]
-    if len(data) <= len(_breakpoint(patch)):
-        return [*written, Learn()] if data == patch.new else [Forget(), *written]
     steps = _breakpoint_first(patch, address, data)
     begins, ends = Divert(on=True), Divert(on=False)
+    if begins not in steps:
+        return [*steps, Learn()] if data == patch.new else [Forget(), *steps]
     trap, *rest = (one for one in steps if one not in (begins, ends))
     return [trap, begins, *rest[:-3], ends, *rest[-3:]]
 

@@ -10,11 +10,14 @@ from trapline.lab.race import forking
 from trapline.lab.race.forking import ForkSteps
 from trapline.lab.race.memory import CodeView, Content, Fetch, History, canonical
 from trapline.lab.race.methods import FORK, LOOKS_AGAIN, METHODS, RETURN, Method, Own, plan
+from trapline.lab.race.own_handler import HandlerSteps, Outcome
 from trapline.lab.race.patch import Kind, Patch
 from trapline.lab.race.patcher_steps import PatcherSteps
 from trapline.lab.race.processor import Executed, Processor
 from trapline.lab.race.state import NEW, OLD, Cpu, Failure, Mode, Move, World
 
+# Breakpoints, as a disassembler names them: the user's own handler may be for any of them.
+_BREAKPOINTS: Final = frozenset({"int3", "brk", "ebreak", "c.ebreak"})
 # Instructions of a pass: code that loops is left after so many.
 _LONGEST_PASS: Final = 12
 
@@ -47,12 +50,16 @@ class Model:
     def __init__(self, race: Race, processor: Processor | None = None) -> None:
         self.race = race
         self.patch = race.patch
+        if race.own and race.own.handler:
+            race.own.handler.begin()
         plan_ = plan(race.patch, race.writing, race.scenario)
         self.script = plan_.script
         self.processor = processor or Processor(race.patch)
         self.view = CodeView(race.patch)
         self._patcher = PatcherSteps(race.patch, plan_.script)
         self._forks = ForkSteps(race.patch)
+        handler = race.own.handler if race.own else None
+        self._handler = handler and HandlerSteps(race.patch, self.processor, self.view, handler, self._has_instruction)
         self._trap = race.patch.isa.traps.breakpoints[-1]
         self.start = next(start for start in self.patch.starts if self._comes_to_site(start))
         """The address at which the CPUs enter the code."""
@@ -187,7 +194,7 @@ class Model:
         self.between.add(world.at)
         if not fetch.settled:
             return self._wrong(token, text, "unpredictable", self._unsettled(code))
-        if cpu.pc == patch.site and self._is_trap(code):
+        if self._is_trap(code) and (cpu.pc == patch.site or self._handler):
             trapped = cpu._replace(mode=Mode.TRAPPED)
             return Move(
                 token,
@@ -197,29 +204,30 @@ class Model:
         paths = self._paths(cpu.pc, code)
         if not paths:
             return self._wrong(token, text, "torn", self._torn(cpu, code))
-        if paths == OLD and cpu.pc == patch.site and world.on and self._probed(cpu):
-            return self._wrong(token, text, "missed", "the probe is enabled, and the CPU executes the old instruction")
-        if paths == NEW and cpu.pc == patch.site and not world.may:
-            return self._wrong(token, text, "late", "the probe is disabled, and the CPU still executes the patch")
-        if not paths & cpu.paths:
-            return self._wrong(token, text, "mixed", "one instruction is of the old code, and one of the new")
+        failure = self._stale(world, cpu, paths)
+        if failure is not None:
+            return Move(token, text, None, failure)
         return self._executed(world, number, code, token, text, paths)
 
     def _is_trap(self, code: bytes) -> bool:
         own = self.patch.kind is Kind.TRAP and code.startswith(self.patch.new)
+        if self._handler and self.patch.text(code, 0).split()[0] in _BREAKPOINTS:
+            own = code != self.patch.old[: len(code)]
         return own or (code == self._trap and code != self.patch.old[: len(code)])
 
     def _paths(self, pc: int, code: bytes) -> int:
         """Return the images (OLD, NEW) that contain these bytes as an instruction."""
         patch, at, found = self.patch, pc - self.patch.address, 0
-        places = {
-            OLD: patch.boundaries,
-            NEW: patch.patched_boundaries | {one for one in patch.boundaries if one < patch.site},
-        }
         for path, patched in ((OLD, False), (NEW, True)):
-            if pc in places[path] and patch.image(patched=patched)[at : at + len(code)] == code:
+            if self._has_instruction(path, pc) and patch.image(patched=patched)[at : at + len(code)] == code:
                 found |= path
         return found
+
+    def _has_instruction(self, path: int, pc: int) -> bool:
+        """Return whether an instruction of an image (OLD, NEW) begins at an address."""
+        patch = self.patch
+        before = path == OLD or pc < patch.site
+        return pc in patch.boundaries if before else pc in patch.patched_boundaries
 
     def _executed(self, world: World, number: int, code: bytes, token: str, text: str, paths: int = OLD | NEW) -> Move:
         cpu = world.cpus[number]
@@ -276,6 +284,11 @@ class Model:
         cpu, token, patch = world.cpus[number], f"{number + 1}", self.patch
         synchronized = self._patcher.refetching(world, cpu, synchronize=False)
         world = self._with(world, number, synchronized)
+        if self._handler:
+            now = forking.present(world, cpu)[-1].data
+            outcome = self._handler.outcome(cpu, world.data, now)
+            if outcome.done or outcome.wrong or patch.kind is Kind.JUMP:
+                return self._by_theirs(world, number, outcome)
         if world.diverts and patch.kind is Kind.JUMP:
             done = self._diverted(cpu)
             text = "the temporary breakpoint's handler does what the new bytes do"
@@ -299,6 +312,31 @@ class Model:
             world = self._with(world, number, synchronized._replace(hijacked=True))
             text += "; the function will return to the trampoline"
         return self._went_on(world, number, self.processor.displaced(cpu.state), cpu.paths, token, text)
+
+    def _by_theirs(self, world: World, number: int, outcome: Outcome) -> Move:
+        """Return the step that the user's own handler has made."""
+        cpu, token, text = world.cpus[number], f"{number + 1}", outcome.text
+        if outcome.wrong:
+            return self._wrong(token, text, "wrong result", outcome.wrong)
+        if outcome.done is None:
+            return self._wrong(token, text, "unclaimed", "no handler has this breakpoint: the kernel panics")
+        if outcome.done.pc == cpu.pc:
+            return Move(token, text, self._with(world, number, cpu._replace(mode=Mode.RUNS)))
+        failure = self._stale(world, cpu, outcome.paths)
+        if failure is not None:
+            return Move(token, text, None, failure)
+        return self._went_on(world, number, outcome.done, cpu.paths & outcome.paths, token, text)
+
+    def _stale(self, world: World, cpu: Cpu, paths: int) -> Failure | None:
+        """Return the failure of a CPU that has executed bytes of these images, None if none."""
+        at_site = cpu.pc == self.patch.site
+        if paths == OLD and at_site and world.on and self._probed(cpu):
+            return Failure("missed", "the probe is enabled, and the CPU executes the old instruction")
+        if paths == NEW and at_site and not world.may:
+            return Failure("late", "the probe is disabled, and the CPU still executes the patch")
+        if not paths & cpu.paths:
+            return Failure("mixed", "one instruction is of the old code, and one of the new")
+        return None
 
     def _diverted(self, cpu: Cpu) -> Executed:
         """Return the step that executes the new bytes instead of the temporary breakpoint."""

@@ -138,6 +138,19 @@ class Divert:
 
 
 @dataclass(frozen=True, slots=True)
+class Data:
+    """The CPU has stored to its data, which the user's own handler of the breakpoint may read.
+
+    `number`: which data these are (`trapline.lab.race.objects.handling.Snapshots`).
+    """
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"store to the patcher's data ({self.number})"
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """The handler finds a probe's record from now on, or does not find it any more."""
 
@@ -225,6 +238,7 @@ Operation = (
     | Release
     | Quiesce
     | Divert
+    | Data
     | Link
     | Learn
     | Forget

@@ -8,6 +8,7 @@ from itertools import pairwise
 from trapline.lab.race.forking import ForkSteps
 from trapline.lab.race.memory import Content
 from trapline.lab.race.operations import (
+    Data,
     Divert,
     Exclude,
     FetchAnew,
@@ -36,6 +37,9 @@ from trapline.lab.race.state import Cpu, Mode, Move, World
 
 # The name of the patching CPU in tokens.
 PATCHER = "P"
+# The place of all data in the list of stores, and the bytes of a number: they keep their order among each other.
+_DATA_PLACE = -4
+_NUMBER = 4
 # Operations that do not wait until the CPU's earlier stores are visible.
 _AT_ONCE = (
     Link | Divert | Returned | Forget | FetchAnew | Signal | RemoteFence | Exclude | ListProcesses | FreeTrampoline
@@ -54,6 +58,12 @@ class PatcherSteps:
         """Yield the steps: a store gets visible, or the next operation begins or ends."""
         waiting = world.pending[:1] if self._rules.ordered else self._independent(world.pending)
         for address, data in waiting:
+            if address == _DATA_PLACE:
+                rest = tuple(one for one in world.pending if one != (address, data))
+                number = int.from_bytes(data, "little")
+                text = f"the store to the patcher's data ({number}) gets visible"
+                yield Move(f"{PATCHER}:data", text, world._replace(pending=rest, data=number))
+                continue
             shown = self.stored(world, address, data)
             rest = tuple(one for one in world.pending if one != (address, data))
             text = f"the store of {data.hex(' ')} at {self._patch.where(address)} gets visible"
@@ -105,6 +115,8 @@ class PatcherSteps:
         match operation:
             case Store():
                 return world._replace(pending=world.pending + self._parts(operation))
+            case Data(number):
+                return world._replace(pending=(*world.pending, (_DATA_PLACE, number.to_bytes(_NUMBER, "little"))))
             case _ if world.pending and not isinstance(operation, _AT_ONCE):
                 return None
             case Swap(address, data):

@@ -7,10 +7,11 @@ done once for each pair: an exploration meets few pairs, and each many times.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from emu.elf_symbols import Binding, Symbol, SymbolType
+from emu.engine.pages import PAGE
 from emu.guest.modules import Module
 from emu.isa.base import Isa
 from trapline.lab.check.cpu import Ending, Stretch, TrialCpu
@@ -18,11 +19,11 @@ from trapline.lab.check.kinst_prober import KinstProber
 from trapline.lab.check.probers import FbtProber, KernelCode, NoProbe, PidProber, Prober, UprobeProber
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
-from trapline.lab.check.states import State, general_registers
+from trapline.lab.check.states import KINDS, State, general_registers
 from trapline.lab.race.patch import PLACE, Kind, Patch, RaceError
 
 # Size of a word in bytes -> the address in the middle of a page that may be read and written.
-_DATA: Final = {8: 0x0000_2A00_0000_2800, 4: 0x4000_2800}
+DATA: Final = {8: 0x0000_2A00_0000_2800, 4: 0x4000_2800}
 _LONGEST: Final = 16
 _NEAR: Final = 32 << 20
 
@@ -59,6 +60,7 @@ class Processor:
         self.patch = patch
         self._states: dict[_Stored, int] = {}
         self._stored: list[_Stored] = []
+        self._data = DATA[patch.isa.word] // PAGE % KINDS * PAGE
         self._known: dict[tuple[int, int, bytes], Executed] = {}
         self._handled: dict[int, Executed] = {}
         self._cpu = self._make(stepping=True)
@@ -76,7 +78,7 @@ class Processor:
     @staticmethod
     def _registers(isa: Isa) -> dict[str, int]:
         """Return registers whose values are valid addresses, all of them different."""
-        data = _DATA[isa.word]
+        data = DATA[isa.word]
         names = [name for name in general_registers(isa) if name != isa.registers.sp]
         return {isa.registers.sp: data} | {name: data + 0x100 + 16 * place for place, name in enumerate(names)}
 
@@ -146,6 +148,26 @@ class Processor:
         if number == len(self._stored):
             self._stored.append(stored)
         return number
+
+    def registers(self, state: int) -> dict[str, int]:
+        """Return the registers of a state, with the flags."""
+        found = {name: self.register(state, name) for name in general_registers(self.patch.isa)}
+        flags = self.patch.isa.traps.flags
+        return found | ({flags: self._stored[state].flags} if flags else {})
+
+    def page(self, state: int) -> bytes:
+        """Return the page of memory to which the registers point."""
+        return self._stored[state].memory[self._data : self._data + PAGE]
+
+    def resumed(self, state: int, registers: Mapping[str, int], page: bytes) -> int:
+        """Return the number of the state with other registers, and another page of memory."""
+        cpu = self._cpu
+        self._load(cpu, state)
+        for name, value in registers.items():
+            if name != self.patch.isa.registers.pc:
+                cpu.engine.write_register(name, value)
+        ctypes.memmove(cpu.memory + self._data, page, PAGE)
+        return self._store(cpu)
 
     def register(self, state: int, name: str) -> int:
         """Return a register of a state."""

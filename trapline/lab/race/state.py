@@ -69,6 +69,8 @@ class World(NamedTuple):
     diverts: bool
     """Whether a temporary breakpoint has a handler."""
     cpus: tuple[Cpu, ...]
+    data: int = 0
+    """The number of the patcher's data that other CPUs see."""
     child: History = ()
     """The contents of the page of a fork's child."""
     listed: bool = False

@@ -94,11 +94,17 @@ def test_made_functions_find_mistakes_and_give_their_bytes(isa, monkeypatch):
         request = Request(kernel, "sys_access", fuzz=12)
         report = check_objects([built(isa) / "objects" / name], FbtGlue, request, isa)
         assert report.counts["made functions"] >= 5
-        return [one for one in report.failures if one.subject == "a made function"]
+        return [one for one in report.failures if one.subject.startswith("a made function (")]
 
     found = findings("scanner-buggy.o")
     assert found
     assert all(0 < len(one.code) <= 256 for one in found)
+    # Each is found again by its line.
+    for one in found:
+        given = Request(kernel, given=bytes.fromhex(one.what.rpartition("--bytes ")[2]))
+        again = check_objects([built(isa) / "objects" / "scanner-buggy.o"], FbtGlue, given, isa)
+        assert (one.what.partition(";")[0], one.where) in [(each.what, each.where) for each in again.failures]
+        assert again.counts["made functions"] == 1
     # The endless loop is for functions of up to three bytes.
     assert any("had not returned" in one.what and len(one.code) == 1 for one in found)
     assert not any("by theirs" in one.what or "returned" in one.what for one in findings("scanner.o"))

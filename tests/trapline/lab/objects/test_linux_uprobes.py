@@ -14,8 +14,9 @@ from trapline.lab.objects.linux_uprobes import LinuxUprobesGlue
 from trapline.lab.objects.made_encodings import made_encodings
 from trapline.lab.objects.report import as_text
 from trapline.lab.objects.request import Request, RequestError
-from trapline.lab.objects.sweep import DECISIONS, STRIDE, Sweep, loop_object
+from trapline.lab.objects.sweep import STRIDE, Sweep, loop_object
 from trapline.lab.objects.user_code import UserCode
+from trapline.lab.objects.verdict import DECISIONS
 
 # Those whose instructions are words.
 _WORDS = pytest.mark.parametrize("isa", [one for one in ISAS.values() if one.registers.link], ids=lambda isa: isa.name)
@@ -81,12 +82,40 @@ def test_made_encodings_find_what_the_program_does_not_have(isa):
         report = check_objects([built(isa) / "objects" / name], LinuxUprobesGlue, request, isa)
         assert report.counts["made encodings"] == 150 < report.counts["encodings"] < 180
         made = [one for one in report.differences if one.function == "made"]
-        keys = [(one.kind, one.where, one.instruction.split()[1]) for one in made]
+        keys = [(one.kind, one.where, one.instruction, one.what) for one in made]
         assert len(keys) == len(set(keys))
         assert all(bytes.fromhex(one.instruction.split()[0]) for one in made)
         found[name] = report
     assert not found["decoder.o"].accesses
     assert len(found["decoder-buggy.o"].differences) + len(found["decoder-buggy.o"].accesses) > 0
+
+
+@_EVERY_ISA
+def test_a_finding_about_a_made_encoding_is_as_short_as_it_can_be_and_found_again_by_its_line(isa):
+    kernel, path = Image(built(isa) / "kernel"), built(isa) / "objects" / "decoder-buggy.o"
+    report = check_objects([path], LinuxUprobesGlue, Request(kernel, "sys_getgid", fuzz=60, states=3), isa)
+    made = [one for one in report.differences if one.function == "made"]
+    assert len(made) > 5
+    for one in made:
+        given = bytes.fromhex(one.what.rpartition("--bytes ")[2])
+        assert one.instruction.split()[0] == given.hex()
+        again = check_objects([path], LinuxUprobesGlue, Request(given=given, states=3), isa)
+        assert [(each.kind, each.what, each.where) for each in again.differences] == [
+            (one.kind, one.what.partition("; again")[0], one.where)
+        ]
+        assert again.counts["encodings"] == 1
+    # A register or a displacement that does not matter is 0.
+    sizes = Counter(sum(bit == "1" for bit in f"{int(one.instruction.split()[0], 16):b}") for one in made)
+    assert sum(number for bits, number in sizes.items() if bits <= 9) > len(made) // 2
+
+
+def test_shrinking_counts_nothing():
+    isa = ISAS["riscv64"]
+    kernel, path = Image(built(isa) / "kernel"), built(isa) / "objects" / "decoder-buggy.o"
+    report = check_objects([path], LinuxUprobesGlue, Request(kernel, "sys_getgid", fuzz=60, states=1), isa)
+    plain = check_objects([path], LinuxUprobesGlue, Request(kernel, "sys_getgid", states=1), isa)
+    assert report.counts["encodings"] == plain.counts["encodings"] + 60
+    assert plain.counts["executed"] < report.counts["executed"] <= plain.counts["executed"] + 60
 
 
 def test_made_encodings_are_the_same_each_time_and_none_is_too_long():

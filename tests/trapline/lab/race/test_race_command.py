@@ -87,6 +87,8 @@ def test_the_list_names_sources():
         (("--patch", "fbt:/nonexistent:f:entry"), 1, "/nonexistent"),
         (("--patch", NOP, "--method", "prayer"), 2, "prayer"),
         (("--patch", NOP, "--glue", "fbt"), 2, "are for --object"),
+        (("--patch", NOP, "--handler", "mine"), 2, "are for --object"),
+        (("--object", "testbins:poke.o", "--isa", "i386", "--handler", "mine"), 1, "poke.o does not define mine"),
         (("--object", "testbins:poke.o", "--method", "all"), 2, "leave out --method"),
         (("--object", "/nonexistent.o", "--isa", "i386"), 1, "/nonexistent.o"),
         (("--patch", NOP, "--isa", "i386", "--scenario", "fork"), 1, "only the code of processes"),

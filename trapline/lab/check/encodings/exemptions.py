@@ -178,6 +178,15 @@ _X86_64: Final = (
         privileged=_LONG_PRIVILEGED,
         pc="rip",
     ),
+    Exemption(
+        ("pid:freebsd",),
+        ("COMMON, by a register", "COMMON, after REX and a prefix"),
+        0,
+        0,
+        frozenset({"mov"}),
+        _RELATIVE,
+        "FreeBSD takes a move of a control or debug register for relative to rip: it is privileged, and faults",
+    ),
     _hidden(_LONG_AWAY | _LONG_PRIVILEGED | {"ret", "call", "lcall"}, _CONTROL),
     _hidden(_CONDITIONAL | _LONG_COUNTED | {"jmp", "call", "xbegin"}, _BOTH),
 )

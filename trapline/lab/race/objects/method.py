@@ -17,6 +17,7 @@ from trapline.lab.objects.structures import LayoutError
 from trapline.lab.objects.user_code import ObjectError, UserCode
 from trapline.lab.race.methods import Method, Own
 from trapline.lab.race.objects.fbt import FbtPokeGlue
+from trapline.lab.race.objects.handling import ObjectHandler
 from trapline.lab.race.objects.recording import Recorder, operations
 from trapline.lab.race.objects.text_poke import CPUS, TextPokeGlue
 from trapline.lab.race.operations import Divert, Operation, Store
@@ -54,8 +55,10 @@ def files_of(text: str, isa: Isa) -> list[Path]:
     return paths
 
 
-def own_method(patch: Patch, objects: str, glue: str = "text-poke", entry: str = "") -> Own:
+def own_method(patch: Patch, objects: str, glue: str = "text-poke", entry: str = "", handler: str = "") -> Own:
     """Return the method of the objects FILE[,FILE...] for a patch.
+
+    `entry`, `handler`: the functions that patch and that handle breakpoints, if there are several.
 
     Raises `RaceError`, and `NoPortError` if they are for another ISA.
     """
@@ -63,14 +66,21 @@ def own_method(patch: Patch, objects: str, glue: str = "text-poke", entry: str =
     paths = files_of(objects, patch.isa)
     try:
         code = UserCode(paths, made, patch.isa, room=len(patch.code), checked=False, cpus=CPUS)
-        function = code.glue.entry(entry)
+        function, named = code.glue.entry(entry), code.glue.trap_handler(handler)
+        code.glue.recorder = Recorder(code, patch)
+        handling = ObjectHandler(code, patch, named) if named else None
     except _ERRORS as error:
         raise RaceError(str(error)) from None
-    code.glue.recorder = Recorder(code, patch)
-    writer = _Writer(code, function)
+    writer = _Writer(code, function, handles=handling is not None)
     method = Method(writer.write, f"{function} of {code.name}", made.source, framework=made.framework)
     words = {"object": objects, "glue": glue} | ({"entry": entry} if entry else {})
-    return Own(function, method, " ".join(f"{name}={quote(value, safe='/:,')}" for name, value in words.items()))
+    words |= {"handler": handler} if handler else {}
+    return Own(
+        function,
+        method,
+        " ".join(f"{name}={quote(value, safe='/:,')}" for name, value in words.items()),
+        handling,
+    )
 
 
 def replayed(patch: Patch, words: Mapping[str, str]) -> Own | None:
@@ -78,15 +88,16 @@ def replayed(patch: Patch, words: Mapping[str, str]) -> Own | None:
 
     Raises `RaceError`.
     """
-    found = {name: unquote(words[name]) for name in ("object", "glue", "entry") if name in words}
+    found = {name: unquote(words[name]) for name in ("object", "glue", "entry", "handler") if name in words}
     return own_method(patch, found.pop("object"), **found) if "object" in found else None
 
 
 class _Writer:
     """Lets the objects write, and returns the operations."""
 
-    def __init__(self, code: UserCode, entry: str) -> None:
+    def __init__(self, code: UserCode, entry: str, *, handles: bool) -> None:
         self._code = code
+        self._handles = handles
         self._entry = entry
 
     def write(self, patch: Patch, address: int, data: bytes) -> list[Operation]:
@@ -103,7 +114,7 @@ class _Writer:
         done = list(operations(patch, [event for _, event in recorder.events]))
         if not any(isinstance(one, Store) for one in done):
             raise RaceError(f"{self._code.name}: {self._entry} writes nothing at {patch.where(address)}")
-        return self._diverted(patch, data, done)
+        return done if self._handles else self._diverted(patch, data, done)
 
     @staticmethod
     def _diverted(patch: Patch, data: bytes, done: Sequence[Operation]) -> list[Operation]:

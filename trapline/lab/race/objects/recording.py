@@ -9,9 +9,11 @@ from typing import Final, Self
 
 from emu.engine.barriers import watch_barriers
 from emu.engine.observing import Observer
+from emu.guest.function import STACK_SIZE, FunctionGuest
 from emu.isa.fetching import Barrier, Effect
 from trapline.lab.objects.user_code import UserCode
-from trapline.lab.race.operations import FetchAnew, Flush, Operation, Store, Wait
+from trapline.lab.race.objects.snapshots import Snapshots
+from trapline.lab.race.operations import Data, FetchAnew, Flush, Operation, Store, Wait
 from trapline.lab.race.patch import Patch, RaceError
 
 Event = Operation | Effect
@@ -35,10 +37,28 @@ class Recorder:
         """(number of the CPU, what it did)"""
         self._open: tuple[int, int, int] | None = None
         """A store that has begun: CPU, offset in the code, bytes."""
+        self.snapshots: Snapshots | None = None
+        """Numbers the patcher's data, if there is a handler that reads them."""
+        self._data = 0
+        self._stale = self._inside = False
+        self._stacks = [range(at, at + STACK_SIZE) for at in map(self._stack, code.cpus)]
         self._exits = ExitStack()
         parts = [(one.value, code.image.read(one.value, one.size)) for one in code.image.functions]
         for cpu in code.cpus:
             watch_barriers(cpu.engine, parts, partial(self._barrier, cpu.cpu))
+
+    @staticmethod
+    def _stack(cpu: FunctionGuest) -> int:
+        """Return where in RAM a CPU's stack is."""
+        place = cpu.physical(cpu.stack - STACK_SIZE)
+        assert place is not None
+        return place
+
+    def begin(self) -> None:
+        """Begin the scripts of a race: the patcher's data are the first ones again."""
+        if self.snapshots is not None:
+            self.snapshots.put(0)
+            self._data = 0
 
     def set(self, data: bytes) -> None:
         """Put bytes at the place of the patch, without an event."""
@@ -46,6 +66,8 @@ class Recorder:
 
     def __enter__(self) -> Self:
         self.events.clear()
+        self._inside = True
+        self.settle()
         for cpu in self._code.cpus:
             self._exits.enter_context(Observer(cpu.engine, accessed=self._accessed_by(cpu.cpu)))
         return self
@@ -53,6 +75,7 @@ class Recorder:
     def __exit__(self, *_: object) -> None:
         self._exits.close()
         self.settle()
+        self._inside = False
 
     def add(self, event: Event) -> None:
         """Record an event of the CPU whose call the glue serves."""
@@ -69,28 +92,46 @@ class Recorder:
         """Return the events of an action, instead of recording them."""
         self.settle()
         before, self.events = self.events, []
+        data = self._data
         try:
             action()
             self.settle()
             return self.events
         finally:
-            self.events = before
+            # What the action did to data and nobody records is found at the next event.
+            self.events, self._data = before, data
 
-    def settle(self) -> None:
-        """Record the store that had begun: now its bytes are in memory."""
+    def settle(self, *, event: bool = True) -> None:
+        """Record the store that had begun, and the data: now their bytes are in memory.
+
+        `event`: something follows, before which also the data on the stack matter.
+        """
         if self._open is not None:
             cpu, offset, size = self._open
             self._open = None
             start = self._place + offset
             data = bytes(self._code.guest.engine.memory.ram[start : start + size])
             self.events.append((cpu, Store(self._patch.address + offset, data)))
+        if self.snapshots is not None and self._inside and (event or self._stale):
+            self._settle_data(self.snapshots)
+
+    def _settle_data(self, snapshots: Snapshots) -> None:
+        """Record that the patcher's data are others than before."""
+        self._stale = False
+        number = snapshots.take()
+        if number != self._data:
+            self._data = number
+            self.events.append((self._code.running.cpu, Data(number)))
 
     def _accessed_by(self, cpu: int) -> Callable[[bool, int, int], None]:
         def accessed(writes: bool, place: int, size: int) -> None:
             offset = place - self._place
-            self.settle()
-            if writes and -size < offset < len(self._patch.code):
+            is_code = writes and -size < offset < len(self._patch.code)
+            self.settle(event=is_code)
+            if is_code:
                 self._open = cpu, offset, size
+            elif writes and not any(place in stack for stack in self._stacks):
+                self._stale = True
 
         return accessed
 
@@ -118,6 +159,7 @@ def operations(patch: Patch, events: Iterable[Event]) -> Iterator[Operation]:
             continue
         if not isinstance(event, Effect):
             yield event
+            waited = waited and not isinstance(event, Data)
             continue
         if done < len(_MAINTENANCE) and _MAINTENANCE[done] in event:
             done += 1

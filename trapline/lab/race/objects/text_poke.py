@@ -16,6 +16,7 @@ from emu.guest.function import FunctionFaultError, FunctionGuest
 from emu.isa.base import Isa
 from emu.isa.fetching import Effect
 from trapline.lab.objects.glue import Glue, extern
+from trapline.lab.objects.linux import pt_regs_member
 from trapline.lab.objects.prototypes import Prototype, prototype
 from trapline.lab.objects.user_code import ObjectError, UserCode
 from trapline.lab.race.objects.recording import Event, Recorder
@@ -37,6 +38,7 @@ CPUS: Final = 3
 _PATCHER, _OTHER, _OWN = range(CPUS)
 # Instructions after which a function for all CPUs counts as endless.
 _LONGEST: Final = 100_000
+_INT: Final = 1 << 32
 # Distance of the target of the usual patch from its place.
 _DISTANCE: Final = 0x100
 
@@ -67,6 +69,8 @@ ENTRIES: Final[Mapping[str, Arguments]] = {
     "patch_text": _sized,  # RISC-V: (void *addr, u32 *insns, size_t len)
     "patch_text_nosync": _sized,  # RISC-V: (void *addr, const void *insns, size_t len)
 }
+# Functions that handle a breakpoint: int NAME(struct pt_regs *registers), not 0 if the breakpoint is theirs.
+HANDLERS: Final = ("patch_trap_handler", "poke_int3_handler", "smp_text_poke_int3_handler")
 # Functions that matter only where threads of the kernel compete for a lock, or where code is not writable.
 _NOTHING: Final = (
     "mutex_lock mutex_unlock spin_lock spin_unlock raw_spin_lock raw_spin_unlock cpus_read_lock cpus_read_unlock "
@@ -108,6 +112,33 @@ class TextPokeGlue(Glue):
     def write(self, entry: str, patch: Patch, data: bytes) -> None:
         """Let the code under test write the new bytes of a patch, or the old ones."""
         self.code.call(entry, *ENTRIES[entry](self.code, patch.site, data))
+
+    def trap_handler(self, wanted: str = "") -> str:
+        """Return the function that handles breakpoints, "" if there is none.  Raises `ObjectError`."""
+        found = next((name for name in ([wanted] if wanted else HANDLERS) if self.code.defines(name)), "")
+        if wanted and not found:
+            raise ObjectError(f"{self.code.name} does not define {wanted}")
+        return found
+
+    def prepare_frame(self) -> None:
+        """Make the structure of the saved registers.  Raises `LayoutError`: DWARF lacks it."""
+        self._frame = self.code.view("pt_regs")
+
+    def handle(self, handler: str, registers: Mapping[str, int]) -> tuple[bool, dict[str, int]]:
+        """Let the code under test handle a breakpoint.
+
+        `registers` are those of the interrupted code, with the pc of the breakpoint.  Returns
+        whether the handler claims it, and the registers that it leaves.
+        Raises `FunctionFaultError`.
+        """
+        code, frame, isa = self.code, self._frame, self.code.isa
+        code.store(frame.address, bytes(frame.size))
+        keys = {name: key for name in registers if (key := pt_regs_member(frame, name)) is not None}
+        for name, key in keys.items():
+            frame[key] = registers[name] + (isa.traps.saved_user_pc_after if name == isa.registers.pc else 0)
+        self._run({_OTHER: code.address(handler)}, frame.address)
+        result = code.cpus[_OTHER].engine.read_register(isa.calling.results[0]) % _INT
+        return bool(result), {name: frame[key] & isa.address_mask for name, key in keys.items()}
 
     def nothing(self) -> int:
         """Do nothing."""
