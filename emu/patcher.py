@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from emu.bad_address import BadAddressError
 from emu.engine.pages import PAGE
 
 
@@ -55,6 +56,7 @@ class Patcher:
 
     def __init__(self, memory: CodeMemory) -> None:
         self._memory = memory
+        self._write_code: Callable[[int, bytes], None] = memory.write_code
         self._tracepoints: dict[Tracepoint, None] = {}
         self.on_change: Callable[[], None] = lambda: None
         """Called before a tracepoint is installed, removed or forgotten."""
@@ -94,6 +96,18 @@ class Patcher:
             finally:
                 self._pending = None  # also after an error: later tracepoints are written at once
 
+    @contextmanager
+    def written_by(self, write: Callable[[int, bytes], None]) -> Iterator[None]:
+        """Let `write(address, data)` write the bytes of tracepoints that change meanwhile.
+
+        It may let the guest run before it has written the last byte.
+        """
+        before, self._write_code = self._write_code, write
+        try:
+            yield
+        finally:
+            self._write_code = before
+
     def install(self, tracepoint: Tracepoint) -> None:
         """Write the patch; an installed tracepoint stays installed."""
         self._tell()
@@ -101,10 +115,12 @@ class Patcher:
             raise ValueError(f"{tracepoint.owner}: the tracepoint at {tracepoint.address:#x} was removed")
         if tracepoint.installed:
             return
-        self._write(tracepoint.address, tracepoint.patch)
-        tracepoint.installed = True
-        for address in self._bytes_of(tracepoint):
-            self._layers.setdefault(address, []).append(tracepoint)
+        self._cover(tracepoint)
+        try:
+            self._write(tracepoint.address, tracepoint.patch)
+        except BadAddressError:
+            self._uncover(tracepoint)
+            raise
 
     def remove(self, tracepoint: Tracepoint) -> None:
         """Write the bytes below this tracepoint; ignore one that is not installed."""
@@ -163,7 +179,7 @@ class Patcher:
 
     def _write(self, address: int, data: bytes) -> None:
         if self._pending is None:
-            self._memory.write_code(address, data)
+            self._write_code(address, data)
         else:
             self._pending.append((address, data))
 
@@ -190,6 +206,12 @@ class Patcher:
     @staticmethod
     def _bytes_of(tracepoint: Tracepoint) -> range:
         return range(tracepoint.address, tracepoint.address + len(tracepoint.patch))
+
+    def _cover(self, tracepoint: Tracepoint) -> None:
+        """Add a tracepoint to the layers of its bytes."""
+        tracepoint.installed = True
+        for address in self._bytes_of(tracepoint):
+            self._layers.setdefault(address, []).append(tracepoint)
 
     def _uncover(self, tracepoint: Tracepoint) -> None:
         """Remove a tracepoint from the layers of its bytes."""

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from emu.elf import Image
+from emu.elf_file import ElfError, ElfKind
 from emu.guest.linux_kernel import store
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.image_files import kernel_of, read_kernel
@@ -190,15 +192,26 @@ def take(
     if modules is not None and not modules.is_dir():
         raise KernelFileError(f"{modules}: not a directory; --modules names the folder of the kernel's modules")
     if busybox is not None:
-        try:
-            program = busybox.read_bytes()
-        except OSError as error:
-            raise KernelFileError(f"{busybox}: {(error.strerror or 'cannot be read').lower()}") from None
+        program = _static_program(busybox, isa)
     else:
         report(f"fetching {BUSYBOX} of Debian {suite} for {isa.title}")
         with _apt(isa, suite) as apt:
             program = _busybox(apt)
     return store.keep(image, program, str(path.resolve()), modules)
+
+
+def _static_program(path: Path, isa: Isa) -> bytes:
+    """Return a program that the kernel can start, alone as it is.  Raises `KernelFileError`."""
+    try:
+        image = Image(path, isa=isa)
+        interpreter = image.interpreter
+    except ElfError as error:
+        raise KernelFileError(f"{error}; --busybox names a static program for {isa.title}") from None
+    if image.kind is ElfKind.RELOCATABLE:
+        raise KernelFileError(f"{path}: not linked; --busybox names a static program for {isa.title}")
+    if interpreter is not None:
+        raise KernelFileError(f"{path}: needs {interpreter}, which is not there; --busybox names a static program")
+    return path.read_bytes()
 
 
 def is_available() -> bool:

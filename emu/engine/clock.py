@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.engine.clock_words import ClockWord
+from emu.engine.clock_words import ClockState, ClockWord
 from emu.engine.engine import Engine
 from emu.immutable import immutable
 from emu.plain import address_of
+from emu.words import WORD_MASK
 
 NANOSECONDS: Final = 1_000_000_000
 # 100 MHz: a clock interrupt every 100,000 instructions at 1000 Hz.
@@ -77,10 +78,18 @@ class VirtualClock:
 
     def instructions_at(self, time: int) -> int:
         """Return the instruction count at which `now()` reaches `time`, unless the CPU waits."""
+        return -(-(time - self._words[_SKIPPED]) * self.rate // NANOSECONDS) + self._hidden_so_far()
+
+    def _hidden_so_far(self) -> int:
+        """Return the number of instructions without time, with those since the clock was stopped."""
         hidden = self._words[_HIDDEN]
         if self._words[_STANDS]:
             hidden += self._counter.instructions - self._words[_PAUSED]
-        return -(-(time - self._words[_SKIPPED]) * self.rate // NANOSECONDS) + hidden
+        return hidden
+
+    def of_deadlines(self) -> ClockState:
+        """Return the state for `Engine.run` whose deadlines `instructions_at` has just computed."""
+        return ClockState(self.address, self._hidden_so_far() & WORD_MASK, self._words[_SKIPPED])
 
     def skip_to(self, time: int) -> None:
         """Let time pass while the CPU waits."""
@@ -125,9 +134,9 @@ class VirtualClock:
         self._words[_PAUSED] += others
         return others
 
-    def discount(self, instructions: int) -> None:
+    def discount(self, instructions: int, carried_out: int = 0) -> None:
         """Subtract instructions from the count (`Counter.discount`); the clock may be stopped."""
-        self._counter.discount(instructions)
+        self._counter.discount(instructions, carried_out)
         if self._words[_STANDS]:
             self._words[_PAUSED] -= instructions
 

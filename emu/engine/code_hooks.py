@@ -56,6 +56,10 @@ class HookedPlace(Addressed):
     """Length in bytes of the breakpoint that is served there; 0: none is served."""
     code: int
     """Those bytes, as a number."""
+    version: int
+    """The version of the table of tracepoints in which `entry` was looked up; 0: of none."""
+    entry: int
+    """The address of the tracepoint there; 0: each hit looks it up."""
 
 
 class HookedCall(Block):

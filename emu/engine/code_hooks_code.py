@@ -16,51 +16,33 @@ Unicorn's data.  So the block is left by a long jump then, as by an exception.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from emu.engine.address_table_code import return_found
 from emu.engine.code_hooks import NOWHERE, CodeHookTable, HookedCall, HookedPlace
+from emu.engine.code_places import HookPlaces
+from emu.engine.firing_code import FiringCode
+from emu.engine.served_sites_code import ServedSitesCode
 from emu.engine.state import Word
 from emu.engine.watched import Hooked
+from emu.isa.base import Isa
 from emu.native.builder import Function, Module
-from emu.native.values import Value
 
 _RETURN_ADDRESS = "llvm.addressofreturnaddress.p0"
-
-
-@dataclass(frozen=True)
-class HookPlaces:
-    """Values that the linker inserts."""
-
-    table: Value
-    """The `CodeHookTable`."""
-    hooked: Value
-    """The `Hooked`."""
-    words: Value
-    """The engine's words (`emu.engine.state`)."""
-    env: Value
-    """The CPU state."""
-    code_byte: Value
-    """U32 cpu_ldub_code(env, address): a byte as the translator reads it."""
-    next_block: Value
-    """Code *helper_lookup_tb_ptr(env): the block at the pc, or the code that ends the run."""
-    leave: Value
-    """Void cpu_loop_exit(cpu): jumps to the emulator's loop, which goes on at the pc."""
 
 
 class CodeHooksCode:
     """The functions `choose`, for the translator, and `code_hook`, the hook.
 
-    `serve` serves the breakpoint at an address and says whether it did.
+    `firing` serves the breakpoint at an address and says whether it did.
     """
 
-    def __init__(self, module: Module, places: HookPlaces, serve: Function) -> None:
+    def __init__(self, module: Module, isa: Isa, places: HookPlaces, firing: FiringCode) -> None:
         self._places = places
-        self._serve = serve
+        self._firing = firing
         self._find = self._make_find(module)
         self._served = self._make_served(module)
         self._make_choose(module)
         self._call = self._make_call(module)
+        self._sites = ServedSitesCode(module, isa, places, firing, self._call)
         self._make_code_hook(module)
 
     def _make_find(self, module: Module) -> Function:
@@ -118,11 +100,9 @@ class CodeHooksCode:
         f.ret(served.get())
 
     def _make_call(self, module: Module) -> Function:
-        """u64 call_hooks(uc, address, size): call functions and serve; 1: the block must be left."""
-        f = module.function("call_hooks", 3, local=True)
-        uc, address, size = f.parameters
-        place = f.call(self._find, address)
-        f.ret_if(f.eq(place, 0), 0, likely=False)
+        """u64 call_hooks(uc, address, size, place): call functions and serve; 1: leave the block."""
+        f = module.function("call_hooks", 4, local=True)
+        uc, address, size, place = f.parameters
         call = f.variable(f.load(place, HookedPlace.offset("calls")))
         with f.loop() as loop:
             here = call.get()
@@ -136,7 +116,9 @@ class CodeHooksCode:
             loop.again_if(f.eq(f.load(here, HookedCall.offset("leaves")), 0))
             f.ret_if(f.eq(answer, 1), 1)
         f.ret_if(f.eq(f.load(place, HookedPlace.offset("size")), 0), 0)
-        f.ret(f.call(self._serve, address))
+        entry = f.call(self._firing.remembered, address, f.add(place, HookedPlace.offset("version")))
+        f.ret_if(f.eq(entry, 0), 0)
+        f.ret(f.call(self._firing.serve, address, entry))
         return f
 
     def _make_code_hook(self, module: Module) -> None:
@@ -144,10 +126,13 @@ class CodeHooksCode:
         module.declare(_RETURN_ADDRESS, f"declare ptr @{_RETURN_ADDRESS}()")
         f = module.function("code_hook", 4)
         uc, address, size, _ = f.parameters
-        f.ret_if(f.eq(f.call(self._call, uc, address, size), 0))
+        place = f.call(self._find, address)
+        f.ret_if(f.eq(place, 0), likely=False)
+        f.ret_if(f.eq(f.call(self._call, uc, address, size, place), 0))
+        f.line(f"%back = call ptr @{_RETURN_ADDRESS}()")
+        back = f.value("ptrtoint ptr %back to i64")
         with f.when(f.ne(f.load(self._places.table, CodeHookTable.offset("everywhere")), 0), likely=False):
             f.call(self._places.leave, f.load(self._places.words, 8 * Word.CPU))
-        block = f.call(self._places.next_block, self._places.env)
-        f.line(f"%back = call ptr @{_RETURN_ADDRESS}()")
-        f.store(f.value("ptrtoint ptr %back to i64"), block)
+        f.call(self._sites.shorten, uc, f.load(back), place)
+        f.store(back, f.call(self._places.next_block, self._places.env))
         f.ret()

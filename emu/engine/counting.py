@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from emu.bad_address import BadAddressError
@@ -15,6 +16,7 @@ from emu.engine.inlined import ENTRIES, ENTRY_SIZE, Late, low_memory
 from emu.engine.memory import Memory
 from emu.engine.state import NEVER, WORDS, TableEntry, Word
 from emu.isa.base import Isa
+from emu.words import WORD_MASK
 
 # The initial count: instructions may be subtracted from it before the first has run.
 PREPAID: Final = 64
@@ -74,7 +76,9 @@ class Counter:
         """Address of the table entry of the block that was settled last; 0: none."""
         self._stale = False
         self.on_forget: Callable[[], object] = lambda: None
-        """Called whenever sizes of blocks are forgotten."""
+        """Called whenever sizes of blocks are forgotten, or their entries may be used again."""
+        self.at_block: Callable[[int], object] = lambda _entry: None
+        """Called by callbacks in Python at each block that begins, while the word AT_BLOCK is set."""
         self._indices: dict[tuple[int, int], int] = {}
         self._user_indices: dict[tuple[int, int], int] = {}
         state = self.state
@@ -112,12 +116,29 @@ class Counter:
         total = self.state[_TOTAL] - PREPAID
         return int(total - (self._entries[(entry - self._entries_at >> 3) + 1] & _COUNT) if entry else total)
 
-    def discount(self, instructions: int) -> None:
+    def discount(self, instructions: int, carried_out: int = 0) -> None:
         """Subtract instructions from the count.
 
         They correspond to one that has been counted, or that must not be counted when it runs.
+        `carried_out` of them the CPU carries out, beside the program's.
         """
         self.state[_TOTAL] -= instructions
+        self.state[Word.DISCOUNTED] = self.state[Word.DISCOUNTED] + carried_out & WORD_MASK
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Tell nobody of the blocks of the runs meanwhile."""
+        told = self.state[Word.AT_BLOCK]
+        self.state[Word.AT_BLOCK] = 0
+        try:
+            yield
+        finally:
+            self.state[Word.AT_BLOCK] = told
+
+    @property
+    def carried_out(self) -> int:
+        """Instructions that the CPU carried out before the current block, not only the program's."""
+        return self.before_block + self.state[Word.DISCOUNTED] & WORD_MASK
 
     def settle(self) -> None:
         """Subtract the instructions of the current block that were not executed.
@@ -194,6 +215,7 @@ class Counter:
 
     def translate_anew(self) -> None:
         """Let Unicorn translate all blocks again, between two runs: hooks were added or removed."""
+        self.on_forget()
         self._cpu.uc.ctl_flush_tb()
         self.state[Word.FREE] = self._written[0]
         self._last = 0

@@ -31,7 +31,7 @@ from typing import Final
 
 import unicorn
 
-from emu.engine import exit_tests, exits, interpreted, native
+from emu.engine import exit_tests, exits, interpreted, jumps, native, served_sites
 from emu.engine.code import Code
 from emu.engine.code_hooks import CodeHooks
 from emu.engine.counting import Counter
@@ -172,6 +172,7 @@ class Engine:
         running = self.running
         self.run, self.step, self.watch = running.run, running.step, running.watch
         self.stop, self.stop_in_user_mode, self.leave = running.stop, running.stop_in_user_mode, running.leave
+        self.end_earlier = running.end_earlier
 
     def _install_callbacks(self, *, delivers: bool) -> native.Callbacks | interpreted.Callbacks:
         model, handlers = self.isa.unicorn, self.handlers
@@ -194,10 +195,11 @@ class Engine:
             callbacks = interpreted.Callbacks(self.cpu, self.counter, handlers, delivers=delivers, enter=self._enter())
         if isinstance(callbacks, native.Callbacks):
             self.code.watcher = callbacks.watched
-            self.tracepoints.on_set = self.code.serve
+            self.tracepoints.on_set = self._serve_first
         add = self._hooks.add
         add(unicorn.UC_HOOK_BLOCK, callbacks.block, data=MARKER)
-        self._code_hooks.attach(partial(add, unicorn.UC_HOOK_CODE, callbacks.code_hook or self._code_hooks.callback))
+        hook = callbacks.code_hook or self._code_hooks.callback
+        self._code_hooks.attach(partial(add, unicorn.UC_HOOK_CODE, hook, data=served_sites.MARKER))
         add(unicorn.UC_HOOK_INTR, callbacks.trap)
         if callbacks.invalid:
             add(unicorn.UC_HOOK_INSN_INVALID, callbacks.invalid)
@@ -212,6 +214,12 @@ class Engine:
             system_call = callbacks.system_call or _ON_INSTRUCTION(lambda _uc, _words: handlers.system_call())
             add(unicorn.UC_HOOK_INSN, system_call, instruction=model.system_call_instruction)
         return callbacks
+
+    def _serve_first(self, address: int) -> None:
+        """Serve the first tracepoint: sites need QEMU's count, whose search takes a millisecond."""
+        self._state[Word.INVALIDATIONS] = self._state[Word.INVALIDATIONS] or jumps.invalidations(self.cpu) or 0
+        self.tracepoints.on_set = self.code.serve
+        self.code.serve(address)
 
     def _enter(self) -> Callable[[int, int], bool] | None:
         """Return the function that searches each block in portable mode."""
@@ -235,9 +243,10 @@ class Engine:
         """Whether the host keeps the address spaces; else the guest has page tables."""
         return self._tlb is not None
 
-    def discounting(self, instructions: int) -> Adjust:
-        """Return the effect of `discount` as an operation for machine code."""
-        return Adjust(ctypes.addressof(self.counter.state_array) + 8 * Word.TOTAL, -instructions)
+    def discounting(self, instructions: int, carried_out: int = 0) -> tuple[Adjust, ...]:
+        """Return the effect of `discount` as operations for machine code."""
+        changes = ((Word.TOTAL, -instructions), (Word.DISCOUNTED, carried_out))
+        return tuple(Adjust(self.counter.address + 8 * word, change) for word, change in changes if change)
 
     def _who(self) -> tuple[int, int]:
         """Return the addresses of the words with the current address space and the current thread."""

@@ -28,17 +28,32 @@ class Mode(IntEnum):
 
 # Bytes of a row: a word for each of `Counted`.
 ROW: Final = WORD_SIZE * len(Counted)
-# Entries of the table of blocks.
-BLOCKS: Final = 1 << 13
-# Bytes of an entry: the block's address, the address of its rows, its instructions.
-ENTRY: Final = 3 * WORD_SIZE
+# Places of the table of blocks, a power of two.
+BLOCKS: Final = 1 << 14
+
+
+class KnownBlock(Block):
+    """A place of the table: what is known of the block that the engine describes in an entry.
+
+    The same entry can describe another block later, so the block's own address is compared, too.
+    """
+
+    entry: int
+    """The address of the engine's entry (`emu.engine.state.TableEntry`); 0: the place is free."""
+    address: int
+    rows: int
+    """The address of its rows."""
+    count: int
+    """Its instructions."""
 
 
 class EventWords(Block):
     """The block that runs."""
 
+    carried_out: int
+    """`Counter.carried_out` before it."""
     before: int
-    """The number of instructions before it."""
+    """The number of instructions before it, as the clock counts."""
     rows: int
     """The address of its rows: what its first instructions do, for none, one, two, and so on."""
     count: int

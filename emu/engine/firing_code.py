@@ -30,6 +30,8 @@ GO_ON: Final = DELIVER + 3
 _COUNT, _PAIRS = 0, 8
 # A pair: a function, and its first argument.
 _RUN, _FIRST, _PAIR = 0, 8, 16
+# The second word of what `remembered` remembers.
+_ENTRY: Final = 8
 _STEP: Final = ctypes.sizeof(Step)
 
 
@@ -57,7 +59,9 @@ class FiringCode:
         self._argument = self._make_argument(module)
         self.fire = self._make_fire(module)
         self.find = self._make_find(module)
+        self.remembered = self._make_remembered(module)
         self._steps = self._make_steps(module)
+        self._take_entry = self._make_take_entry(module)
         self.take = self._make_take(module)
         self.serve = self._make_serve(module)
 
@@ -71,6 +75,28 @@ class FiringCode:
             return f.both(self._is(f, space, "space"), self._is(f, thread, "thread"))
 
         return_found(f, self._header, address, here)
+        return f
+
+    def _make_remembered(self, module: Module) -> Function:
+        """u64 remembered(address, memory): as `find`, faster where the tracepoint is for everybody.
+
+        `memory` are two words, `version` and `entry` of `emu.engine.code_hooks.HookedPlace`.
+        """
+        f = module.function("remembered", 2, local=True)
+        address, memory = f.parameters
+        version = f.load(self._header, Header.offset("version"))
+        with f.when(f.eq(f.load(memory), version), likely=True):
+            known = f.load(memory, _ENTRY)
+            f.ret_if(f.ne(known, 0), known, likely=True)
+        entry = f.call(self.find, address)
+        f.ret_if(f.eq(entry, 0), 0)
+        # In user mode another address space, or another thread, may have another tracepoint there.
+        f.ret_if(f.ult(address, self._isa.kernel_start), entry)
+        for name in ("space", "thread"):
+            f.ret_if(f.ne(f.load(entry, Entry.offset(name)), EVERY), entry)
+        f.store(memory, version)
+        f.store(memory, entry, _ENTRY)
+        f.ret(entry)
         return f
 
     def _is(self, f: Function, wanted: Value, name: str) -> Condition:
@@ -174,6 +200,13 @@ class FiringCode:
         f = module.function("take", 1)
         entry = f.call(self.find, f.parameters[0])
         f.ret_if(f.eq(entry, 0), ASK)
+        f.ret(f.call(self._take_entry, entry))
+        return f
+
+    def _make_take_entry(self, module: Module) -> Function:
+        """u64 take_entry(entry): the same for a tracepoint that was found."""
+        f = module.function("take_entry", 1, local=True)
+        (entry,) = f.parameters
         # No probe may have fired before it is known that Python need not fire another one.
         step = f.variable(f.load(entry, Entry.offset("steps")))
         with f.loop() as loop:
@@ -194,14 +227,14 @@ class FiringCode:
         return f
 
     def _make_serve(self, module: Module) -> Function:
-        """u64 serve(address): serve a hit before its exception; 0: the exception must be raised."""
-        f = module.function("serve", 1, local=True)
-        (address,) = f.parameters
+        """u64 serve(address, entry): serve a hit before its exception; 0: that must be raised."""
+        f = module.function("serve", 2, local=True)
+        address, entry = f.parameters
         pc, block = self._isa.registers.slots[self._isa.registers.pc], f.load(self._places.words, 8 * Word.BLOCK)
         # A breakpoint ends its block, and counts as the instruction it displaced.
         f.store(self._places.words, 0, 8 * Word.BLOCK)
         f.store(self._places.env, address, 8 * pc)
-        answer = f.call(self.take, address)
+        answer = f.call(self._take_entry, entry)
         f.ret_if(f.eq(answer, HANDLED), 1, likely=True)
         with f.when(f.eq(answer, LATE)):
             wanted = f.low(f.call(self._asked.late, address), 4)

@@ -59,6 +59,8 @@ _STEP: Final = 1 << 26
 _STEPS: Final = 24
 # Where the bytes for `next_block` are behind those for `overdue`.
 NEXT_BLOCK: Final = 32
+# The same for `served_hook`.
+SERVED_HOOK: Final = 64
 
 POSSIBLE: Final = sys.platform == "linux" and platform.machine() == "x86_64"
 
@@ -77,13 +79,15 @@ class Late:
     """The few bytes that written blocks jump to when a deadline may be due.
 
     `overdue` is the address of the function in `ir/inlined.ll`.  Behind them are those that call
-    `next_block` (`emu.engine.jumps`).
+    `next_block` (`emu.engine.jumps`), and those that call `served_hook`
+    (`emu.engine.served_sites`).
     """
 
     def __init__(self, state: memoryview[int]) -> None:
         self._state = state
         self.overdue = 0
         self.next_block = 0
+        self.served_hook = 0
 
     def place(self, code: int) -> None:
         """Put them near a translated block; if there is no room, no block is ever changed."""
@@ -94,9 +98,10 @@ class Late:
         # movabs $overdue,%rax    call *%rax    jmp *%rax
         stub = b"\x48\xb8" + self.overdue.to_bytes(8, "little") + b"\xff\xd0\xff\xe0"
         ctypes.memmove(address, stub, len(stub))
-        # movabs $next_block,%rax    jmp *%rax
-        stub = b"\x48\xb8" + self.next_block.to_bytes(8, "little") + b"\xff\xe0"
-        ctypes.memmove(address + NEXT_BLOCK, stub, len(stub))
+        for place, function in ((NEXT_BLOCK, self.next_block), (SERVED_HOOK, self.served_hook)):
+            # movabs $function,%rax    jmp *%rax
+            stub = b"\x48\xb8" + function.to_bytes(8, "little") + b"\xff\xe0"
+            ctypes.memmove(address + place, stub, len(stub))
         libc().mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC)
         weakref.finalize(self, _unmap, address)
         self._state[Word.OVERDUE], self._state[Word.LOWEST] = address, code

@@ -14,12 +14,14 @@ from typing import Any, Final
 
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.engine.counting import Counter
+from emu.engine.clock_words import ClockWord
+from emu.engine.counting import PREPAID, Counter
 from emu.engine.cpu import BaseCpu
 from emu.engine.errors import shut_down
 from emu.engine.handlers import Handlers
 from emu.engine.state import DELIVER, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
 from emu.function_address import function_address
+from emu.words import WORD_MASK, signed
 
 _BLOCK_HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 _TRAP_HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
@@ -115,6 +117,27 @@ class Callbacks:
             self.refused = _CODE_HOOK(partial(_refused, now, model.on_refused))
 
 
+def moved(words: memoryview[int]) -> bool:
+    """Move the deadlines by the instructions that their clock has hidden since they were computed.
+
+    False: none were, or the deadlines are not that clock's, or the run was told to end.
+    """
+    if not words[Word.CLOCK] or not words[Word.NEXT]:
+        return False
+    clock = (ctypes.c_int64 * len(ClockWord)).from_address(words[Word.CLOCK])
+    hidden = clock[ClockWord.HIDDEN]
+    if clock[ClockWord.STANDS]:  # what is executed meanwhile is hidden
+        hidden += words[Word.TOTAL] - PREPAID - clock[ClockWord.PAUSED]
+    distance = hidden - signed(words[Word.HIDDEN])
+    if clock[ClockWord.SKIPPED] != words[Word.SKIPPED] or distance <= 0:
+        return False
+    for word in (Word.SOFT, Word.HARD):
+        words[word] += distance
+    words[Word.HIDDEN] = hidden & WORD_MASK
+    words[Word.NEXT] = min(words[Word.SOFT], words[Word.HARD])
+    return True
+
+
 def _block(counter: Counter, cpu: BaseCpu, enter: Callable[[int, int], bool] | None) -> Callable[..., None]:
     words, table, kernel_start = counter.state, counter.table, cpu.isa.kernel_start
     handle = ctypes.c_void_p(cpu.handle)
@@ -124,7 +147,10 @@ def _block(counter: Counter, cpu: BaseCpu, enter: Callable[[int, int], bool] | N
 
     def block(_uc: int, address: int, size: int, _words: int) -> None:
         total = words[Word.TOTAL]
-        if total >= words[Word.HARD] or (address < kernel_start and total >= words[Word.SOFT]):
+        user = address < kernel_start
+        while (due := total >= words[Word.HARD] or (user and total >= words[Word.SOFT])) and moved(words):
+            pass
+        if due:
             words[Word.BLOCK] = 0
             words[Word.STOPPED] = 1
             uclib.uc_emu_stop(handle)
@@ -143,6 +169,8 @@ def _block(counter: Counter, cpu: BaseCpu, enter: Callable[[int, int], bool] | N
             entry.address, entry.count, entry.size = address, asked.icount, size
         words[Word.TOTAL] = total + entry.count
         words[Word.BLOCK] = start + index * ctypes.sizeof(TableEntry)
+        if words[Word.AT_BLOCK]:
+            counter.at_block(words[Word.BLOCK])
 
     return block
 

@@ -22,7 +22,8 @@ _WORD: Final = 8
 def late_argument_code(isa: Isa) -> dict[str, Writer]:
     """Return the functions that need no more than an engine.
 
-    Only while machine code serves a hit is the interrupted context that of the stopped CPU.
+    Only while machine code serves a hit is the interrupted context that of the stopped CPU: the
+    others then read it.
     """
     return {
         LateArguments.NONE: _none,
@@ -65,8 +66,7 @@ def _firing(f: Function, slow: Callable[[], Word]) -> Value:
     return firing
 
 
-def _none(f: Function, slow: Callable[[], Word]) -> None:
-    _firing(f, slow)
+def _none(f: Function, _slow: Callable[[], Word]) -> None:
     f.ret(0)
 
 

@@ -20,9 +20,11 @@ import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine import jumps, layout
+from emu.engine.clock_words import ClockWord
 from emu.engine.code_hooks import CodeHooks
-from emu.engine.code_hooks_code import CodeHooksCode, HookPlaces
-from emu.engine.counting import Counter
+from emu.engine.code_hooks_code import CodeHooksCode
+from emu.engine.code_places import HookPlaces
+from emu.engine.counting import PREPAID, Counter
 from emu.engine.cpu import Cpu
 from emu.engine.firing_code import ASK, LATE, Asked, FiringCode
 from emu.engine.handlers import Handlers
@@ -30,6 +32,7 @@ from emu.engine.inlined import ENTRY_SIZE, MARKER, POSSIBLE
 from emu.engine.memory import Memory
 from emu.engine.plan_code import Places, PlanCode
 from emu.engine.plans import Windows
+from emu.engine.shorter_code import write_shorten
 from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, Word
 from emu.engine.tlb import FILLS, SoftTlb
 from emu.engine.tracepoints import Tracepoints
@@ -121,6 +124,7 @@ class Callbacks:
         self.block = self._function("block")
         counter.late.overdue = self._function("overdue").value or 0
         counter.late.next_block = self._function("next_block").value or 0
+        counter.late.served_hook = self._function("served_hook").value or 0
         self.trap = self._function("trap")
         self.invalid = self._function("invalid") if model.on_invalid else None
         self.system_call = self._function("system_call") if model.on_system_call and delivers else None
@@ -154,6 +158,8 @@ def _source(isa: Isa, names: Mapping[str, int], addresses: Iterable[str], *, hos
     module = Module()
     symbols = {name: module.symbol(_SYMBOL + name) for name in addresses}
     _write_firing(module, isa, symbols, hosted=hosted)
+    if POSSIBLE:
+        write_shorten(module)
     places = [files("emu.engine").joinpath("ir", name) for name in ("common.ll", "blocks.ll", *_WRITE)]
     places += [files(package).joinpath("unicorn.ll") for package in isa.unicorn.ir]
     text = "\n".join(place.read_text() for place in places)
@@ -185,7 +191,7 @@ def _write_firing(module: Module, isa: Isa, symbols: Mapping[str, Value], *, hos
         next_block=symbols["helper_lookup_tb_ptr"],
         leave=symbols["cpu_loop_exit"],
     )
-    CodeHooksCode(module, hooks, firing.serve)
+    CodeHooksCode(module, isa, hooks, firing)
     WatchedCode(module, isa, places, plans, firing, symbols["hooked"], symbols["on_left"])
 
 
@@ -193,7 +199,9 @@ def _general_names() -> dict[str, int]:
     """Return the names that have the same value in every engine."""
     names: dict[str, int] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
     names |= {word.name: word.value for word in Word}
+    names |= {f"CLOCK_{word.name}": word.value for word in ClockWord}
     names |= {**jumps.NAMES, "HANDLED": HANDLED, "DELIVER": DELIVER, "ASK": ASK, "LATE": LATE}
+    names["PREPAID"] = PREPAID
     return names | {"TB_REQUEST_CACHE": TB_REQUEST_CACHE - (1 << 32)}  # as a signed int
 
 
@@ -213,6 +221,7 @@ def _names_of(isa: Isa, half: int, *, delivers: bool) -> dict[str, int]:
         "KERNEL_START": isa.kernel_start,
         "TABLE_MASK": half - 1,
         "FILLS_MASK": FILLS - 1,
+        "JUMPS_UNIT": isa.instruction_alignment.bit_length() - 1,
         "READ_KIND": unicorn.UC_MEM_READ,
         "WRITTEN_SIZE": ENTRY_SIZE,
         "MARKER": MARKER,

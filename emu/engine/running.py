@@ -9,6 +9,7 @@ import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine.access import Access
+from emu.engine.clock_words import NO_CLOCK, ClockState
 from emu.engine.counting import PREPAID
 from emu.engine.errors import GuestCrashError, PageFaultError, shut_down
 from emu.engine.pages import PAGE
@@ -65,12 +66,14 @@ class Running:
     def _pc(self) -> int:
         return int(self._cpu.words[self._pc_slot])
 
-    def run(self, soft: int | None = None, hard: int | None = None) -> bool:
+    def run(self, soft: int | None = None, hard: int | None = None, clock: ClockState = NO_CLOCK) -> bool:
         """Run until `stop`, until the CPU waits for an interrupt, or to a deadline.
 
-        `soft` is checked in user mode, `hard` anywhere, both at the start of blocks.  Returns True
-        if the CPU waits.  Raises the exception of a callback, `emu.engine.errors.PageFaultError` if
-        the host keeps the address space, and `GuestCrashError` if the CPU cannot continue.
+        `soft` is checked in user mode, `hard` anywhere, both at the start of blocks.  With `clock`
+        both are times of that clock: they move by the instructions that it hides meanwhile, but the
+        run may also end before them.  Returns True if the CPU waits.  Raises the exception of a
+        callback, `emu.engine.errors.PageFaultError` if the host keeps the address space, and
+        `GuestCrashError` if the CPU cannot continue.
         """
         # A time may be long past: the clock can be advanced further than the number of instructions ever executed.
         soft = NEVER if soft is None else min(NEVER, max(0, soft + PREPAID))
@@ -79,7 +82,7 @@ class Running:
             waits = self._run_watched(self._watch, soft, hard)
             if waits is not None:
                 return waits
-        self._emulate(soft, hard)
+        self._emulate(soft, hard, clock=clock)
         while self._halted():
             if not self._special.take():
                 return True
@@ -149,14 +152,16 @@ class Running:
         self._cpu.halted.value = 0
         return halted
 
-    def _emulate(self, soft: int, hard: int, count: int = 0) -> None:
+    def _emulate(self, soft: int, hard: int, count: int = 0, clock: ClockState = NO_CLOCK) -> None:
         """Run Unicorn, and raise its errors. `count` 0: it runs until it is stopped."""
         if bool(count) is not self._steps:
             # Forget the translated blocks, whose size (one instruction or many) Unicorn would not check.
             self._cpu.uc.ctl_flush_tb()
             self._steps = bool(count)
             self._code_hooks.count_all(counted=self._steps)
-        self._state[Word.SOFT], self._state[Word.HARD], self._state[Word.NEXT] = soft, hard, min(soft, hard)
+        self._state[Word.SOFT], self._state[Word.HARD] = soft, hard
+        self._state[Word.NEXT] = 0 if self._state[Word.AT_BLOCK] else min(soft, hard)
+        self._state[Word.CLOCK], self._state[Word.HIDDEN], self._state[Word.SKIPPED] = clock
         self._go_on(count)
 
     def _go_on(self, count: int = 0) -> None:
@@ -207,6 +212,11 @@ class Running:
     def stop_in_user_mode(self) -> None:
         """End the current run before its next block of user mode."""
         self._state[Word.SOFT] = self._state[Word.NEXT] = 0
+
+    def end_earlier(self, soft: int) -> None:
+        """End the current run in user mode at a count, if its deadline is later."""
+        self._state[Word.SOFT] = min(self._state[Word.SOFT], max(0, soft + PREPAID))
+        self._state[Word.NEXT] = min(self._state[Word.NEXT], self._state[Word.SOFT])
 
     def leave(self) -> None:
         """End the current run now; from a trap or a system call."""

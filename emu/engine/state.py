@@ -15,6 +15,12 @@ the first such block in user mode (lower half of the addresses).  A run stops be
 executed, and the block is not counted. `NEXT` is the earlier of the two: before it neither needs a
 test. Code that ends a run in another way sets it to 0.
 
+A deadline may be a time of a clock from which a probe's own instructions are hidden. Then it is a
+later count than it was when the run began, by the instructions that were hidden since. That is
+looked at when it is reached: `CLOCK` is that clock, and `HIDDEN` and `SKIPPED` are the state of it
+for which the deadlines hold. So such a run ends once, and not again and again before its time.
+If time was skipped, the run ends, and its user decides.
+
 Stale sizes.  Kernel addresses mean the same code in every address space; user addresses do not.  So
 the table has a half for each, and the user half is emptied when the address space changes
 (`Engine.forget_user_blocks`).
@@ -87,8 +93,23 @@ class Word(IntEnum):
     LATEST = 28
     """An address in the block that was entered last for the first time."""
 
+    CLOCK = 29
+    """Address of the words of the clock (`emu.engine.clock_words`) whose times the deadlines are;
+    0: they are counts of instructions."""
+    HIDDEN = 30
+    """Its hidden instructions when the deadlines were last computed, and those executed until then
+    since it was stopped."""
+    SKIPPED = 31
+    """Its skipped nanoseconds when the run began."""
 
-WORDS: Final = 30
+    AT_BLOCK = 32
+    """Address of a function that is called at each block that begins: void (address of its entry);
+    0: there is none.  NEXT is 0 meanwhile, so that no block begins without the call."""
+    DISCOUNTED = 33
+    """What was subtracted from TOTAL for instructions that the CPU carries out."""
+
+
+WORDS: Final = 34
 NEVER: Final = (1 << 63) - 1
 # Entries of the table for user blocks; then as many for kernel blocks.
 BLOCKS: Final = 1 << 15

@@ -39,6 +39,8 @@ class Header(TableHeader):
     """The address of the word with the number of the current address space."""
     thread: int
     """The address of the word with the number of the current thread."""
+    version: int
+    """It changes whenever the table does; never 0."""
     depth: int
     """The number of hits that are being served: Python code of one hit may cause the next."""
 

@@ -59,7 +59,7 @@ class Tracepoints:
     """
 
     def __init__(self, encoder: Encoder, space: int, thread: int) -> None:
-        self.header = Header(space=space, thread=thread)
+        self.header = Header(space=space, thread=thread, version=1)
         self._space, self._thread = ctypes.c_uint64.from_address(space), ctypes.c_uint64.from_address(thread)
         self.known: dict[tuple[int, int, int], Callable[[int], int] | None] = {}
         """The decisions about hits, by address, space and thread: what does the rest of one that
@@ -118,6 +118,7 @@ class Tracepoints:
         self._kept += (words, entry)
         self.on_set(key[0])
         self._entries.set(key, entry)
+        self.header.version += 1
 
     def clear(self) -> None:
         """Forget all decisions: each next hit goes to Python again."""
@@ -132,6 +133,7 @@ class Tracepoints:
         self._kept = []
         self._contexts = {}
         self._entries.clear()
+        self.header.version += 1
 
     def fired(self) -> None:
         """Undo `CpuCore.prepare`; raise the exception of Python code in a firing."""

@@ -75,12 +75,13 @@ class FunctionGuest:
         self._image = code if isinstance(code, Image) else None
         self._entry = address
         self._pages: PageMap = PageMap() if beside is None else beside._pages  # noqa: SLF001
-        self._stack = STACK - 2 * STACK_SIZE * self.cpu
+        self.stack = STACK - 2 * STACK_SIZE * self.cpu
+        """The address after its stack of STACK_SIZE bytes."""
         parts = self._parts(code, address)
         for start, data, size, access in parts:
             self._pages.map(start, max(size, len(data)), access)
         self._pages.map(LANDING, PAGE, Access.READ | Access.EXECUTE)
-        self._pages.map(self._stack - STACK_SIZE, STACK_SIZE, Access.READ | Access.WRITE)
+        self._pages.map(self.stack - STACK_SIZE, STACK_SIZE, Access.READ | Access.WRITE)
         self._pages.check(ram)
         self._ram = ram
         self._heap = _HEAP
@@ -155,7 +156,7 @@ class FunctionGuest:
         """
         engine = self.engine
         engine.pc = self._entry_of(function)
-        sp = self._stack - 256
+        sp = self.stack - 256
         if self.isa.registers.link is None:
             sp -= self.isa.word
             engine.store(sp, self.isa.word, LANDING)

@@ -107,8 +107,8 @@ class TrappedCpu(Cpu, Protocol):
     def write_register(self, name: str, value: int) -> None:
         """Set a register."""
 
-    def discount(self, instructions: int) -> None:
-        """Subtract instructions from the count."""
+    def discount(self, instructions: int, carried_out: int = 0) -> None:
+        """Subtract instructions from the count (`emu.engine.counting.Counter.discount`)."""
 
 
 class Code(Protocol):

@@ -154,6 +154,11 @@ class Traps:
     privilege: str = ""
     """Field whose lowest two bits are 0 in a trap from kernel mode, where the CPU pushes no sp: the
     interrupted one is the address of `frame_sp` itself.  "": it always pushes it."""
+    moved: int = 0
+    """The answer of a handler in kernel text that has set the pc itself: the stub's code or word of
+    a nop."""
+    moved_adds: int = 0
+    """The number that the stub adds to the pc after that answer."""
     user_pc_after: int | None = None
     """`pc_after` in the frame that the kernel's vector has of a user program's breakpoint; None:
     the same."""

@@ -4,8 +4,9 @@ The virtual CPU counts instructions, loads, stores, instructions that do either,
 does not count instructions that serve a probe, nor any while the CPU waits:
 `instructions-all-10000` fires at the first block of code at or after each 10,000th instruction of
 the traced code.  Instructions of both modes are counted by the clock; everything else by
-`emu.engine.event_counts`, on guests that have it.  If the guest is a program without a kernel in
-the guest, all instructions are the program's: mode `user` is `all`.
+`emu.engine.event_counts`, on guests with one CPU.  If the guest is a program without a kernel in
+the guest, all instructions are the program's: mode `user` is `all`, and mode `kernel` counts
+nothing, because Python performs the system calls.
 
 Source: illumos uts/common/dtrace/dcpc.c; `PAPI_tot_ins`, `PAPI_ld_ins` and so on are the generic
 names of the events there (libcpc's generic_events).
@@ -16,7 +17,7 @@ names of the events there (libcpc's generic_events).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final, NamedTuple, Protocol
@@ -26,6 +27,7 @@ from emu.engine.event_counts import Alarm, EventCounts
 from emu.engine.event_words import Counted, Mode
 from emu.guest.timers import Timer, Timers
 from emu.isa import Isa
+from emu.native.guest import LateArguments
 from emu.words import WORD_MASK
 from providers.base import Attribute, DependencyClass, Framework, Provider, ProviderAttributes, Stability
 
@@ -45,8 +47,8 @@ _COUNTED: Final = {
     "branches": Counted.BRANCHES,
     "PAPI_br_ins": Counted.BRANCHES,
 }
-_ALL: Final = "all"
-_MODES: Final = {_ALL: tuple(Mode), "user": (Mode.USER,), "kernel": (Mode.KERNEL,)}
+_ALL, _KERNEL = "all", "kernel"
+_MODES: Final = {_ALL: tuple(Mode), "user": (Mode.USER,), _KERNEL: (Mode.KERNEL,)}
 # The largest number of probes (DCPC_MAX_OVERFLOWS is smaller: it is the number of counters of a real CPU).
 _MOST: Final = 1000
 
@@ -78,11 +80,10 @@ class Wanted(NamedTuple):
     """Whether the clock counts them."""
 
 
-def events_of(name: str, modes: Sequence[str] = (_ALL,), *, everything: bool = False) -> Wanted | str:
+def events_of(name: str, *, everything: bool = True, kernel: bool = True) -> Wanted | str:
     """Return the events of a probe, or why there is no such probe.
 
-    `modes` are those whose instructions the clock counts; `everything`: every event is counted, in
-    every mode.
+    `everything`: not only the clock counts; `kernel`: a kernel runs on the CPU.
     """
     found = _NAME.fullmatch(name)
     if found is None or found[2] not in _MODES:
@@ -91,9 +92,11 @@ def events_of(name: str, modes: Sequence[str] = (_ALL,), *, everything: bool = F
     if event not in _COUNTED or mask:
         known = [one for one in _COUNTED if not one.startswith("PAPI")]
         return f"the virtual CPU counts {', '.join(known)}: it has no caches, branch predictor or pipeline"
-    by_clock = _COUNTED[event] is Counted.INSTRUCTIONS and mode in modes
+    if mode == _KERNEL and not kernel:
+        return "no kernel runs on this guest's CPU: Python performs the system calls of Linux programs"
+    by_clock = _COUNTED[event] is Counted.INSTRUCTIONS and (mode == _ALL or not kernel)
     if not by_clock and not everything:
-        return f"this guest counts only instructions, in mode {' and '.join(modes)}: the kernel guest counts more"
+        return f"a guest with several CPUs counts only instructions, in mode {_ALL if kernel else 'all and user'}"
     if count < _FEWEST:
         return f"the count is at least {_FEWEST}"
     return Wanted(_COUNTED[event], _MODES[mode], count, by_clock)
@@ -195,23 +198,25 @@ class Cpc(Provider):
         self,
         framework: Framework,
         guest: CountingGuest,
-        modes: Sequence[str] = (_ALL,),
-        counts: EventCounts | None = None,
+        counts: EventCounts | None,
+        *,
+        kernel: bool = True,
     ) -> None:
         """Count a guest's events.
 
-        `modes`: the guest executes all its instructions in each of them.  `counts` counts other
-        events, and by mode.
+        `counts` counts what the clock does not; None: the guest has several CPUs.  `kernel`: a
+        kernel runs on the guest's CPU.
         """
         self._framework = framework
-        self._modes = modes
+        self._kernel = kernel
         self._guest = guest
-        self._counts = counts
+        self.counts = counts
+        """What counts the events that the clock does not; None: nothing does."""
         self._count = 0
         framework.register(self)
 
     def _events(self, name: str) -> Wanted | str:
-        return events_of(name, self._modes, everything=self._counts is not None)
+        return events_of(name, everything=self.counts is not None, kernel=self._kernel)
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
         """Make the probe of the description."""
@@ -234,16 +239,20 @@ class Cpc(Provider):
     def enable(self, probe_id: int, arg: _Overflow) -> None:
         """Start to count."""
         fire = partial(self._fire, probe_id)
-        if arg.wanted.by_clock or self._counts is None:
+        if arg.wanted.by_clock or self.counts is None:
             arg.waiting = _ByClock(self._guest, arg.wanted.number, fire)
         else:
-            arg.waiting = _ByAlarm(self._guest, self._counts, arg.wanted, fire)
+            arg.waiting = _ByAlarm(self._guest, self.counts, arg.wanted, fire)
 
     def disable(self, probe_id: int, arg: _Overflow) -> None:
         """Stop counting."""
         if arg.waiting is not None:
             arg.waiting.stop()
             arg.waiting = None
+
+    def late_arguments(self, probe_id: int, arg: _Overflow) -> LateArguments:
+        """Return that arguments 5 to 9 are 0: a timer interrupts no call."""
+        return LateArguments.NONE
 
     def destroy(self, probe_id: int, arg: _Overflow) -> None:
         """Forget a probe."""

@@ -31,6 +31,10 @@ _NONE, _SETX, _DOFREL = 0, 1, 2
 _NAME_MAX: Final = 64
 _FUNCTION_MAX: Final = 192
 _TYPE_MAX: Final = 128
+# The largest number of probes, places, types of arguments and relocations of one piece of DOF together.  Sections can
+# name the same section again and again, so that 256 KiB would make millions of them.  FreeBSD bounds only the places,
+# by the same number (kern.dtrace.fasttrap.max_probes).
+MOST: Final = 250_000
 
 
 @immutable
@@ -80,12 +84,20 @@ class _HelperDof:
         self._data = bytearray(sections.data)
         # Relocations of 32-bit programs change only half of the field: a carry out of that half is lost.
         self._mask = _MASKS[sections.model]
+        self._made = 0
         for table, target in sections.relocations():
             self._relocate(table, target, load_address, place)
+
+    def _count(self, more: int) -> None:
+        """Count what is made of the DOF.  Raises `DofError` above `MOST`."""
+        self._made += more
+        if self._made > MOST:
+            raise DofError(f"it describes more than {MOST:,} probes, places, types and relocations", "E2BIG")
 
     def _relocate(self, table: DofSection, target: DofSection, load_address: int, place: int) -> None:
         """Finish the addresses of functions (dtrace_dof_relocate)."""
         for at in _entries(table, RELOCATION.size):
+            self._count(1)
             _name, kind, offset, _value = RELOCATION.unpack_from(self._data, at)
             if kind == _NONE:
                 continue
@@ -132,6 +144,7 @@ class _HelperDof:
          count_questions, _pad, _pad2) = _PROBE.unpack_from(self._data, at)  # fmt: skip
         if not count + count_questions:
             parts.probes.bad("a probe without a place")
+        self._count(1 + count + count_questions + nargs + nxargs)
         if mapping + nxargs > parts.arguments.size:
             parts.probes.bad("an argument mapping outside of its section")
         start = parts.arguments.offset + mapping

@@ -109,11 +109,11 @@ class Fasttrap(ProcessObserver):
         done: list[int] = []
         for address in probe.addresses:
             try:
-                self.points.install(probe, address)
+                self.install_point(probe, address)
             except TracepointError as error:
                 self.report(str(error))
                 for earlier in done:
-                    self.points.remove(probe, earlier)
+                    self.remove_point(probe, earlier)
                 probe.enabled = False
                 return
             done.append(address)
@@ -139,10 +139,18 @@ class Fasttrap(ProcessObserver):
             return
         probe.enabled = False
         for address in probe.addresses:
-            self.points.remove(probe, address)
+            self.remove_point(probe, address)
         self._count(probe, -1)
         if probe.semaphores:
             self._listening.remove(probe)
+
+    def install_point(self, probe: Probe, address: int) -> None:
+        """Install one tracepoint; on a real kernel the kernel does it.  Raises `TracepointError`."""
+        self.points.install(probe, address)
+
+    def remove_point(self, probe: Probe, address: int) -> None:
+        """Remove one tracepoint; on a real kernel the kernel does it."""
+        self.points.remove(probe, address)
 
     def _count(self, probe: Probe, change: int) -> None:
         """Set the program's semaphores, which say whether its probes are enabled."""
@@ -175,6 +183,21 @@ class Fasttrap(ProcessObserver):
         while process.parent is not None and process.parent.alive and process.parent.space == process.space:
             process = process.parent
         return process
+
+    def original(self, process: Process, address: int, size: int) -> bytes:
+        """Return code of a process as it is in its program, without breakpoints.
+
+        Of scratch space only the copy of the program's instruction is returned.
+
+        Raises `BadAddressError`.
+        """
+        copy = self._hits.steps.copy_at(address)
+        if copy is not None:
+            return copy
+        target = self._targets.get(self._owner(process).pid)
+        if target is None or not target.live:
+            return self.kernel.code(process).read(address, size)
+        return target.patcher.original(address, size)
 
     # -- events of processes
 
@@ -245,4 +268,4 @@ class Fasttrap(ProcessObserver):
             if backing is area.backing and probe.target.process is process and area.start <= address < area.end:
                 self._gone.remove(one)
                 if probe.enabled:
-                    self.points.install(probe, address)
+                    self.install_point(probe, address)

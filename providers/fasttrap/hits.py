@@ -127,7 +127,7 @@ class Hits(ProcessObserver):
         pc, engine = self._kernel.isa.registers.pc, self._kernel.engine
         if stepping.move.scratch and self._fidelity is Fidelity.FREEBSD:
             return Served.PYTHON  # the instruction may have written the register, which is tested
-        back = self.steps.restoring(stepping, engine.discounting(1), Set(pc, "", stepping.after))
+        back = self.steps.restoring(stepping, *engine.discounting(1), Set(pc, "", stepping.after))
         after = self._after(stepping.point, back, leaves=False) if stepping.fires else [Run(back)]
         return Served.PYTHON if after is None else Hit(tuple(after), by_thread=True)
 

@@ -53,9 +53,9 @@ class Stepping:
     """The address of the return trap, None if the code jumps back by itself."""
     after: int
     """The address after the original."""
-    discounted: int
-    """Number of instructions that were subtracted from the count in advance, because they are not
-    the program's."""
+    way_back: int
+    """Number of instructions after the copy that were subtracted from the count in advance, because
+    they are not the program's."""
     fires: bool
     """Whether the probes after the instruction fire at the return trap."""
 
@@ -106,6 +106,15 @@ class Steps(ProcessObserver):
         kernel.exceptions.append(self._exception)
         kernel.watch(self)
 
+    def copy_at(self, address: int) -> bytes | None:
+        """Return the copy that begins at an address of scratch space, empty elsewhere in it.
+
+        None: the address is not in scratch space.
+        """
+        if not any(chunk.address <= address < chunk.address + CHUNK for chunk in self._chunks.values()):
+            return None
+        return next((one.move.code for one in self._same.values() if one.start == address), b"")
+
     def of(self, thread: Thread, pc: int) -> Stepping | None:
         """Return the last out-of-line step of a thread, which may have ended meanwhile.
 
@@ -127,7 +136,7 @@ class Steps(ProcessObserver):
         operations: list[NativeOperation] = []
         if move.scratch:
             operations += [Deposit(move.scratch, self.saved_at(stepping)), Set(move.scratch, "", stepping.after)]
-        operations.append(self._kernel.engine.discounting(stepping.discounted))
+        operations += self._kernel.engine.discounting(1 + stepping.way_back, stepping.way_back)
         return Run((*operations, Set(self._kernel.isa.registers.pc, "", stepping.start)))
 
     def describe_fault(self, thread: Thread, pc: int) -> Run | None:
@@ -136,7 +145,9 @@ class Steps(ProcessObserver):
         if stepping is None or not stepping.chunk <= pc < stepping.chunk + CHUNK:
             return None
         back = Set(self._kernel.isa.registers.pc, "", stepping.point.address)
-        return Run(self.restoring(stepping, self._kernel.engine.discounting(1 - stepping.discounted), back))
+        return Run(
+            self.restoring(stepping, *self._kernel.engine.discounting(-stepping.way_back, -stepping.way_back), back)
+        )
 
     def restoring(self, stepping: Stepping, *operations: NativeOperation) -> tuple[NativeOperation, ...]:
         """Return operations with those that restore the scratch register, if there is one."""
@@ -182,9 +193,9 @@ class Steps(ProcessObserver):
         # Only the program's instructions are counted.  The breakpoint has been counted, and the copy will be: one of
         # them is subtracted.  Without a return trap the return of the thread is not noticed, so the instructions that
         # bring it back are subtracted now as well: the jump, and before it the load of the scratch register.
-        discounted = 1 + (0 if trapped else port.copies + bool(move.scratch))
-        cpu.discount(discounted)
-        stepping = Stepping(point, move, at, start, trap, after, discounted, fires)
+        way_back = 0 if trapped else port.copies + bool(move.scratch)
+        cpu.discount(1 + way_back, way_back)
+        stepping = Stepping(point, move, at, start, trap, after, way_back, fires)
         self._stepping[thread] = self._same[_Key(thread, at)] = stepping
         if move.scratch:
             saved = cpu.read_register(move.scratch)
@@ -242,7 +253,7 @@ class Steps(ProcessObserver):
         """Put a thread back at the original instruction, as if it had not begun to step."""
         cpu = self._kernel.cpu
         self._stepping.pop(thread, None)
-        cpu.discount(1 - stepping.discounted)
+        cpu.discount(-stepping.way_back, -stepping.way_back)
         self._restore(stepping)
         cpu.pc = stepping.point.address
 
@@ -252,13 +263,13 @@ class Steps(ProcessObserver):
         self._stepping.pop(thread, None)
         self._restore(stepping)
         if stepping.trap is None:
-            cpu.discount(1 - stepping.discounted)  # it will not jump back
+            cpu.discount(-stepping.way_back, -stepping.way_back)  # it will not jump back
         cpu.pc = stepping.after
 
     def stop(self, thread: Thread) -> None:
         """Forget the step of a thread that has ended, or runs another program."""
         if thread is self._kernel.current and (stepping := self._in_chunk(thread)) is not None:
-            self._kernel.cpu.discount(1 - stepping.discounted)  # it will not jump back
+            self._kernel.cpu.discount(-stepping.way_back, -stepping.way_back)  # it will not jump back
         self._stepping.pop(thread, None)
         # Its pc stays in the scratch space, and this is called again when the thread has ended.
         if any(key.thread is thread for key in self._same):

@@ -45,7 +45,7 @@ def _by_rax(rule: Rule, insn: Instruction) -> Treatment:
     rax although no operand names it, and instructions with VEX may name it by their third operand:
     their results are then wrong.
     """
-    at = insn.relative_at
+    at = _taken_as_relative_at(insn)
     assert at is not None
     other = insn.data[at] >> 3 & 7
     number = 0 if other else 1
@@ -54,6 +54,15 @@ def _by_rax(rule: Rule, insn: Instruction) -> Treatment:
     rex = _first_rex(insn)
     extended_by = insn.data[rex] & 1 if rex >= 0 else 0
     return OutOfLine(rule, insn.length, bytes(code), REGISTERS[number | extended_by << 3])
+
+
+def _taken_as_relative_at(insn: Instruction) -> int | None:
+    """Return the offset of a ModRM byte that FreeBSD takes for an operand relative to rip.
+
+    It looks at mod and rm only, so it does so in moves of control and debug registers, too.
+    """
+    at = insn.modrm_at if insn.mode is LONG_MODE else None
+    return None if at is None or insn.data[at] & 0xC7 != 0x05 else at
 
 
 def _first_rex(insn: Instruction) -> int:
@@ -73,7 +82,7 @@ def _is_hidden(insn: Instruction) -> bool:
 
 
 def _copied(rule: Rule, insn: Instruction) -> Treatment:
-    return copy(rule, insn) if insn.relative_at is None else _by_rax(rule, insn)
+    return copy(rule, insn) if _taken_as_relative_at(insn) is None else _by_rax(rule, insn)
 
 
 def _nop(insn: Instruction) -> Plan:
@@ -170,8 +179,10 @@ _BY_REGISTER: Final = Row(
 )
 _BY_RAX: Final = replace(
     _BY_REGISTER,
+    test=lambda insn: _taken_as_relative_at(insn) is not None,
     what=_by_rax,
-    quirk="the register is rax or rcx, which the instruction may use although its ModRM byte does not name it",
+    quirk="the register is rax or rcx, which the instruction may use although its ModRM byte does not name it; "
+    "moves of control and debug registers are taken for relative",
 )
 _COMMON: Final = Row("COMMON", "it does the same at any address", _ISA, always, copy)
 _MALFORMED: Final = Rule("MALFORMED", "the bytes are not an instruction", _ISA)

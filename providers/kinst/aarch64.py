@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import Final
 
 from emu.displaced import Code, Emulated, OutOfLine, Rule, Treatment
-from emu.isa.aarch64.jump import NOP_WORD
 from emu.isa.aarch64.traps import BRK_DTRACE
 from emu.plans import Store
 from providers.fasttrap.aarch64 import PORT as USER
@@ -58,6 +57,4 @@ PORT: Final = Port(
     size=8,
     trampoline=lambda copied, _address, _after: copied.code + _BREAK,
     trap=lambda _copied: 4,
-    answer=NOP_WORD,
-    bias=4,
 )

@@ -224,10 +224,10 @@ class Kinst(Provider):
         if isinstance(treatment, OutOfLine):
             # The breakpoint is counted as the instruction; the code to which it leads is not the kernel's.
             self._clock.hide(hidden_instructions(self._isa, treatment, frame))
-            frame.go_to(point.trampoline, self._port.bias)
-            return self._port.answer
-        left = frame.carry_out(treatment.plan, address, self._port.bias, extra)
-        return self._port.pushing if left else self._port.answer
+            frame.go_to(point.trampoline, self._isa.traps.moved_adds)
+            return self._isa.traps.moved
+        left = frame.carry_out(treatment.plan, address, self._isa.traps.moved_adds, extra)
+        return self._port.pushing if left else self._isa.traps.moved
 
     def _describe(self, address: int) -> Hit | Served | None:
         """Describe a hit, as `_invop` handles it on the host's path."""
@@ -250,5 +250,5 @@ class Kinst(Provider):
         point = self._ends.get(address)
         if point is None:
             return 0
-        frame.go_to(point.after, self._port.bias)
-        return self._port.answer
+        frame.go_to(point.after, self._isa.traps.moved_adds)
+        return self._isa.traps.moved

@@ -59,9 +59,5 @@ class Port:
     """(copy, address of the trampoline, address of the original) -> the trampoline's code."""
     trap: Callable[[OutOfLine], int] | None
     """Offset in the trampoline of the breakpoint that ends it; None: it jumps back by itself."""
-    answer: int
-    """The handler's answer after it has set the pc: the code or the word of a nop."""
-    bias: int
-    """The number that the stub adds to the pc after that answer."""
     pushing: int = 0
     """The handler's answer if it leaves a push to the stub."""

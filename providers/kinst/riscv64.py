@@ -15,7 +15,6 @@ from providers.fidelity import Fidelity
 from providers.kinst.port import ENTERED, FRAMED, Frames, Port
 
 _ISA: Final = "FreeBSD sys/cddl/dev/kinst/riscv/kinst_isa.c"
-_C_NOP: Final = 0x0001
 _BREAK: Final = EBREAK.to_bytes(4, "little")
 _SYSTEM: Final = 0x73
 _PRIVILEGED: Final = Rule("SYSTEM", "it is an instruction of the privileged architecture", _ISA)
@@ -65,6 +64,4 @@ PORT: Final = Port(
     size=8,
     trampoline=lambda copied, _address, _after: copied.code + _BREAK,
     trap=lambda copied: len(copied.code),
-    answer=_C_NOP,
-    bias=0,
 )

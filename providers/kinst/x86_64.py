@@ -19,9 +19,8 @@ from providers.x86 import Row, Table, Test, always, emulate, extended, offset, o
 _ISA: Final = "FreeBSD sys/cddl/dev/kinst/amd64/kinst_isa.c"
 _OURS: Final = "this simulator: FreeBSD copies it unchanged, and the copy would compute another result"
 _INT3: Final = 0xCC
-# DTRACE_INVOP_NOP and DTRACE_INVOP_CALL: with the latter the stub pushes the return address that the handler leaves in
-# its scratch space.
-_NOP, _CALL = STUB.number("NOP"), STUB.number("CALL")
+# DTRACE_INVOP_CALL: the stub pushes the return address that the handler leaves in its scratch space.
+_CALL: Final = STUB.number("CALL")
 # jmp [rip]: to the address that follows.
 _JUMP: Final = bytes.fromhex("ff2500000000")
 _SIZE: Final = 32
@@ -139,7 +138,5 @@ PORT: Final = Port(
     size=_SIZE,
     trampoline=_trampoline,
     trap=None,
-    answer=_NOP,
-    bias=0,
     pushing=_CALL,
 )

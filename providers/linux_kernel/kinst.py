@@ -16,12 +16,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from emu.arguments import late_arguments
 from emu.bad_address import BadAddressError
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Treatment
 from emu.engine.hit_steps import Fire
 from emu.frame import Frame
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.isa.base import Isa
+from emu.native.guest import LateArguments
 from emu.words import decimal
 from providers.base import Framework, Provider
 from providers.kinst.flow import follow
@@ -159,6 +161,10 @@ class LinuxKinst(Provider):
         if arg.hook is not None:
             self._text.remove(arg.address, arg.hook)
             arg.hook = None
+
+    def late_arguments(self, probe_id: int, arg: _Point) -> LateArguments:
+        """Return where arguments 5 to 9 are: as on entry to a function."""
+        return late_arguments(self._text.isa)
 
     def destroy(self, probe_id: int, arg: _Point) -> None:
         """Forget a probe."""

@@ -18,16 +18,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
-from emu.engine.hit_steps import Argument, Fire, FireWhen, Register
+from emu.engine.hit_steps import Argument, Fire, FireWhen, InMemory, Register
 from emu.frame import Frame
 from emu.guest.linux_kernel.errors import LinuxKernelError
 from emu.guest.linux_kernel.executable import NoRoomError
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.guest.linux_kernel.kernel_calls import KernelCallError, error_name, error_of
 from emu.guest.linux_kernel.platforms.boards import BOARDS
+from emu.isa.base import Isa
 from providers.linux_kernel.text import Fires, Hook, NoPlanError, Text
 
 PREFIX: Final = "__tracepoint_"
@@ -59,6 +60,26 @@ def tracepoint_name(symbol: str) -> str:
     """Return the name of the tracepoint that a symbol is, "" if it is something else."""
     is_one = symbol.startswith(PREFIX) and not symbol.startswith(_POINTER)
     return symbol.removeprefix(PREFIX) if is_one else ""
+
+
+def later_argument(frame: Frame, isa: Isa, index: int) -> int:
+    """Return a tracepoint's argument `index` >= 5, in the function that the kernel calls.
+
+    Raises `emu.bad_address.BadAddressError`.
+    """
+    registers, place = isa.calling.arguments, 1 + index
+    if place < len(registers):
+        return frame.register(registers[place])
+    return frame.stack_word(place - len(registers) + isa.calling.stack_arguments // isa.word)
+
+
+@cache
+def later_arguments(isa: Isa) -> tuple[Argument, ...]:
+    """Return where machine code finds a tracepoint's arguments 5 to 9."""
+    held = [Register(name) for name in isa.calling.arguments[1 + _PASSED :]]
+    first, sp = isa.calling.stack_arguments, isa.registers.sp
+    stack = [InMemory(sp, first + isa.word * place, isa.word) for place in range(_PASSED - len(held))]
+    return (*held, *stack)
 
 
 class Registrations:

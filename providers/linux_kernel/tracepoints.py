@@ -17,8 +17,16 @@ from emu.bad_address import BadAddressError
 from emu.engine.hit_steps import Argument, Fire
 from emu.guest.linux_kernel.facts import is_function
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
+from emu.native.guest import LateArguments
 from providers.base import ArgumentDescription, Framework, Provider
-from providers.linux_kernel.registrations import PREFIX, Listener, Registrations, tracepoint_name
+from providers.linux_kernel.registrations import (
+    PREFIX,
+    Listener,
+    Registrations,
+    later_argument,
+    later_arguments,
+    tracepoint_name,
+)
 
 _EVENT: Final = "event_"
 _AFRAMES: Final = 2
@@ -117,7 +125,7 @@ class Tracepoints(Provider):
 
         def native(arguments: tuple[Argument, ...]) -> Fire | None:
             runs = framework.native_runs(probe_id)
-            return Fire(runs, arguments) if runs else None
+            return Fire(runs, arguments, late=later_arguments(self._guest.isa)) if runs else None
 
         listener = Listener(call, native)
         if self._registrations.add(arg.name, listener, arg.module):
@@ -133,6 +141,15 @@ class Tracepoints(Provider):
         """Return an argument's type."""
         types = self._types.tracepoint(arg.module, arg.name)
         return ArgumentDescription(index, types[index]) if types is not None and index < len(types) else None
+
+    def argument_value(self, probe_id: int, arg: _Probe, index: int) -> int:
+        """Return argument 5 and up.  Raises `BadAddressError`."""
+        frame = self._guest.traps.core.trapframe
+        return 0 if frame is None else later_argument(frame, self._guest.isa, index)
+
+    def late_arguments(self, probe_id: int, arg: _Probe) -> LateArguments:
+        """Return where machine code finds them: the hit says it."""
+        return LateArguments.HIT
 
     def destroy(self, probe_id: int, arg: _Probe) -> None:
         """Forget a probe."""

@@ -109,7 +109,8 @@ class KernelUprobes(Fasttrap):
             why = f"the kernel refuses it ({error_name(error.number)})"
             raise TracepointError(f"no tracepoint at {address:#x} in {loaded.name}: {why}") from None
 
-    def _install(self, probe: Probe, address: int) -> None:
+    def install_point(self, probe: Probe, address: int) -> None:
+        """Let the kernel watch the place of a tracepoint.  Raises `TracepointError`."""
         target = probe.target
         point = self.points.get(target.process.pid, address)
         if point is None or not point.target.live:
@@ -131,7 +132,7 @@ class KernelUprobes(Fasttrap):
         found = treatment if isinstance(treatment, Emulated | OutOfLine) else OutOfLine(treatment.rule, 1, code)
         return Point(target, address, found, target.patcher.create(address, code, "uprobes"))
 
-    def _remove(self, probe: Probe, address: int) -> None:
+    def remove_point(self, probe: Probe, address: int) -> None:
         """Stop firing a probe; the kernel removes the breakpoint if no other probe needs it."""
         point = self.points.get(probe.target.process.pid, address)
         if point is None or point.target is not probe.target:

@@ -18,6 +18,7 @@ from typing import ClassVar, Final, Protocol
 
 from emu.guest.timers import Timer, Timers
 from emu.isa import Isa
+from emu.native.guest import LateArguments
 from emu.words import WORD_MASK
 from providers.base import Attribute, DependencyClass, Framework, Provider, ProviderAttributes, Stability
 
@@ -122,6 +123,10 @@ class Profile(Provider):
         if arg.timer is not None:
             self._guest.timers.stop(arg.timer)
             arg.timer = None
+
+    def late_arguments(self, probe_id: int, arg: _Probe) -> LateArguments:
+        """Return that arguments 5 to 9 are 0: a timer interrupts no call."""
+        return LateArguments.NONE
 
     def destroy(self, probe_id: int, arg: _Probe) -> None:
         """Forget a probe."""

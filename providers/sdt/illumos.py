@@ -4,8 +4,9 @@ It has nops in place of the compiler's calls, and a LOCK prefix makes one of the
 
 The kernel linker has replaced each call by five nops (emu/guest/kernel/krtld.py).  Enabling writes
 0xf0 over the second: LOCK NOP is an invalid opcode, whose handler finds the site, fires with the
-arguments that are in their registers, and has the nop emulated.  The prefix of a name determines
-the provider.  Only x86 has it here, because illumos does not run on the other ISAs.
+arguments that are in their registers, and has the nop emulated.  Python does that at the first hit
+of a site, machine code at the next ones (`emu.learning`).  The prefix of a name determines the
+provider.  Only x86 has it here, because illumos does not run on the other ISAs.
 
 Source: illumos usr/src/uts/intel/dtrace/sdt.c, usr/src/uts/common/dtrace/sdt_subr.c.
 """
@@ -18,10 +19,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+from emu.arguments import entry_arguments, late_arguments
 from emu.elf_symbols import Symbol
+from emu.engine.hit_steps import Fire
 from emu.frame import Frame
+from emu.isa import Isa
+from emu.native.guest import LateArguments
 from emu.patcher import Patcher, Tracepoint
-from emu.trap import TrapHandler
+from emu.trap import Hit, Served, TrapHandler
 from providers.base import Framework, Provider
 
 # The providers of illumos' table (sdt_providers) whose sites the teaching kernel has; the last one takes all other
@@ -54,9 +59,8 @@ class IllumosSite(NamedTuple):
 class IllumosKernel(Protocol):
     """The interface of a kernel guest for this provider."""
 
+    isa: Isa
     patcher: Patcher
-    probe_frames: int | None
-    """While a probe fires, the number of frames that its stack omits; None otherwise."""
 
     def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
         """Return the symbol that contains an address, and the offset in it."""
@@ -98,6 +102,10 @@ class IllumosProvider(Provider):
         frame = self._sdt.traps.core.trapframe
         return frame.argument(index) if frame is not None else 0
 
+    def late_arguments(self, probe_id: int, arg: IllumosProbe) -> LateArguments:
+        """Return where machine code finds them."""
+        return late_arguments(self._sdt.kernel.isa)
+
     def destroy(self, probe_id: int, arg: IllumosProbe) -> None:
         """Forget a probe."""
         for tracepoint in arg.tracepoints:
@@ -120,7 +128,7 @@ class IllumosSdt:
             framework.register(provider)
         for site in sites:
             self._create(site)
-        traps.add(self._invop)
+        traps.add(self._invop, self._describe)
 
     def _create(self, site: IllumosSite) -> None:
         """Make a probe, or add a site to the probe of these names (sdt_provide_module)."""
@@ -143,9 +151,20 @@ class IllumosSdt:
         probe_id = self._probes.get(address)
         if probe_id is None:
             return 0
-        self.kernel.probe_frames = 0
+        core = self.traps.core
+        core.framed = True  # the site is in the middle of its function
         try:
             self._framework.probe(probe_id, *frame.arguments())
         finally:
-            self.kernel.probe_frames = None
+            core.framed = False
         return NOP_CODE
+
+    def _describe(self, address: int) -> Hit | Served | None:
+        """Describe the handler's actions at an address."""
+        probe_id = self._probes.get(address)
+        if probe_id is None:
+            return None
+        runs = self._framework.native_runs(probe_id)
+        if not runs:
+            return Served.PYTHON
+        return Hit((Fire(runs, entry_arguments(self.kernel.isa), framed=True),), NOP_CODE)

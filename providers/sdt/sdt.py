@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from emu.cpu_core import CpuCore, CpuFlag
 from emu.guest.kernel.view import Called
@@ -71,8 +71,11 @@ class SdtKernel(Protocol):
         """Write kernel data.  Raises `emu.bad_address.BadAddressError`."""
         ...
 
-    def change_text(self, change: Callable[[], object]) -> None:
-        """Change the kernel's code by a function, as its method of patching says."""
+    def change_text(self, change: Callable[[], object], continues: int) -> None:
+        """Change the kernel's code by a function, as its method of patching says.
+
+        `continues` is the address where a CPU continues that executes the changed instruction.
+        """
         ...
 
     def watch_traced(self) -> None:
@@ -100,12 +103,22 @@ def probe_name(written: str) -> str:
     return written.replace("__", "-")
 
 
+class PatchedSite(NamedTuple):
+    """A site that can be patched."""
+
+    tracepoint: Tracepoint
+    target: int
+    """The address to which the jump leads."""
+    after: int
+    """The address after the nop."""
+
+
 @dataclass(slots=True, eq=False)
 class SdtProbe:
-    """A probe: its declaration by the kernel, and its sites."""
+    """A probe: its declaration by the kernel, and its sites that can be patched."""
 
     declaration: Declaration
-    tracepoints: tuple[Tracepoint, ...]
+    sites: tuple[PatchedSite, ...]
 
 
 class SdtProvider(Provider):
@@ -218,18 +231,19 @@ class Sdt:
         names = (declaration.module or MODULE, declaration.function or FUNCTION, probe_name(declaration.name))
         if self.framework.probe_lookup(provider, *names):
             return
-        record = SdtProbe(declaration, tuple(self._tracepoints(declaration, ":".join((provider.name, *names)))))
+        record = SdtProbe(declaration, tuple(self._sites(declaration, ":".join((provider.name, *names)))))
         aframes = _AFRAMES + (self.generation >= HOT_PATCHED and provider.name == LOCKSTAT)
         self._aframes[self.framework.probe_create(provider, *names, aframes, record)] = aframes
 
-    def _tracepoints(self, declaration: Declaration, name: str) -> list[Tracepoint]:
+    def _sites(self, declaration: Declaration, name: str) -> list[PatchedSite]:
         """Make the tracepoints of the sites that can be patched."""
         jump, patcher = self.kernel.isa.jump, self.kernel.patcher
         made = []
         for site in declaration.tracepoints:
             reason = jump.refusal(site.address, site.target) or _no_nop(jump, patcher, site.address)
             if reason is None:
-                made.append(patcher.create(site.address, jump.patch(site.address, site.target), OWNER))
+                tracepoint = patcher.create(site.address, jump.patch(site.address, site.target), OWNER)
+                made.append(PatchedSite(tracepoint, site.target, site.address + len(jump.nop)))
             else:
                 self.refused.append(f"{name}: its site at {site.address:#x} is left out: {reason}")
         return made
@@ -241,14 +255,14 @@ class Sdt:
         if provider == LOCKSTAT:
             self._lockstat.take(self.kernel)
         self._enabled.take(self.kernel)
-        for tracepoint in record.tracepoints:
+        for site in record.sites:
             # FreeBSD has a rendezvous of all CPUs for each site (sdt_machdep.c, sdt_tracepoint_patch).
-            self.kernel.change_text(partial(self.kernel.patcher.install, tracepoint))
+            self.kernel.change_text(partial(self.kernel.patcher.install, site.tracepoint), site.target)
 
     def disable(self, provider: str, record: SdtProbe) -> None:
         """Disarm a probe (sdt_disable)."""
-        for tracepoint in record.tracepoints:
-            self.kernel.change_text(partial(self.kernel.patcher.remove, tracepoint))
+        for site in record.sites:
+            self.kernel.change_text(partial(self.kernel.patcher.remove, site.tracepoint), site.after)
         if provider == LOCKSTAT:
             self._lockstat.drop(self.kernel)
         self._enabled.drop(self.kernel)
@@ -256,8 +270,8 @@ class Sdt:
 
     def forget(self, record: SdtProbe) -> None:
         """Drop a probe's tracepoints."""
-        for tracepoint in record.tracepoints:
-            self.kernel.patcher.forget(tracepoint)
+        for site in record.sites:
+            self.kernel.patcher.forget(site.tracepoint)
 
     def argument_value(self, index: int) -> int:
         """Return argument `index` >= 5: the newest generation has a sixth, and no more."""

@@ -45,6 +45,7 @@ _DIRECT: Final = frozenset({0xE8, 0xE9, 0xEB})
 _NOP: Final = 0x90
 _PUSHF, _POPF = 0x9C, 0x9D
 _OPERAND_SIZE: Final = 0x66
+_XOP: Final = 0x8F
 # The number of different prefixes, without REX, that Linux expects.
 _MOST_PREFIXES: Final = 4
 # Opcodes of VEX in map 1 whose instruction ends with an immediate byte; in map 3 all do.
@@ -52,8 +53,11 @@ _IMMEDIATES: Final = frozenset({0x70, 0x71, 0x72, 0x73, 0xC2, 0xC4, 0xC5, 0xC6})
 
 
 def _opcode(insn: Instruction) -> int:
-    """Return the opcode that Linux looks up: of a vector instruction, the byte after the prefix."""
-    return insn.opcode if insn.vector_at is None else insn.data[insn.vector_at]
+    """Return the opcode that Linux looks up: of VEX and EVEX, the byte after the prefix.
+
+    It does not know XOP, and takes it for pop.
+    """
+    return insn.opcode if insn.vector_at is None or insn.opcode == _XOP else insn.data[insn.vector_at]
 
 
 def _linux_opcode_at(insn: Instruction) -> int:

@@ -183,6 +183,13 @@ def test_linux_takes_a_vector_instruction_for_one_of_the_old_map(code, name):
 
 
 # What insn.c of Linux 6.12 takes for the opcode, and what the instruction is.
+@pytest.mark.parametrize("code", ["8fe97890584d", "8fe978c20c24", "8fe878cc6334e4"])
+def test_linux_takes_xop_for_a_pop(code):
+    """Opcodes 90, c2 and cc of XOP are no nop, no return and no breakpoint: insn.c does not know XOP."""
+    padded = code + "90" * 8
+    assert uprobe(padded).rule.name == uprobe(padded, LINUX).rule.name == "stepped"
+
+
 @pytest.mark.parametrize(
     ("isa", "code", "exact"),
     [

@@ -28,7 +28,7 @@ FILE one.d
 |	trace($1);
 |}
 STDERR
-|dtrace: failed to compile script one.d: line 3: macro argument $1 is not defined: no arguments given (option defaultargs makes it 0)
+|dtrace: failed to compile script one.d: line 3: macro argument $1 is not defined: no arguments given (option defaultargs allows that)
 EXIT 1
 
 NAME an error by its line and tag

@@ -12,6 +12,7 @@ from typing import Final, TextIO
 import click
 
 from emu.debug_files import search_in, usual_folder
+from emu.guest.kernel.text_changes import Patching
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.native import available
@@ -235,7 +236,7 @@ def _open_kernel(wanted: MachineOptions) -> TracedMachine:
         sdt=int(wanted.sdt),
         cpus=wanted.cpus,
         seed=wanted.seed,
-        rendezvous=wanted.patch == "rendezvous",
+        patching=Patching(wanted.patch or Patching.STOP_MACHINE),
         load=wanted.load,
         command="\n".join(wanted.commands) or None,
         environment=(*_ENVIRONMENT, *wanted.environment),

@@ -31,9 +31,10 @@ from trapline.lockstat.report import Report, ReportLayout
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.machine.programs import missing_program
 from trapline.options import OptionError
+from trapline.several_cpus import cpu_number
 
 _SHORT: Final = "x:bths:n:d:i:l:f:e:ckwWgCHEATID:RpPo:V"
-_LONG: Final = ("isa=", "trap=", "jsonl", "help")
+_LONG: Final = ("isa=", "trap=", "cpus=", "seed=", "jsonl", "help")
 _RECORDS: Final = 10_000
 _FASTEST: Final = 1000
 _DEEPEST: Final = 50
@@ -88,6 +89,10 @@ Trapline's own:
 
   --isa x86_64|aarch64|riscv64|i386  CPU of the machine to trace
   --trap host|guest                  who handles breakpoints (host)
+  --cpus N                           number of its CPUs, 1 to 8 (1): locks are
+                                     then contended for; an order of turns
+                                     that --seed decides
+  --seed N                           a number that decides about them (0)
   --jsonl                            print each row as a JSON object; -o keeps
                                      them apart from what the command prints
 """
@@ -229,8 +234,18 @@ def _take(request: Request, flag: str, value: str) -> None:
             request.machine = replace(
                 machine, trap_path=TrapPath(_choice(flag, value, [one.value for one in TrapPath]))
             )
+        case "cpus" | "seed":
+            request.machine = _with_cpus(machine, flag, value)
         case _:
             _set(request, flag)
+
+
+def _with_cpus(machine: KernelOptions, flag: str, value: str) -> KernelOptions:
+    try:
+        number = cpu_number(flag, value)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return replace(machine, cpus=number) if flag == "cpus" else replace(machine, seed=number)
 
 
 _COALESCING: Final = {"c": "locks", "k": "functions", "g": "generated", "w": "any_caller", "W": "any_lock"}

@@ -27,15 +27,18 @@ from trapline.machine.kernel_target import KernelTarget
 from trapline.machine.programs import missing_program
 from trapline.options import OptionError, Options
 from trapline.plockstat import CONTENTION, HOLD, OPTIONS, Report, program
+from trapline.several_cpus import cpu_number
 
 _NAME: Final = "plockstat"
 _FLAGS: Final = "n:ps:e:vx:ACHV"
-_LONG: Final = ("isa=", "trap=", "jsonl=", "help")
+_LONG: Final = ("isa=", "trap=", "cpus=", "seed=", "jsonl=", "help")
 _USAGE: Final = (
     f"Usage:\n\t{_NAME} [-vACHV] [-n count] [-s depth] [-e secs] [-x opt[=val]]\n"
-    "\t    [--isa isa] [--trap host|guest] [--jsonl file] command [arg...]\n"
+    "\t    [--isa isa] [--trap host|guest] [--cpus n] [--seed n] [--jsonl file]\n"
+    "\t    command [arg...]\n"
     f"\t{_NAME} [-vACHV] [-n count] [-s depth] [-e secs] [-x opt[=val]]\n"
-    "\t    [--isa isa] [--trap host|guest] [--jsonl file] -p pid\n"
+    "\t    [--isa isa] [--trap host|guest] [--cpus n] [--seed n] [--jsonl file]\n"
+    "\t    -p pid\n"
 )
 
 
@@ -55,6 +58,8 @@ class Request:
     options: dict[str, str | None] = field(default_factory=dict)
     isa: str = DEFAULT_ISA.name
     trap: str = TrapPath.HOST.value
+    cpus: int = 1
+    seed: int = 0
     lines: str | None = None
     """The file of JSON lines; None: tables are printed instead."""
 
@@ -103,6 +108,13 @@ def _number(what: str, text: str) -> int:
     return number
 
 
+def _cpus(flag: str, text: str) -> int:
+    try:
+        return cpu_number(flag, text)
+    except ValueError as error:
+        _wrong(str(error))
+
+
 def _choice(flag: str, text: str, choices: list[str]) -> str:
     if text not in choices:
         _wrong(f"{flag} {text}: choose from {', '.join(choices)}")
@@ -147,6 +159,10 @@ def _parse(arguments: tuple[str, ...]) -> Request:
                 request.options[name] = setting or None
             case "--isa":
                 request.isa = _choice(flag, value, list(ISAS))
+            case "--cpus":
+                request.cpus = _cpus("cpus", value)
+            case "--seed":
+                request.seed = _cpus("seed", value)
             case "--jsonl":
                 request.lines = value
             case "--trap":
@@ -167,7 +183,12 @@ def _trace(request: Request) -> None:
     if missing is not None:
         _fail(missing)
     options = KernelOptions(
-        isa=ISAS[request.isa], trap_path=TrapPath(request.trap), command=command or None, console=console.write
+        isa=ISAS[request.isa],
+        trap_path=TrapPath(request.trap),
+        cpus=request.cpus,
+        seed=request.seed,
+        command=command or None,
+        console=console.write,
     )
     machine = boot(kernel_guest(options))
     console.shown = not request.is_pid

@@ -16,6 +16,7 @@ from emu.words import decimal
 from trapline.consumer.request import MachineOptions, Mode, Request, Setting, Source, Specifier
 from trapline.framework.program import DataModel
 from trapline.options import OPTIONS, OptionError, parse_assignment, parse_size
+from trapline.several_cpus import BOUNDS, cpu_number
 
 SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
 # Trapline's own flags, and whether they take a value.
@@ -39,14 +40,12 @@ _CHOICES: Final = {
     "trap": ("host", "guest"),
     "fidelity": ("exact", "freebsd"),
     "sdt": ("2005", "2013", "2018", "2024"),
-    "patch": ("stop-machine", "rendezvous"),
+    "patch": ("stop-machine", "rendezvous", "int3-first"),
 }
 # Options of -x that describe the machine: programs cannot set them.
 _MACHINE_OPTIONS: Final = frozenset({"boot", "fidelity", "load", "patch", "quantum", "ram", "sdt"})
 
 # CPUs of the teaching kernel (MAXCPU in testbins/kernel/smp/smp.h).
-_MOST_CPUS: Final = 8
-_LARGEST_SEED: Final = (1 << 32) - 1
 # Bytes that -x ram may give the Linux guest.
 _LEAST_RAM, _MOST_RAM = 16 << 20, 64 << 30
 # Instructions that -x quantum may give a turn: a thread has to get on between two switches.
@@ -135,9 +134,10 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t-x sdt=2005|2013|2018|2024    the mechanism of the kernel's static probes: LOCK over a nop (illumos),
 \t                              a test of the probe's id, a test of a flag, or a patched nop (default
 \t                              2024)
-\t-x patch=stop-machine|rendezvous
+\t-x patch=stop-machine|rendezvous|int3-first
 \t                              with --cpus: static probes of the kernel are patched while no CPU runs
-\t                              (default), or at a rendezvous of all CPUs, which the kernel calls
+\t                              (default), at a rendezvous of all CPUs, or in steps behind a breakpoint
+\t                              while all run; the kernel calls its CPUs by interrupts for the last two
 """
 
 
@@ -287,8 +287,8 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         ram=_ram(machine.get("ram")),
         quantum=_quantum(machine.get("quantum")),
         evaltime=_evaltime(request.settings),
-        cpus=_number(machine, "cpus", 1, _MOST_CPUS),
-        seed=_number(machine, "seed", 0, _LARGEST_SEED),
+        cpus=_cpus(machine, "cpus"),
+        seed=_cpus(machine, "seed"),
         console="console" in machine,
         commands=tuple(commands),
         pids=tuple(pids),
@@ -336,13 +336,12 @@ def _quantum(text: str | None) -> int | None:
     return number
 
 
-def _number(machine: Mapping[str, str], name: str, least: int, most: int) -> int:
-    """Return the number of a flag, `least` if it was not given.  Raises `UsageError`."""
-    text = machine.get(name)
-    number = least if text is None else decimal(text)
-    if number is None or not least <= number <= most:
-        raise UsageError(f"--{name} {text}: a number from {least} to {most} is wanted")
-    return number
+def _cpus(machine: Mapping[str, str], flag: str) -> int:
+    """Return the number of CPUs, or their seed.  Raises `UsageError`."""
+    try:
+        return cpu_number(flag, machine.get(flag, str(BOUNDS[flag][0])))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _pid(text: str) -> int:

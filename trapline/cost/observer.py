@@ -40,6 +40,6 @@ class Observer:
         self._passed_on = None
         return self._trapped(number)
 
-    def _leave_out(self, instructions: int) -> None:
+    def _leave_out(self, instructions: int, carried_out: int = 0) -> None:
         self.discounted += instructions
-        self._discount(instructions)
+        self._discount(instructions, carried_out)

@@ -311,8 +311,7 @@ class Lexer:
         return Token("IDENT", word, line)
 
     def _macro(self, text: str) -> Token:
-        name = text.lstrip("$")
-        value = self._macros.argument(name)
+        value = self._macros.argument(text)
         if text.startswith("$$"):
             return Token("STRING", parse_string(value or ""), self.line)
         if value is None:

@@ -55,14 +55,15 @@ class Macros:
         """Read arguments that were not given as 0 or "" from here on (option defaultargs)."""
         self._missing_allowed = True
 
-    def argument(self, name: str) -> str | None:
-        """Return the text of `$name`; None for an argument that is missing and may be.
+    def argument(self, macro: str) -> str | None:
+        """Return the text of `$name` or `$$name`; None for an argument that is missing and may be.
 
         Raises `CompileError` D_MACRO_UNDEF.
         """
+        name = macro.lstrip("$")
         if not _DIGITS.fullmatch(name):
             if name not in NUMBERS:
-                raise CompileError("D_MACRO_UNDEF", f"unknown macro variable ${name}{did_you_mean(name, NUMBERS)}")
+                raise CompileError("D_MACRO_UNDEF", f"unknown macro variable {macro}{did_you_mean(name, NUMBERS)}")
             return str(self._numbers.get(name, 0))
         number = read_digits(name, 10)
         if number < len(self._arguments):
@@ -73,8 +74,8 @@ class Macros:
         given = len(self._arguments) - 1
         raise CompileError(
             "D_MACRO_UNDEF",
-            f"macro argument ${name[:20]} is not defined: {given or 'no'} argument{'' if given == 1 else 's'} given"
-            " (option defaultargs makes it 0)",
+            f"macro argument {macro[:20]} is not defined: {given or 'no'} argument{'' if given == 1 else 's'} given"
+            " (option defaultargs allows that)",
         )
 
     def check_used(self) -> None:
@@ -103,7 +104,7 @@ class Macros:
                 "D_PDESC_INVAL", f"'{field[start:]}' is not a macro: a description may hold $N or $target"
             )
         try:
-            value = self.argument(match[2])
+            value = self.argument(match[0])
         except CompileError as error:
             raise CompileError("D_PDESC_INVAL", error.message) from None
         return field[:start] + ("" if value is None else value) + field[match.end() :]

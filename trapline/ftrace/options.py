@@ -30,11 +30,13 @@ from trapline.ftrace.definition import Definition, parse
 from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.filter import FilterError, parse_filter
 from trapline.ftrace.format import event_format
+from trapline.ftrace.merging import Merging
 from trapline.ftrace.trace_options import TraceOptions
 from trapline.ftrace.tracing import EventTrace, TraceError, check_place, explain
 from trapline.machine import linux_machine
 from trapline.machine.programs import split
 from trapline.own_files import TargetError, own_program
+from trapline.several_cpus import cpu_options
 from trapline.targets import find_file
 
 _SECOND = 1_000_000_000
@@ -55,6 +57,8 @@ class Show:
     tid: int | None
     forced: bool
     fidelity: str = "exact"
+    cpus: int = 1
+    seed: int = 0
     export: str | None = None
     export_format: str | None = None
 
@@ -81,6 +85,7 @@ def show_options(tid: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
             show_default=True,
             help="linux: reproduce the bugs of Linux.",
         ),
+        *cpu_options(),
         click.option(tid, "tid", type=int, metavar="TID", help="Trace only this thread."),
     )
 
@@ -107,6 +112,8 @@ def start(show: Show) -> LinuxGuest:
                 isa=ISAS[show.isa] if show.isa else None,
                 root=show.root,
                 evaltime=linux_machine.EvalTime.EXEC,
+                cpus=show.cpus,
+                seed=show.seed,
                 standard=of_this_process(_put(sys.stdout), _put(sys.stderr)),
                 report=lambda text: click.echo(f"trapline: {text}", err=True),
             )
@@ -162,6 +169,7 @@ def _trace(
     lines: list[str] = []
     buffered = show.seconds is not None or show.header
     write: Callable[[str], object] = lines.append if buffered else lambda text: click.echo(text, nl=False)
+    merging = Merging(write, guest.reached)
     fields = frozenset({one.name for definition in definitions for one in definition.arguments} | {"common_pid"})
     try:
         wanted = parse_filter(condition, fields) if condition else None
@@ -169,7 +177,7 @@ def _trace(
         form = format_of(show.export, show.export_format) if show.export is not None else ""
         events = EventTrace(
             guest,
-            write,
+            merging.write if show.cpus > 1 else write,
             TraceOptions(wanted, show.pid, show.tid, show.stacks, Fidelity(show.fidelity)),
             None if show.export is None else recording.events.append,
         )
@@ -183,6 +191,7 @@ def _trace(
                 guest.run(None if show.seconds is None else guest.now() + int(show.seconds * _SECOND))
             finally:
                 events.finish()
+                merging.finish()
     except FilterError as error:
         raise click.ClickException(f"setting filter: {error}") from None
     except (TraceError, ExportError) as error:
@@ -191,9 +200,10 @@ def _trace(
         raise click.ClickException(error.report()) from None
     if show.export is not None:
         recording.end = guest.now()
+        recording.events.sort(key=lambda one: one.time)
         _export(recording, show.export, form, show.command or "")
     if show.header:
-        click.echo(output.HEADER.format(count=events.count), nl=False)
+        click.echo(output.HEADER.format(count=events.count, cpus=show.cpus), nl=False)
     for line in lines:
         click.echo(line, nl=False)
     click.echo("\nEnding tracing...")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 HEADER: Final = """\
 # tracer: nop
 #
-# entries-in-buffer/entries-written: {count}/{count}   #P:1
+# entries-in-buffer/entries-written: {count}/{count}   #P:{cpus}
 #
 #                                _-----=> irqs-off/BH-disabled
 #                               / _----=> need-resched
@@ -24,12 +25,20 @@ FLAGS: Final = "d...."
 # Characters of a thread's name, and of its number.
 NAME_WIDTH: Final = 16
 TID_WIDTH: Final = 7
+# What `prefix` makes; a name may have any characters.
+_PREFIX: Final = re.compile(rf".{{16,}}-\d+ +\[\d{{3,}}\] {re.escape(FLAGS)} +(\d+)\.(\d{{6}}): ")
 
 
 def prefix(comm: str, tid: int, cpu: int, time: int) -> str:
     """Return the prefix of every line; `time` in nanoseconds."""
     seconds, rest = divmod(time // 1000, 1_000_000)
     return f"{comm:>{NAME_WIDTH}}-{tid:<{TID_WIDTH}} [{cpu:03d}] {FLAGS} {seconds:5d}.{rest:06d}: "
+
+
+def time_of(line: str) -> int | None:
+    """Return the time in a line's prefix in microseconds; None: the line has no prefix."""
+    found = _PREFIX.match(line)
+    return None if found is None else int(found[1]) * 1_000_000 + int(found[2])
 
 
 def event(name: str, address: int, function: int | None, arguments: Sequence[tuple[str, str]]) -> str:

@@ -13,8 +13,10 @@ from typing import NamedTuple
 from emu.displaced import DisplacedTable
 from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE
+from emu.engine.event_counts import Code
 from emu.guest.kernel import images
 from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.text_changes import Patching
 from emu.guest.kernel.trap_path import TrapPath
 from emu.immutable import immutable
 from emu.isa import DEFAULT_ISA, Isa
@@ -55,8 +57,8 @@ class KernelOptions:
     cpus: int = 1
     """More than one: the kernel for several CPUs, which take turns by `seed`."""
     seed: int = 0
-    rendezvous: bool = False
-    """Whether all CPUs come to a rendezvous when the kernel's static probes are patched."""
+    patching: Patching = Patching.STOP_MACHINE
+    """How the kernel's static probes are patched, if there are several CPUs."""
     load: tuple[str, ...] = ()
     """Names of the modules that the boot loader loads, beside DTrace's own."""
     command: str | None = None
@@ -123,15 +125,15 @@ def kernel_guest(
 
 def _make(options: KernelOptions) -> Callable[..., KernelGuest]:
     """Return what makes the guest, with one CPU or several.  Raises `NoKernelError`."""
-    if options.cpus == 1 and options.rendezvous:
-        raise NoKernelError("-x patch=rendezvous is for several CPUs: add --cpus N")
+    if options.cpus == 1 and options.patching is not Patching.STOP_MACHINE:
+        raise NoKernelError(f"-x patch={options.patching.value} is for several CPUs: add --cpus N")
     if options.cpus == 1:
         return KernelGuest
     if options.sdt != SDT_GENERATION:
         raise NoKernelError(f"the kernel with SDT of {options.sdt} is for one CPU: leave --cpus out, or -x sdt")
     from emu.guest.kernel.several_cpus import SeveralCpus  # noqa: PLC0415  most guests have one
 
-    return partial(SeveralCpus, cpus=options.cpus, seed=options.seed, rendezvous=options.rendezvous)
+    return partial(SeveralCpus, cpus=options.cpus, seed=options.seed, patching=options.patching)
 
 
 def _check_modules(options: KernelOptions) -> None:
@@ -179,6 +181,18 @@ def _types_of_file(path: Path, isa: Isa, _changed: int) -> _KernelTypes:
     return _KernelTypes(kernel, lru_cache(maxsize=32)(partial(types_of, parent=kernel)))
 
 
+def _user_code(guest: KernelGuest, probes: ProcessProbes) -> Code:
+    """Return what reads the code of the program that runs, without breakpoints."""
+
+    def code(address: int, size: int) -> bytes:
+        current = guest.userland.current
+        if current is None:
+            return guest.engine.read(address, size)
+        return probes.fasttrap.original(current.process, address, size)
+
+    return code
+
+
 def boot(
     guest: KernelGuest,
     fidelity: Fidelity = Fidelity.EXACT,
@@ -195,6 +209,6 @@ def boot(
     types, of_module = _types(guest.image)
     probes = ProcessProbes(guest.userland, guest.userland.objects, dtrace, fidelity, report)
     modules = ModuleTypes(guest.isa, lambda: guest.modules, guest.module_file, of_module)
-    KernelProviders(guest, dtrace, KernelSignatures(types, modules), fidelity, watch)
+    KernelProviders(guest, dtrace, KernelSignatures(types, modules), fidelity, watch, _user_code(guest, probes))
     GuestConsumers(guest, dtrace)
     return KernelMachine(guest, dtrace, probes, KernelNames(guest.image, types, modules))

@@ -8,9 +8,10 @@ module with an enabled probe does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
-from emu.engine.event_counts import EventCounts
+from emu.engine.event_counts import Code, EventCounts
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.malloc_types import MallocTypes
 from emu.guest.kernel.system_calls import SystemCalls
@@ -42,21 +43,24 @@ class KernelProviders:
         signatures: SignatureSource,
         fidelity: Fidelity,
         watch: Callable[[Framework], Framework],
+        user_code: Code,
     ) -> None:
         """Create the providers of the loaded files, and follow later loads.
 
-        `watch` wraps the framework for the providers.
+        `watch` wraps the framework for the providers.  `user_code` returns code of the program that
+        runs, without breakpoints.
         """
         watched = watch(dtrace)
         trampolines = Trampolines(guest.engine, guest.image, guest.text_end)
         calls = SystemCalls(guest.engine, guest.image, lambda: guest.thread().address, guest.watch_traced)
         types = MallocTypes(guest.engine, guest.image, guest.watch_traced)
+        counts = partial(_counts, guest, trampolines, user_code)
         forgetful = fidelity is Fidelity.FREEBSD
         guest.serve_probes(watched.probe, lambda probe_id: Called(watched.native_runs(probe_id)))
         self._makers: dict[str, Callable[[], Sequence[Provider]]] = {
             "fbt.ko": lambda: [FBT(watched, guest.patcher, guest.traps, guest.isa, signatures, fidelity, keep=True)],
             "kinst.ko": lambda: [Kinst(watched, guest.patcher, guest.traps, guest.isa, trampolines, guest.clock)],
-            "profile.ko": lambda: [Profile(dtrace, guest), Cpc(dtrace, guest, counts=_counts(guest))],
+            "profile.ko": lambda: [Profile(dtrace, guest), Cpc(dtrace, guest, counts())],
             "systrace.ko": lambda: [Syscall(dtrace, [calls], forgetful=forgetful)],
             "dtmalloc.ko": lambda: [Dtmalloc(dtrace, types)],
             "sdt.ko": lambda: list(_sdt(guest, dtrace)),
@@ -94,12 +98,18 @@ class KernelProviders:
         return self._dtrace.unload_module(module)
 
 
-def _counts(guest: KernelGuest) -> EventCounts | None:
+def _counts(guest: KernelGuest, trampolines: Trampolines, user_code: Code) -> EventCounts | None:
     """Return what counts events by mode.
 
     With several CPUs there are several clocks, which do not tell what a block has done.
     """
-    return EventCounts(guest.engine, guest.clock, guest.patcher.original) if guest.cpu_count == 1 else None
+
+    def code(address: int, size: int) -> bytes:
+        if address in trampolines:
+            return b""
+        return (guest.patcher.original if guest.isa.is_kernel_address(address) else user_code)(address, size)
+
+    return EventCounts(guest.engine, guest.clock, code) if guest.cpu_count == 1 else None
 
 
 def _sdt(guest: KernelGuest, dtrace: DTrace) -> Iterator[Provider]:

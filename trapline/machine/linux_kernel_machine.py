@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from emu.engine.clock import DEFAULT_RATE
+from emu.engine.event_counts import EventCounts
 from emu.guest.linux_kernel import initramfs, module_files, snapshot, store
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
@@ -134,6 +136,11 @@ def machine_of(options: LinuxKernelOptions) -> LinuxKernelMachine:
     return LinuxKernelMachine(parts, options.console)
 
 
+def _code(guest: LinuxKernelGuest, address: int, size: int) -> bytes:
+    """Return code as it is without breakpoints of ours; nothing for the copy of an instruction."""
+    return b"" if address in guest.executable.reach else guest.patcher.original(address, size)
+
+
 def command_line(commands: Sequence[str]) -> bytes:
     """Return the typed line that runs commands, one after the other.  Raises `KernelFileError`."""
     line = "; ".join(commands) or ":"
@@ -201,7 +208,7 @@ def start(
         signatures=Signatures(types),
     )
     Profile(framework, guest)
-    Cpc(framework, guest)
+    Cpc(framework, guest, EventCounts(guest.engine, guest.clock, partial(_code, guest)))
     path = machine.board.abi.calls
     if path is not None:
         Syscall(framework, [KernelCalls(guest, text, framework, path)])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from emu.engine.event_counts import EventCounts
 from emu.guest.base import GuestError
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.guest.linux.guest import LinuxGuest
@@ -16,6 +17,7 @@ from emu.guest.linux.stdio import Standard
 from emu.immutable import immutable
 from emu.isa import DEFAULT_ISA, Isa
 from providers.cpc import Cpc
+from providers.fasttrap import Fasttrap
 from providers.fidelity import Fidelity
 from providers.profile import Profile
 from providers.syscall import Syscall
@@ -117,6 +119,16 @@ def start_guest(options: LinuxOptions) -> LinuxGuest:
     return guest
 
 
+def _counts(guest: LinuxGuest, fasttrap: Fasttrap) -> EventCounts | None:
+    """Return what counts the events of programs; None: several CPUs have several clocks."""
+
+    def code(address: int, size: int) -> bytes:
+        current = guest.kernel.current
+        return b"" if current is None else fasttrap.original(current.process, address, size)
+
+    return EventCounts(guest.engine, guest.clock, code) if guest.cpu_count == 1 else None
+
+
 def start(options: LinuxOptions) -> LinuxMachine:
     """Run a program to the point at which probes are created; add framework and providers.
 
@@ -125,8 +137,8 @@ def start(options: LinuxOptions) -> LinuxMachine:
     guest = start_guest(options)
     dtrace = DTrace(guest, guest.traps.core, dof, guest.cpu_count)
     Profile(dtrace, guest)
-    Cpc(dtrace, guest, ("all", "user"))
     calls = LinuxCalls(guest.kernel, dtrace.probe)
     Syscall(dtrace, [calls], forgetful=options.fidelity is Fidelity.FREEBSD)
     probes = ProcessProbes(guest.kernel, guest.objects, dtrace, options.fidelity, options.report)
+    Cpc(dtrace, guest, _counts(guest, probes.fasttrap), kernel=False)
     return LinuxMachine(guest, dtrace, probes)

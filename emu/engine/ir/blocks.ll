@@ -70,7 +70,7 @@ define internal ptr @entry(i64 %address) alwaysinline {
   ret ptr %entry
 }
 
-; The block will run: add its instructions, and note which it is.
+; The block will run: add its instructions, note which it is, and tell the function that wants to know each block.
 define internal void @run(ptr %entry, i64 %total) alwaysinline {
   %count.p = getelementptr {i64, i32, i32}, ptr %entry, i64 0, i32 1
   %count = load i32, ptr %count.p
@@ -79,11 +79,22 @@ define internal void @run(ptr %entry, i64 %total) alwaysinline {
   call void @set_word(i64 $TOTAL, i64 %sum)
   %block = ptrtoint ptr %entry to i64
   call void @set_word(i64 $BLOCK, i64 %block)
+  %at.block = call i64 @word(i64 $AT_BLOCK)
+  %alone = icmp eq i64 %at.block, 0
+  br i1 %alone, label %done, label %tell
+tell:
+  %told = inttoptr i64 %at.block to ptr
+  call void %told(ptr %entry)
+  br label %done
+done:
   ret void
 }
 
 ; Stops the run before the block at %address if a deadline is due.
 define internal i1 @stopped(i64 %address, i64 %total) noinline {
+start:
+  br label %look
+look:
   %hard = call i64 @word(i64 $HARD)
   %hard.due = icmp uge i64 %total, %hard
   %soft = call i64 @word(i64 $SOFT)
@@ -91,7 +102,10 @@ define internal i1 @stopped(i64 %address, i64 %total) noinline {
   %user = icmp ult i64 %address, $KERNEL_START
   %soft.now = and i1 %soft.due, %user
   %now = or i1 %hard.due, %soft.now
-  br i1 %now, label %stop, label %go
+  br i1 %now, label %due, label %go
+due:
+  %moved = call i1 @moved(i64 %total)
+  br i1 %moved, label %look, label %stop
 stop:
   call void @set_word(i64 $BLOCK, i64 0)
   call void @set_word(i64 $STOPPED, i64 1)
@@ -103,6 +117,54 @@ go:
   ret i1 false
 }
 
+; Moves the deadlines by the instructions that their clock has hidden since they were computed; false if it cannot, or
+; if there are none.
+define internal i1 @moved(i64 %total) alwaysinline {
+  %clock = call i64 @word(i64 $CLOCK)
+  %fixed = icmp eq i64 %clock, 0
+  %next = call i64 @word(i64 $NEXT)
+  %asked = icmp eq i64 %next, 0
+  %neither = or i1 %fixed, %asked
+  br i1 %neither, label %no, label %look
+look:
+  %clock.p = inttoptr i64 %clock to ptr
+  %skipped.p = getelementptr i64, ptr %clock.p, i64 $CLOCK_SKIPPED
+  %skipped = load i64, ptr %skipped.p
+  %skipped.then = call i64 @word(i64 $SKIPPED)
+  %passed = icmp ne i64 %skipped, %skipped.then
+  %known.p = getelementptr i64, ptr %clock.p, i64 $CLOCK_HIDDEN
+  %known = load i64, ptr %known.p
+  ; While the clock stands still, what is executed is hidden.
+  %paused.p = getelementptr i64, ptr %clock.p, i64 $CLOCK_PAUSED
+  %paused = load i64, ptr %paused.p
+  %now = sub i64 %total, $PREPAID
+  %since = sub i64 %now, %paused
+  %stands.p = getelementptr i64, ptr %clock.p, i64 $CLOCK_STANDS
+  %stands = load i64, ptr %stands.p
+  %runs = icmp eq i64 %stands, 0
+  %more = select i1 %runs, i64 0, i64 %since
+  %hidden = add i64 %known, %more
+  %hidden.then = call i64 @word(i64 $HIDDEN)
+  %distance = sub i64 %hidden, %hidden.then
+  %not.later = icmp sle i64 %distance, 0
+  %final = or i1 %passed, %not.later
+  br i1 %final, label %no, label %move
+move:
+  call void @set_word(i64 $HIDDEN, i64 %hidden)
+  %soft = call i64 @word(i64 $SOFT)
+  %soft.moved = add i64 %soft, %distance
+  call void @set_word(i64 $SOFT, i64 %soft.moved)
+  %hard = call i64 @word(i64 $HARD)
+  %hard.moved = add i64 %hard, %distance
+  call void @set_word(i64 $HARD, i64 %hard.moved)
+  %soft.first = icmp ult i64 %soft.moved, %hard.moved
+  %first = select i1 %soft.first, i64 %soft.moved, i64 %hard.moved
+  call void @set_word(i64 $NEXT, i64 %first)
+  ret i1 true
+no:
+  ret i1 false
+}
+
 ; The number of instructions in the block at %address, which Unicorn has just translated.
 define internal i32 @asked(ptr %uc, i64 %address) noinline {
   %tb = alloca {i64, i16, i16}
@@ -111,6 +173,17 @@ define internal i32 @asked(ptr %uc, i64 %address) noinline {
   %count = load i16, ptr %count.p
   %count32 = zext i16 %count to i32
   ret i32 %count32
+}
+
+; The bytes of the block at %address, which Unicorn has translated.
+define internal i64 @block_size(i64 %uc, i64 %address) noinline {
+  %tb = alloca {i64, i16, i16}
+  %uc.p = inttoptr i64 %uc to ptr
+  call i32 (ptr, i32, ...) inttoptr (i64 $uc_ctl to ptr)(ptr %uc.p, i32 $TB_REQUEST_CACHE, i64 %address, ptr %tb)
+  %size.p = getelementptr {i64, i16, i16}, ptr %tb, i64 0, i32 2
+  %size = load i16, ptr %size.p
+  %size64 = zext i16 %size to i64
+  ret i64 %size64
 }
 
 define internal void @describe(ptr %entry, i64 %address, i32 %count, i32 %size) {

@@ -1,7 +1,8 @@
 ; Where jumps continue, on hosts that are x86-64 (emu/engine/jumps.py).
 
-; Makes the ends of a new block call @next_block instead of QEMU's helper.  %start is an address in the first bytes of its
-; code.  Its description, which is before the code, has the address of the code and its size behind each other.
+; Makes the code of a new block shorter (emu/engine/shorter.py), and its ends call @next_block instead of QEMU's helper.
+; %start is an address in the first bytes of its code, %code where the hook returns to.  Its description, which is before
+; the code, has the address of the code and its size behind each other.
 define internal void @redirect(ptr %start, ptr %code) noinline {
 entry:
   %table = call i64 @word(i64 $JUMPS)
@@ -29,10 +30,13 @@ described:
   %size = load i64, ptr %size.p
   %end = add i64 %begin, %size
   %sane = icmp ule i64 %size, $JUMPS_LONGEST
-  br i1 %sane, label %scan, label %done
+  br i1 %sane, label %shorten, label %done
+shorten:
+  call i64 @shorten_block(i64 %from, i64 %end)
+  br label %scan
 scan:
   ; call helper    jmp *%rax
-  %place = phi i64 [ %from, %described ], [ %following, %again ]
+  %place = phi i64 [ %from, %shorten ], [ %following, %again ]
   %following = add i64 %place, 1
   %last = add i64 %place, 7
   %more = icmp ule i64 %last, %end
@@ -89,12 +93,17 @@ done:
   ret void
 }
 
-; call @next_block, by the bytes that are in its reach
+; call @next_block, if it is in reach, or the bytes that are
 define internal void @put_call(i64 %place) {
+  %return = add i64 %place, 5
+  %direct = sub i64 ptrtoint (ptr @next_block to i64), %return
+  %direct.32 = trunc i64 %direct to i32
+  %direct.64 = sext i32 %direct.32 to i64
+  %reached = icmp eq i64 %direct.64, %direct
   %late = call i64 @word(i64 $OVERDUE)
   %stub = add i64 %late, $JUMPS_STUB
-  %return = add i64 %place, 5
-  %offset = sub i64 %stub, %return
+  %by.stub = sub i64 %stub, %return
+  %offset = select i1 %reached, i64 %direct, i64 %by.stub
   %offset.32 = trunc i64 %offset to i32
   %place.p = inttoptr i64 %place to ptr
   call void @put8(ptr %place.p, i64 0, i8 u0xE8)
@@ -117,39 +126,54 @@ done:
   ret void
 }
 
-; The ends of blocks call this: the machine code of the block at the pc, or the code that leaves the run.
+; The ends of blocks call this: the machine code of the block at the pc, or the code that leaves the run.  What is found
+; at once needs no call, so that no register is saved.
 define i64 @next_block(ptr %env) {
   %pc.p = getelementptr i8, ptr %env, i64 $PC_OFFSET
   %pc = load i64, ptr %pc.p
   %key = call i64 @translation_key(ptr %env)
   %known.key = call i64 @word(i64 $JUMPS_KEY)
   %other.key = xor i64 %key, %known.key
-  %count.at = call i64 @word(i64 $INVALIDATIONS)
-  %count.p = inttoptr i64 %count.at to ptr
-  %count = load i64, ptr %count.p
+  %count = call i64 @dropped()
   %known.count = call i64 @word(i64 $INVALIDATED)
   %other.count = xor i64 %count, %known.count
   %other = or i64 %other.key, %other.count
   %holds = icmp eq i64 %other, 0
-  br i1 %holds, label %find, label %empty
-empty:
-  call void @empty_jumps(i64 %key, i64 %count)
-  br label %find
+  br i1 %holds, label %find, label %unknown
 find:
-  %table = call i64 @word(i64 $JUMPS)
-  %table.p = inttoptr i64 %table to ptr
-  %half = lshr i64 %pc, 1
-  %upper = lshr i64 %pc, $JUMPS_FOLD
-  %mixed = xor i64 %half, %upper
-  %index = and i64 %mixed, $JUMPS_MASK
-  %entry = getelementptr {i64, i64}, ptr %table.p, i64 %index
-  %found = load i64, ptr %entry
-  %same = icmp eq i64 %found, %pc
-  br i1 %same, label %known, label %ask
+  %first = call ptr @jumps_from(i64 %pc)
+  %first.pc = load i64, ptr %first
+  %is.first = icmp eq i64 %first.pc, %pc
+  br i1 %is.first, label %known, label %look
+look:
+  %second = getelementptr {i64, i64}, ptr %first, i64 1
+  %second.pc = load i64, ptr %second
+  %is.second = icmp eq i64 %second.pc, %pc
+  br i1 %is.second, label %known, label %unknown
 known:
+  %entry = phi ptr [ %first, %find ], [ %second, %look ]
   %code.p = getelementptr {i64, i64}, ptr %entry, i64 0, i32 1
   %code = load i64, ptr %code.p
   ret i64 %code
+unknown:
+  %answer = musttail call i64 @asked_block(ptr %env)
+  ret i64 %answer
+}
+
+; The same from QEMU's helper.  The newer entry of a pair is its first.
+define internal i64 @asked_block(ptr %env) noinline {
+  %key = call i64 @translation_key(ptr %env)
+  %known.key = call i64 @word(i64 $JUMPS_KEY)
+  %other.key = xor i64 %key, %known.key
+  %count = call i64 @dropped()
+  %known.count = call i64 @word(i64 $INVALIDATED)
+  %other.count = xor i64 %count, %known.count
+  %other = or i64 %other.key, %other.count
+  %holds = icmp eq i64 %other, 0
+  br i1 %holds, label %ask, label %empty
+empty:
+  call void @empty_jumps(i64 %key, i64 %count)
+  br label %ask
 ask:
   ; The code that leaves the run is below all blocks.
   %answer = call i64 inttoptr (i64 $helper_lookup_tb_ptr to ptr)(ptr %env)
@@ -157,16 +181,42 @@ ask:
   %block = icmp ugt i64 %answer, %lowest
   br i1 %block, label %keep, label %give
 keep:
-  %kept.p = getelementptr {i64, i64}, ptr %entry, i64 0, i32 1
-  store i64 %pc, ptr %entry
-  store i64 %answer, ptr %kept.p
+  %pc.p = getelementptr i8, ptr %env, i64 $PC_OFFSET
+  %pc = load i64, ptr %pc.p
+  %first = call ptr @jumps_from(i64 %pc)
+  %second = getelementptr {i64, i64}, ptr %first, i64 1
+  %older = load {i64, i64}, ptr %first
+  store {i64, i64} %older, ptr %second
+  %code.p = getelementptr {i64, i64}, ptr %first, i64 0, i32 1
+  store i64 %pc, ptr %first
+  store i64 %answer, ptr %code.p
   br label %give
 give:
   ret i64 %answer
 }
 
-; Gives each entry an address that belongs to another one.  The stores are volatile, so that they do not become a call of
-; memset, which is not linked.
+; QEMU's count of dropped blocks.
+define internal i64 @dropped() alwaysinline {
+  %count.at = call i64 @word(i64 $INVALIDATIONS)
+  %count.p = inttoptr i64 %count.at to ptr
+  %count = load i64, ptr %count.p
+  ret i64 %count
+}
+
+; The pair of entries for a pc.
+define internal ptr @jumps_from(i64 %pc) alwaysinline {
+  %table = call i64 @word(i64 $JUMPS)
+  %table.p = inttoptr i64 %table to ptr
+  %lower = lshr i64 %pc, $JUMPS_UNIT
+  %page = lshr i64 %pc, $JUMPS_PAGE
+  %mixed = xor i64 %lower, %page
+  %index = and i64 %mixed, $JUMPS_MASK
+  %pair = getelementptr [2 x {i64, i64}], ptr %table.p, i64 %index
+  ret ptr %pair
+}
+
+; Gives each entry an address that belongs to another pair.  The stores are volatile, so that they do not become a call
+; of memset, which is not linked.
 define internal void @empty_jumps(i64 %key, i64 %count) noinline {
 start:
   call void @set_word(i64 $JUMPS_KEY, i64 %key)
@@ -176,12 +226,13 @@ start:
   br label %clear
 clear:
   %index = phi i64 [ 0, %start ], [ %next, %clear ]
+  %pair = icmp ult i64 %index, 2
+  %other = select i1 %pair, i64 $JUMPS_SECOND, i64 0
   %entry = getelementptr {i64, i64}, ptr %table.p, i64 %index
-  store volatile i64 0, ptr %entry
+  store volatile i64 %other, ptr %entry
   %next = add i64 %index, 1
-  %more = icmp ule i64 %next, $JUMPS_MASK
+  %more = icmp ult i64 %next, $JUMPS_ENTRIES
   br i1 %more, label %clear, label %done
 done:
-  store i64 2, ptr %table.p
   ret void
 }

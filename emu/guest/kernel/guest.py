@@ -224,7 +224,7 @@ class KernelGuest(Served):
             hard = self.clock.instructions_at(deadline)
         self._outside.running = True
         try:
-            self._idle = self.engine.run(soft, hard)
+            self._idle = self.engine.run(soft, hard, self.clock.of_deadlines())
         except GuestCrashError as error:
             raise self.crash(str(error)) from None
         finally:
@@ -243,8 +243,8 @@ class KernelGuest(Served):
             if due <= self.engine.instructions + instructions:
                 self.engine.stop()
 
-    def change_text(self, change: Callable[[], object]) -> None:
-        """Change the kernel's code by a function; no CPU runs meanwhile."""
+    def change_text(self, change: Callable[[], object], continues: int) -> None:  # noqa: ARG002  (the CPU stands still)
+        """Change the kernel's code by a function, so that it continues at an address."""
         change()
 
     def interrupt(self) -> None:

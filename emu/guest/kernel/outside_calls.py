@@ -23,6 +23,8 @@ from emu.guest.kernel.panic import KernelPanicError
 _RED_ZONE: Final = 256
 # Words on the stack, if a call puts its return address there: that address, and room for arguments.
 _CALL_WORDS: Final = 5
+# The functions that the vector of interrupts calls, in the kernels of one CPU and of several.
+_INTERRUPT: Final = ("hardclock", "__wrap_hardclock")
 
 
 class OutsideCalls:
@@ -52,7 +54,11 @@ class OutsideCalls:
         """Is called after it."""
         self.returned = False
         """Whether the function that was entered has returned."""
+        self._leaving = False
         engine.on_code(self._back, self._has_returned)
+        for function in image.functions:
+            if function.name in _INTERRUPT:
+                engine.on_code(function.value, self._has_left)
 
     def call(self, name: str, *arguments: int) -> int:
         """Make the kernel run one of its functions, and return its result.
@@ -62,6 +68,11 @@ class OutsideCalls:
         engine = self._engine
         if self.running:
             raise RuntimeError(f"{name}: the guest is running")
+        with engine.counter.aside():
+            return self._call(name, *arguments)
+
+    def _call(self, name: str, *arguments: int) -> int:
+        engine = self._engine
         self.before()
         context, before, time = engine.new_context(), engine.instructions, self._clock.state()
         self.enter(name, *arguments)
@@ -82,11 +93,26 @@ class OutsideCalls:
         """Let the CPU begin a function of the kernel; the run ends when it has `returned`."""
         engine, self.returned = self._engine, False
         if not engine.isa.is_kernel_address(engine.pc):
-            engine.interrupt()  # enters kernel mode, as a clock interrupt would
+            self._leave_user_mode()
         engine.words[engine.isa.registers.slots[engine.isa.registers.sp]] = self._stack()
         self._return_to_gate()
         pass_arguments(engine, arguments)
         engine.pc = self._image.symbol(name).value
+
+    def _leave_user_mode(self) -> None:
+        """Let the CPU take an interrupt, until the vector has done its part.
+
+        A breakpoint in the function that is called would otherwise be taken for the program's:
+        RISC-V's vector tells the two by a register that it sets itself.
+        """
+        self._leaving = True
+        self._engine.interrupt()
+        self._engine.run()
+
+    def _has_left(self) -> None:
+        if self._leaving:
+            self._leaving = False
+            self._engine.stop()
 
     def _has_returned(self) -> None:
         self.returned = True

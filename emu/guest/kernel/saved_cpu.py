@@ -50,7 +50,7 @@ class UserCpu:
 class SavedCpu:
     """The registers of a trap frame."""
 
-    def __init__(self, table: UserProcesses, address: int, discount: Callable[[int], None]) -> None:
+    def __init__(self, table: UserProcesses, address: int, discount: Callable[..., None]) -> None:
         self._table = table
         self._engine = table.engine
         self._address = address

@@ -109,8 +109,12 @@ class Served(KernelView):
         self.soon(fall)
 
     def chill(self, nanoseconds: int) -> None:
-        """Let nanoseconds pass in which no code runs."""
+        """Let nanoseconds pass in which no code runs.
+
+        The current run ends: its deadlines are counts of instructions, and are now earlier.
+        """
         self.clock.skip_to(self.now() + nanoseconds)
+        self.engine.stop()
 
 
 def _mutex(kernel: Introspection, address: int, *, spins: bool) -> Lock:

@@ -23,6 +23,7 @@ from emu.guest.base import RunState
 from emu.guest.kernel import images
 from emu.guest.kernel.cpus import Cpu, Cpus, Reason
 from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.text_changes import Patching, changes_of
 from emu.guest.native_cpu import cpu_number
 from emu.isa.base import Isa
 from emu.native.guest import GuestCode
@@ -35,8 +36,6 @@ _LONGEST_TURN: Final = 2000
 _ENDLESS: Final = NANOSECONDS << 32
 # The instructions that the holder of a lock executes before the lock is looked at again.
 _MORE: Final = 100
-# The function that each CPU calls at a rendezvous, once all have come: as at that of the kernel's start.
-_AT_RENDEZVOUS: Final = "ap_started"
 # Turns after which a lock that no CPU gives back is an error.
 _PATIENCE: Final = 100_000
 
@@ -44,7 +43,7 @@ _PATIENCE: Final = 100_000
 class SeveralCpus(KernelGuest):
     """The teaching kernel for several CPUs, on `cpus` of them; `seed` decides about their turns.
 
-    With `rendezvous` all CPUs come to a rendezvous when the code of the kernel is changed.
+    `patching` says how the code of the kernel is changed.
     """
 
     def __init__(
@@ -53,7 +52,7 @@ class SeveralCpus(KernelGuest):
         *,
         cpus: int,
         seed: int = 0,
-        rendezvous: bool = False,
+        patching: Patching = Patching.STOP_MACHINE,
         image: Path | None = None,
         **options: Any,
     ) -> None:
@@ -73,11 +72,7 @@ class SeveralCpus(KernelGuest):
         self._turn = Turn(until=_ENDLESS)
         self._under_way = False
         """Whether the current CPU's turn has not ended."""
-        self._rendezvous = self.image.symbol(_AT_RENDEZVOUS).value if rendezvous else None
-        self._changes: list[Callable[[], object]] = []
-        """Changes of code that wait for a rendezvous."""
-        if self._rendezvous is not None:
-            self.engine.on_code(self._rendezvous, self._have_come)
+        self._change_text = changes_of(self, self, patching)
         self._watch_turns()
         gates: dict[str, Callable[[int, int, int], int | None]] = {
             "gate_cpu_count": lambda *_: cpus,
@@ -244,25 +239,23 @@ class SeveralCpus(KernelGuest):
             if cpu.idle and cpu is not here:  # an interrupt may still wake it up earlier
                 cpu.time, cpu.clock = before
 
-    # -- a rendezvous
+    # -- changes of code
 
-    def change_text(self, change: Callable[[], object]) -> None:
-        """Change the kernel's code: while no CPU runs, or at a rendezvous of all CPUs."""
-        if self._rendezvous is None or self.exit_status is not None:
+    def change_text(self, change: Callable[[], object], continues: int) -> None:
+        """Change the kernel's code, which continues at an address then, by the method of patching."""
+        if self.exit_status is not None:
             change()
         else:
-            self.soon(partial(self._meet, change, self._rendezvous))
+            self.soon(partial(self._change_text, change, continues))
 
-    def _meet(self, change: Callable[[], object], action: int) -> None:
-        """Let this CPU call smp_rendezvous; the first CPU that goes on from there makes the change.
+    def call_beside(self, name: str, *arguments: int) -> None:
+        """Let this CPU call a function of the kernel, while all CPUs run; between two runs.
 
-        The kernel interrupts the other CPUs, and each goes on until it has come, so it takes time
-        on all of them.  Afterwards this CPU is where it was.
+        It takes time on all of them.  Afterwards this CPU is where it was.
         """
         cpu, context = self._cpus.current, self.engine.new_context()
         idle, cpu.idle = cpu.idle, False
-        self._changes.append(change)
-        self._outside.enter("smp_rendezvous", action, 0)
+        self._outside.enter(name, *arguments)
         self._under_way, self._turn.over = True, 0
         while self.exit_status is None and not self._outside.returned:
             if not self._under_way:
@@ -270,16 +263,6 @@ class SeveralCpus(KernelGuest):
             self._continue(None)
         self.engine.restore(context)
         cpu.idle, self._under_way = idle, not idle
-        self._make_changes()
-
-    def _have_come(self) -> None:
-        if self._changes:
-            self.soon(self._make_changes)
-
-    def _make_changes(self) -> None:
-        """Make what changes are open; all CPUs have come, or the guest has ended."""
-        while self._changes:
-            self._changes.pop(0)()
 
     # -- calls from outside
 

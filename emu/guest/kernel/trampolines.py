@@ -20,9 +20,13 @@ class Trampolines:
 
     def __init__(self, engine: Engine, image: Image, end: int) -> None:
         """`end` is the end of the text, and of the symbols that the boot loader has put after it."""
-        self._next = end + -end % _ALIGNMENT
+        self._start = self._next = end + -end % _ALIGNMENT
         self._limit = image.symbol("kernel_data_start").value
         self._engine = engine
+
+    def __contains__(self, address: int) -> bool:
+        """Return whether an address is in a piece."""
+        return self._start <= address < self._next
 
     def take(self, size: int) -> int:
         """Return the address of a piece.  Raises `TrampolinesFullError`."""

@@ -83,9 +83,6 @@ class KernelTraps:
         self._isa = guest.isa
         self._path = path
         self._pc_after = guest.isa.traps.pc_after
-        self._uncounted = 0
-        """Displaced instructions that the engine did not count: a breakpoint counts as one, an
-        invalid opcode does not."""
         self.probe_taken = False
         """Whether a probe of user mode has been taken, and its thread is not back in user mode."""
         self.host_trap = HostTrap(
@@ -149,8 +146,7 @@ class KernelTraps:
     def _resume(self, extra: int = 0) -> None:
         """Start the clock after a trap, unless the clock was stopped before the trap."""
         if not self._guest.traced.inside:
-            self._clock.resume(extra - self._uncounted)
-            self._uncounted = 0
+            self._clock.resume(extra)
             self._host.time_goes_on(extra)
 
     # -- other exceptions
@@ -166,15 +162,16 @@ class KernelTraps:
 
         The guest's own vector decides about anything else.
         """
-        pc = self._engine.pc
+        pc, engine = self._engine.pc, self._engine
         if number != self._isa.unicorn.undefined or pc < self._isa.kernel_start:
             return DELIVER
-        self._clock.pause()
-        self._uncounted = 1
+        engine.discount(-1)  # the engine has not counted it; a breakpoint counts as the instruction that it displaces
         if self._path is TrapPath.GUEST:
+            self._clock.pause()
             return DELIVER
         answer = self.host_trap.take(pc)
-        self._resume()
+        if answer == DELIVER:
+            engine.discount(1)
         return answer
 
     def _displaced_fault(self, _address: int, error: BadAddressError) -> int:

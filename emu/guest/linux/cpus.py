@@ -115,6 +115,10 @@ class Cpus:
         others = [self._time(cpu) for cpu in busy if cpu is not self.here]
         self.until = max(min(others), self._clock.now()) + self._length() if others else None
 
+    def reached(self) -> int:
+        """Return the virtual time that all CPUs have reached: nothing happens before it any more."""
+        return min((self._time(cpu) for cpu in self.all if not cpu.idle), default=self._clock.now())
+
     def _time(self, cpu: Cpu) -> int:
         return self._clock.now() if cpu is self.here else cpu.time
 
@@ -155,14 +159,25 @@ class Cpus:
             if cpu is not own:
                 _leave(own, thread)
             thread.not_before = max(thread.not_before, self._clock.now())
-            thread.cpu = cpu.number
-            if cpu.idle:
-                cpu.idle = False
-                if cpu is not self.here:
-                    cpu.time = max(cpu.time, self._clock.now())
-                    soon = self._clock.now() + self._length()
-                    self.until = soon if self.until is None else min(self.until, soon)
+            self._use_for(cpu, thread)
         cpu.ready.add(thread, first=first)
+
+    def move(self, thread: Thread, busy: Cpu, to: Cpu) -> None:
+        """Let a thread that waits for its turn on a busy CPU wait for it on another one."""
+        busy.ready.remove(thread)
+        _leave(busy, thread)
+        self._use_for(to, thread)
+        to.ready.add(thread)
+
+    def _use_for(self, cpu: Cpu, thread: Thread) -> None:
+        """Give a thread to a CPU, which has something to do from now on."""
+        thread.cpu = cpu.number
+        if cpu.idle:
+            cpu.idle = False
+            if cpu is not self.here:
+                cpu.time = max(cpu.time, self._clock.now())
+                soon = self._clock.now() + self._length()
+                self.until = soon if self.until is None else min(self.until, soon)
 
     def _place(self, thread: Thread) -> Cpu:
         own = self.all[thread.cpu]

@@ -114,12 +114,16 @@ class LinuxGuest:
 
     def run(self, deadline: int | None) -> RunState:
         """Run until virtual time `deadline` (None: forever) or the first process's end."""
-        return self.timers.run(self._run, self.now, deadline)
+        return self.timers.run(self._run, self.now, deadline, self.kernel.interrupt)
 
     @property
     def cpu(self) -> int:
         """Number of the CPU that is running."""
         return self.kernel.schedule.cpus.here.number
+
+    def reached(self) -> int:
+        """Return the virtual time that all CPUs have reached, in nanoseconds."""
+        return self.kernel.schedule.cpus.reached()
 
     def pc(self) -> int:
         """Return where the CPU is."""
@@ -261,7 +265,7 @@ class LinuxGuest:
 
     def chill(self, nanoseconds: int) -> None:
         """Let time go by, in which nothing runs."""
-        self.clock.skip_to(self.now() + nanoseconds)
+        self.kernel.let_pass(nanoseconds)
 
     def load(self, address: int, size: int) -> bytes:
         """Refuse: the guest has no kernel memory."""

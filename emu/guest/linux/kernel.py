@@ -112,6 +112,8 @@ class Kernel:
         self.frame = LiveFrame(self.engine)
         """The registers of the thread that runs, as a breakpoint's handlers see them."""
         self.engine.special.served = self._served
+        self._goes_on: Thread | None = None
+        """The thread whose run the tracer has ended; None: the run has ended by itself."""
         self._until: int | None = None
         """Virtual time at which the run under way is to end; None: it has no such time."""
         self.tasks = Tasks(self.engine.note_thread)
@@ -173,9 +175,13 @@ class Kernel:
 
     def _served(self) -> None:
         """Let time pass for an instruction that the host has served."""
-        self.clock.let_pass(SERVED_TIME)
-        if self._until is not None and self.clock.now() >= self._until:
-            self.engine.stop()
+        self.let_pass(SERVED_TIME)
+
+    def let_pass(self, nanoseconds: int) -> None:
+        """Let time pass during a run, in which nothing is executed: the run ends sooner."""
+        self.clock.let_pass(nanoseconds)
+        if self._until is not None:
+            self.engine.end_earlier(self.clock.instructions_at(self._until))
 
     def _on_system_call(self) -> None:
         self.trapping.on_system_call()
@@ -279,12 +285,22 @@ class Kernel:
             self.alarms.ring()
             if self.async_files:
                 self.async_files.look()
-            thread = self.schedule.next()
+            thread = self._following()
             if thread is not None:
                 self._run(thread, deadline)
             elif self.schedule.all_wait():
                 self.schedule.idle(deadline)
         return False
+
+    def _following(self) -> Thread | None:
+        """Return the thread to run: the same one if only the tracer has ended its run.
+
+        The tracer's deadlines do not change the order of threads.
+        """
+        thread, self._goes_on = self._goes_on, None
+        if thread is not None and thread is self.schedule.cpus.here.running:
+            return thread
+        return self.schedule.next()
 
     def on_every_cpu(self, action: Callable[[], object]) -> None:
         """Do something on each CPU in turn, with its thread if it has one; between two runs."""
@@ -312,6 +328,11 @@ class Kernel:
         """Return the time at which the next run has to end; None: there is no limit."""
         ends = (deadline, self.schedule.upcoming(), self.schedule.cpus.until)
         return min((end for end in ends if end is not None), default=None)
+
+    def _is_due(self) -> bool:
+        """Return whether it is time for something of the guest: an alarm, or another CPU's turn."""
+        due = self._end_of_run(None)
+        return due is not None and self.clock.now() >= due
 
     def _run(self, thread: Thread, deadline: int | None) -> None:
         self.on_cpu.switch(thread)
@@ -345,3 +366,5 @@ class Kernel:
             self._serving.serve(thread)
         elif self.engine.instructions >= self.schedule.turn_limit:
             self.schedule.give_way()
+        elif not self._is_due():
+            self._goes_on = thread

@@ -55,3 +55,7 @@ class ReadyQueue:
         if found is not None:
             self.remove(found)
         return found
+
+    def last(self, may_run: Callable[[Thread], bool]) -> Thread | None:
+        """Return the last thread of rank 0 that may run, None if there is none."""
+        return next(filter(may_run, reversed(self._ordinary)), None)

@@ -19,6 +19,7 @@ from emu.engine.clock import NANOSECONDS
 from emu.engine.engine import Engine
 from emu.guest.base import GuestError
 from emu.guest.linux.alarms import Alarm, Alarms
+from emu.guest.linux.balancing import Balancing
 from emu.guest.linux.blocked import Blocked
 from emu.guest.linux.cpus import Cpu, Cpus
 from emu.guest.linux.deadlines import Budget
@@ -89,6 +90,7 @@ class Schedule:
         """Whether the run under way is to end soon."""
         self._wait_for_host = wait_for_host
         self.cpus = Cpus(engine, self._clock, cpus, seed, self._rank)
+        self._balancing = Balancing(self.cpus) if self.cpus.several else None
         self.blocked = Blocked(self._clock.now)
         """The threads that wait."""
         self._budgets: dict[Thread, Alarm] = {}
@@ -165,11 +167,13 @@ class Schedule:
             ):
                 here.ready.remove(current)
                 if self._engine.instructions >= here.turn_end:
+                    self._balance()
                     self._begin_turn(current)
                 return current
             if current not in here.ready:
                 # If one above it comes, it continues when that one waits.
                 self.cpus.add(current, first=above is not None and above > rank)
+        self._balance()
         while (taken := here.ready.take() or self.cpus.steal()) is not None:
             if taken.life is Life.RUNNABLE:
                 self.cpus.begins(taken)
@@ -177,6 +181,10 @@ class Schedule:
                 return taken
         here.idle = True
         return None
+
+    def _balance(self) -> None:
+        if self._balancing is not None:
+            self._balancing.balance(self._clock.now())
 
     def _rank(self, thread: Thread) -> int:
         """Return the rank that counts now: a deadline, or the real-time priority.

@@ -69,7 +69,7 @@ class ProgramCpu:
     def write_vector(self, number: int, low: int, high: int) -> None:
         """Do nothing: the kernel executes the instruction."""
 
-    def discount(self, instructions: int) -> None:
+    def discount(self, instructions: int, carried_out: int = 0) -> None:
         """Do nothing: the kernel's work for a probe takes time."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from emu.isa.aarch64.jump import NOP_WORD
 from emu.isa.base import Traps
 
 # brk #0x40d, FreeBSD's DTRACE_PATCHVAL (sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h).
@@ -23,4 +24,6 @@ TRAPS = Traps(
     kept=frozenset({"x18"}),
     # The kernel ignores the stub's answer (FreeBSD sys/arm64/arm64/trap.c).
     repeats_unclaimed=True,
+    moved=NOP_WORD,
+    moved_adds=4,
 )

@@ -31,4 +31,6 @@ TRAPS = Traps(
     settable=SETTABLE,
     pushed=(("trapno", 1), ("err", 0)),
     privilege="cs",
+    moved=4,  # DTRACE_INVOP_NOP
+    moved_adds=1,
 )  # fmt: skip

@@ -7,6 +7,7 @@ from emu.isa.riscv64.registers import GENERAL
 
 EBREAK = 0x00100073
 C_EBREAK = 0x9002
+_C_NOP = 0x0001
 
 _T = tuple(name for name in GENERAL if name[0] == "t" and name != "tp")
 _S = tuple(name for name in GENERAL if name[0] == "s" and name != "sp")
@@ -24,4 +25,5 @@ TRAPS = Traps(
     flush="fence.i makes this CPU, and no other, fetch the bytes again: otherwise it could still execute the old "
     "instruction.",
     kept=frozenset({"tp", "gp"}),
+    moved=_C_NOP,
 )

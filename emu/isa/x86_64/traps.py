@@ -44,4 +44,5 @@ TRAPS = Traps(
     states=STATES,
     settable=SETTABLE,
     pushed=(("trapno", 3), ("err", 0)),
+    moved=4,  # DTRACE_INVOP_NOP
 )

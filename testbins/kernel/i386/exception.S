@@ -61,6 +61,13 @@ ENTRY(alltraps)
 	/* An undefined instruction of the kernel's own is offered to DTrace first. */
 	cmpl	$T_PRIVINFLT, TF_TRAPNO(%esp)
 	je	dtrace_invop_start
+#ifdef SMP
+	/* So is a breakpoint, which is a trap: eip is behind it. Code that is being changed has one (smp/alternative.c). */
+	cmpl	$T_BPTFLT, TF_TRAPNO(%esp)
+	jne	calltrap
+	decl	TF_EIP(%esp)
+	jmp	dtrace_invop_start
+#endif
 	jmp	calltrap
 1:	KERNEL_SEGMENTS
 	.globl	calltrap

@@ -9,6 +9,9 @@ struct sysent sysent[SYS_MAXSYSCALL] = {
 #define SYSCALL(number, name) [number] = { (sy_call_t *)(void *)sys_##name, NARG(name), 0, 0 },
 #include "sys/syscalls.def"
 #undef SYSCALL
+#define NOSYS(number, name) [number] = { sys_nosys, 0, 0, 0 },
+#include "sys/nosys.def"
+#undef NOSYS
 };
 
 const char *const syscallnames[SYS_MAXSYSCALL] = {
@@ -17,6 +20,9 @@ const char *const syscallnames[SYS_MAXSYSCALL] = {
 #define SYSCALL(number, name) [number] = #name,
 #include "sys/syscalls.def"
 #undef SYSCALL
+#define NOSYS(number, name) [number] = #name,
+#include "sys/nosys.def"
+#undef NOSYS
 };
 
 /* syscall.h, which assembly can read, says the same. */

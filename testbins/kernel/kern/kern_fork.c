@@ -43,7 +43,7 @@ do_fork(struct thread *td, struct fork_req *fr, struct proc *p2, struct vmspace 
 	if (fr->fr_name != NULL)
 		proc_set_args(p2, fr->fr_name, strlen(fr->fr_name) + 1);
 	else
-		proc_set_args(p2, p1->p_args, p1->p_args_size);
+		proc_set_args(p2, (const char *)p1->p_args->ar_args, p1->p_args->ar_length);
 	if (vm2 != NULL) {
 		p2->p_vmspace = vm2;
 		p2->p_pmap = &vm2->vm_pmap;

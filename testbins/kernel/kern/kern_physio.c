@@ -13,6 +13,7 @@ static struct mtx bdonelock = MTX_INITIALIZER("bio done", MTX_DEF);
 void
 biodone(struct bio *bp)
 {
+	bp->bio_completed = bp->bio_length - bp->bio_resid;
 	devstat_end_transaction_bio(&bp->bio_disk->d_devstat, bp);
 	mtx_lock(&bdonelock);
 	bp->bio_flags |= BIO_DONE;
@@ -37,6 +38,7 @@ static int
 physio_piece(struct disk *dp, struct uio *uio, void *buffer, size_t size)
 {
 	struct bio bio = { .bio_disk = dp, .bio_offset = uio->uio_offset, .bio_bcount = size, .bio_data = buffer,
+		.bio_length = size, .bio_pblkno = uio->uio_offset / dp->d_devstat.block_size,
 		.bio_resid = size, .bio_caller1 = curthread->td_fpop };
 	int error;
 

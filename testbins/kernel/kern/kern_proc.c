@@ -121,6 +121,7 @@ thread_alloc(void)
 	td->td_kstack = stack;
 	td->td_kstack_size = KSTACK_SIZE;
 	td->td_frame = (struct trapframe *)(stack + KSTACK_SIZE) - 1;
+	bzero(td->td_frame, sizeof(*td->td_frame)); /* the stack may be another thread's; kernel threads keep this */
 	td->td_tid = ++lasttid;
 	td->td_state = TDS_INACTIVE;
 	callout_init(&td->td_slpcallout, 1);
@@ -148,7 +149,9 @@ proc_reparent(struct proc *child, struct proc *parent)
 void
 proc_set_args(struct proc *p, const char *args, size_t size)
 {
-	p->p_args_size = MIN(size, sizeof(p->p_args));
-	memcpy(p->p_args, args, p->p_args_size);
-	p->p_args[MAXARGS_SAVED - 1] = '\0';
+	p->p_args = &p->p_pargs;
+	p->p_args->ar_ref = 1;
+	p->p_args->ar_length = MIN(size, MAXARGS_SAVED);
+	memcpy(p->p_args->ar_args, args, p->p_args->ar_length);
+	p->p_args->ar_args[MAXARGS_SAVED - 1] = '\0';
 }

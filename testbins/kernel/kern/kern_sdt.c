@@ -22,6 +22,11 @@ SDT_PROVIDER_DEFINE(proc);
 SDT_PROVIDER_DEFINE(sched);
 SDT_PROVIDER_DEFINE(vfs);
 
+/* Of what this kernel does not have, priorities and sigwait: they never fire, but scripts name them. */
+SDT_PROBE_DEFINE3(sched, , , change__pri, "struct thread *", "struct proc *", "uint8_t");
+SDT_PROBE_DEFINE4(sched, , , lend__pri, "struct thread *", "struct proc *", "uint8_t", "struct thread *");
+SDT_PROBE_DEFINE2(proc, , , signal__clear, "int", "ksiginfo_t *");
+
 #if SDT_GENERATION == 2024
 /* Where the sites of the newest generation go. */
 void

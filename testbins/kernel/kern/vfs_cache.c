@@ -60,8 +60,11 @@ cache_zap(struct namecache *ncp)
 		SDT_PROBE2(vfs, namecache, zap_negative, done, ncp->nc_dvp, ncp->nc_name);
 	TAILQ_REMOVE(cache_get_hash(ncp->nc_dvp, ncp->nc_name, ncp->nc_nlen), ncp, nc_hash);
 	TAILQ_REMOVE(&ncp->nc_dvp->v_cache_src, ncp, nc_src);
-	if (ncp->nc_vp != NULL)
+	if (ncp->nc_vp != NULL) {
 		TAILQ_REMOVE(&ncp->nc_vp->v_cache_dst, ncp, nc_dst);
+		if (ncp->nc_vp->v_cache_dd == ncp)
+			ncp->nc_vp->v_cache_dd = NULL;
+	}
 	TAILQ_REMOVE(&nclru, ncp, nc_lru);
 	numcache--;
 	free(ncp, M_VFSCACHE);
@@ -113,8 +116,11 @@ cache_enter(struct vnode *dvp, struct vnode *vp, struct componentname *cnp)
 	ncp->nc_name[cnp->cn_namelen] = '\0';
 	TAILQ_INSERT_HEAD(cache_get_hash(dvp, cnp->cn_nameptr, cnp->cn_namelen), ncp, nc_hash);
 	TAILQ_INSERT_HEAD(&dvp->v_cache_src, ncp, nc_src);
-	if (vp != NULL)
+	if (vp != NULL) {
 		TAILQ_INSERT_HEAD(&vp->v_cache_dst, ncp, nc_dst);
+		if (vp->v_type == VDIR)
+			vp->v_cache_dd = ncp;
+	}
 	TAILQ_INSERT_TAIL(&nclru, ncp, nc_lru);
 	numcache++;
 	if (vp != NULL)

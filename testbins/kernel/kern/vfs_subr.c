@@ -5,6 +5,10 @@
 
 static uma_zone_t vnode_zone;
 
+/* There are two, and no call mounts another.  Devices are in /dev, whose directory belongs to the first. */
+struct mount memfs_mount = { .mnt_stat = { "memfs", "memfs", "/" } };
+struct mount devfs_mount = { .mnt_stat = { "devfs", "devfs", "/dev" } };
+
 static void
 vntblinit(const void *unused __unused)
 {
@@ -27,6 +31,7 @@ getnewvnode(enum vtype type, const struct vop_vector *vop, void *data)
 	vp->v_type = type;
 	vp->v_op = vop;
 	vp->v_data = data;
+	vp->v_mount = type == VCHR ? &devfs_mount : &memfs_mount;
 	vp->v_usecount = 1;
 	return (vp);
 }

@@ -54,21 +54,37 @@ sched_pickcpu(void)
 	return (best);
 }
 
+/* Apart from tdq_insert: a branch there would become part of what its probes do, during which time stands still. */
+static void __noinline
+tdq_enqueue(struct tdq *tdq, struct thread *td, bool first)
+{
+	if (first)
+		TAILQ_INSERT_HEAD(&tdq->tdq_runq, td, td_runq);
+	else
+		TAILQ_INSERT_TAIL(&tdq->tdq_runq, td, td_runq);
+}
+
 static void
-tdq_add(int cpu, struct thread *td)
+tdq_insert(int cpu, struct thread *td, bool first)
 {
 	struct tdq *tdq = &tdq_cpu[cpu];
 
 	mtx_lock_spin(&tdq->tdq_lock);
 	td->td_state = TDS_RUNQ;
 	td->td_switched_in = nanouptime(); /* it cannot run earlier, whatever the time of the CPU that takes it */
-	TAILQ_INSERT_TAIL(&tdq->tdq_runq, td, td_runq);
+	tdq_enqueue(tdq, td, first);
 	tdq->tdq_load++;
 	SDT_PROBE4(sched, , , enqueue, td, td->td_proc, NULL, 0);
 	SDT_PROBE2(sched, , , load__change, cpu, tdq->tdq_load);
 	mtx_unlock_spin(&tdq->tdq_lock);
 	if (tdq->tdq_sleeps && cpu != curcpu)
 		ipi_cpu(cpu);
+}
+
+static void
+tdq_add(int cpu, struct thread *td)
+{
+	tdq_insert(cpu, td, false);
 }
 
 void
@@ -198,10 +214,38 @@ sched_clock(struct thread *td)
 		td->td_flags |= TDF_NEEDRESCHED;
 }
 
+/*
+ * A thread that was asleep in the kernel comes before one that is not, so it preempts the thread that has woken it on
+ * the same CPU, as in a FreeBSD kernel with FULL_PREEMPTION. Only while that one holds a mutex beside the big lock: all
+ * other data of the kernel are the big lock's, whose holder is not preempted.
+ */
 void
 sched_wakeup(struct thread *td)
 {
-	sched_add(td);
+	int cpu = sched_pickcpu();
+	bool preempts = cpu == curcpu && curthread->td_locks > 0;
+
+	tdq_insert(cpu, td, preempts);
+	if (preempts)
+		cpu_self.cp_owepreempt = true;
+}
+
+/* The threads that sleep on ident are awake; the first of them may be about to wait for a mutex of this one. */
+void __real_wakeup(const void *ident);
+void __wrap_wakeup(const void *ident);
+void
+__wrap_wakeup(const void *ident)
+{
+	struct thread *td = curthread;
+	int locks = td->td_locks;
+
+	cpu_self.cp_owepreempt = false; /* what else wakes threads does not look at it */
+	__real_wakeup(ident);
+	if (!cpu_self.cp_owepreempt)
+		return;
+	td->td_locks = 0; /* no mutex may be held asleep, but this thread could run on */
+	mi_switch(SW_INVOL);
+	td->td_locks = locks;
 }
 
 void

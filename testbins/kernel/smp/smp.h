@@ -15,6 +15,7 @@
 struct cpu_private {
 	int cp_cpuid;
 	int cp_rendezvous; /* the number of the last one that it took part in */
+	bool cp_owepreempt; /* a thread that was woken comes before the current one */
 };
 extern struct cpu_private cpu_self;
 #define curcpu (cpu_self.cp_cpuid)
@@ -37,6 +38,12 @@ void giant_leave(void);
 
 /* All CPUs call action(arg) at the same time, with nothing else going on. */
 void smp_rendezvous(void (*action)(void *), void *arg);
+
+/* Each CPU calls action(arg) when the interrupt reaches it, and goes on; returns when all have (Linux on_each_cpu). */
+void smp_call_all(void (*action)(void *), void *arg);
+
+/* Writes code in steps, each followed by a call of all CPUs. */
+void smp_text_poke_batch_finish(int steps);
 
 void sched_ap_entry(struct thread *idle) __dead2;
 void sched_set_idle(int cpu, struct thread *td);

@@ -63,13 +63,14 @@ static struct mtx smp_ipi_mtx = MTX_INITIALIZER("smp rendezvous", MTX_SPIN);
 static void (*volatile smp_rv_action)(void *);
 static void *volatile smp_rv_arg;
 volatile int smp_rv_number;
+static volatile bool smp_rv_together;  /* none begins before all have come */
 static volatile int smp_rv_waiters[2]; /* have come; have done it */
 
 static void
 smp_rendezvous_action(void)
 {
 	__atomic_add_fetch(&smp_rv_waiters[0], 1, __ATOMIC_ACQ_REL);
-	while (smp_rv_waiters[0] < mp_ncpus)
+	while (smp_rv_together && smp_rv_waiters[0] < mp_ncpus)
 		gate_turn();
 	smp_rv_action(smp_rv_arg);
 	__atomic_add_fetch(&smp_rv_waiters[1], 1, __ATOMIC_ACQ_REL);
@@ -83,10 +84,11 @@ smp_rendezvous_join(void)
 	smp_rendezvous_action();
 }
 
-void
-smp_rendezvous(void (*action)(void *), void *arg)
+static void
+smp_rendezvous_cpus(void (*action)(void *), void *arg, bool together)
 {
 	mtx_lock_spin(&smp_ipi_mtx);
+	smp_rv_together = together;
 	smp_rv_waiters[0] = smp_rv_waiters[1] = 0;
 	smp_rv_action = action;
 	smp_rv_arg = arg;
@@ -99,6 +101,18 @@ smp_rendezvous(void (*action)(void *), void *arg)
 	while (smp_rv_waiters[1] < mp_ncpus)
 		gate_turn();
 	mtx_unlock_spin(&smp_ipi_mtx);
+}
+
+void
+smp_rendezvous(void (*action)(void *), void *arg)
+{
+	smp_rendezvous_cpus(action, arg, true);
+}
+
+void
+smp_call_all(void (*action)(void *), void *arg)
+{
+	smp_rendezvous_cpus(action, arg, false);
 }
 
 /* ---- interrupts ---- */

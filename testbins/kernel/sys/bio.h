@@ -19,6 +19,9 @@ struct bio {
 	void *bio_data;
 	int bio_error;
 	long bio_resid; /* bytes left out */
+	off_t bio_length; /* as bio_bcount: this is the disk's own request */
+	off_t bio_completed;
+	int64_t bio_pblkno; /* of the disk's own blocks */
 	void *bio_caller1; /* for the caller's own use */
 	TAILQ_ENTRY(bio) bio_queue;
 };

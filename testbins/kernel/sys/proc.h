@@ -95,6 +95,13 @@ struct ps_strings {
 	int ps_nenvstr;
 };
 
+/* The arguments of a program: strings one after another, each ended by a NUL (FreeBSD sys/sys/proc.h). */
+struct pargs {
+	unsigned ar_ref;		/* processes that have it: always one, FreeBSD's are shared */
+	unsigned ar_length;
+	unsigned char ar_args[MAXARGS_SAVED];
+};
+
 enum p_state { PRS_NEW, PRS_NORMAL, PRS_ZOMBIE };
 
 struct proc {
@@ -120,8 +127,8 @@ struct proc {
 	uint64_t p_starttime;
 	uint64_t p_child_runtime;
 	char p_comm[MAXCOMLEN + 1];
-	char p_args[MAXARGS_SAVED];	/* arguments, each ended by a NUL */
-	int p_args_size;
+	struct pargs *p_args;		/* p_pargs; NULL before there are any */
+	struct pargs p_pargs;
 	struct ps_strings p_psstrings;
 	struct pgrp *p_pgrp;
 	int p_nice;

@@ -3,6 +3,7 @@
 #define SYS_VNODE_H
 
 #include "sys/lock.h"
+#include "sys/mount.h"
 #include "sys/param.h"
 #include "sys/queue.h"
 #include "sys/stat.h"
@@ -36,12 +37,14 @@ struct vnode {
 	enum vtype v_type;
 	const struct vop_vector *v_op;
 	void *v_data;		    /* struct memfs_node */
+	struct mount *v_mount;	    /* the file system it is in */
 	struct cdev *v_rdev;
 	struct sx v_lock;
 	int v_usecount;
 	int v_textcount;	    /* processes that run it: no writing */
 	TAILQ_HEAD(, namecache) v_cache_src; /* names in this directory */
 	TAILQ_HEAD(, namecache) v_cache_dst; /* names of this vnode */
+	struct namecache *v_cache_dd;	     /* a directory's name; NULL if it is not known */
 };
 
 struct vattr {
@@ -137,6 +140,7 @@ VNODE_OPERATIONS(X)
 #define IO_APPEND 0x0002
 
 /* vfs_subr.c */
+extern struct mount memfs_mount, devfs_mount;
 struct vnode *getnewvnode(enum vtype type, const struct vop_vector *vop, void *data);
 void freevnode(struct vnode *vp);
 void vref(struct vnode *vp);

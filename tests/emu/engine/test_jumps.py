@@ -29,6 +29,8 @@ PROGRAMS = {
     "riscv64": (("a1", "a2", "a0", "a3"), "6f008000", "93851500", "93852500", "1306f6ffe31806fe", "23a0a6006fe05fff"),
 }
 TURNS = 20
+# Addresses at this distance are in the same pair of entries.
+FAR = PAGE * jumps.ENTRIES // 2
 # A flag of x86 by which QEMU tells blocks apart.
 AC = 1 << 18
 
@@ -40,7 +42,7 @@ class Machine:
         self.space = PageMap()
         self.space.map(CODE, 4 * PAGE, Access.READ | Access.WRITE | Access.EXECUTE)
         self.isa = ISAS[isa]
-        self.engine = Engine(self.isa, 8 * PAGE, pages=self.space, accelerated=True)
+        self.engine = Engine(self.isa, 16 * PAGE, pages=self.space, accelerated=True)
         self.registers, *parts = PROGRAMS[isa]
         back, self.one, self.two, again, store = map(bytes.fromhex, parts)
         wait = self.isa.traps.wait
@@ -72,6 +74,18 @@ def test_a_jump_to_another_page_is_found(isa):
     before = machine.engine.instructions
     assert machine.sum() == TURNS
     assert 4 * TURNS <= machine.engine.instructions - before <= 4 * TURNS + 1
+
+
+@isas
+def test_of_jumps_with_the_same_place_the_last_two_are_known(isa):
+    machine = Machine(isa)
+    code = machine.engine.read(BACK, LOOP + PAGE - BACK)
+    for far in (FAR, 2 * FAR):
+        machine.space.map(CODE + far, 2 * PAGE, Access.READ | Access.EXECUTE)
+        machine.engine.write_code(BACK + far, code)
+    for far, known in ((0, {0}), (FAR, {0, FAR}), (2 * FAR, {FAR, 2 * FAR}), (0, {0, 2 * FAR})):
+        assert machine.sum(BACK + far) == TURNS
+        assert {LOOP + place for place in (0, FAR, 2 * FAR)} & machine.found == {LOOP + place for place in known}
 
 
 @isas

@@ -1,6 +1,7 @@
 """The cells of docs/isas.md, compared with the ports and ISAs."""
 
 import re
+from itertools import dropwhile, takewhile
 
 import pytest
 
@@ -27,8 +28,10 @@ from .checklist import ROOT
 
 
 def matrix():
-    rows = [row.split("|")[1:-1] for row in (ROOT / "docs" / "isas.md").read_text().splitlines() if row.startswith("|")]
-    cells = [[cell.strip() for cell in row] for row in rows]
+    """The page's first table."""
+    lines = dropwhile(lambda line: not line.startswith("|"), (ROOT / "docs" / "isas.md").read_text().splitlines())
+    rows = takewhile(lambda line: line.startswith("|"), lines)
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
     isas = cells[0][1:]
     return {row[0]: dict(zip(isas, row[1:], strict=True)) for row in cells[2:]}
 

@@ -11,47 +11,56 @@ from emu.engine.clock import DEFAULT_RATE
 from emu.engine.event_counts import Alarm, EventCounts
 from emu.engine.event_words import Counted, Mode
 from emu.engine.observing import Observer
+from emu.function_address import function_address
 from emu.guest.base import RunState
 from emu.guest.timers import Timers
 from emu.isa import ISAS, X86_64
 from emu.isa.events import Events
 from providers.cpc import Cpc, events_of
+from providers.kinst.ports import PORTS
 from trapline.consumer.tracer import Tracer
 from trapline.d.errors import CompileError
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_target import KernelTarget
 
-ALL, PROGRAM = ("all",), ("all", "user")
 # What loads from the table of segments; what repeats itself, perhaps not even once.
 BESIDES = re.compile("mov [defgs]s,|rep")
+AT_BLOCK = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
 HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
+SEVERAL_CPUS = {"everything": False}
+PROGRAM = {"kernel": False}
 
 
 @pytest.mark.parametrize(
-    ("name", "modes", "events"),
+    ("name", "guest", "events"),
     [
-        ("instructions-all-10000", ALL, 10_000),
-        ("PAPI_tot_ins-all-5000", ALL, 5_000),
+        ("instructions-all-10000", {}, 10_000),
+        ("PAPI_tot_ins-all-5000", SEVERAL_CPUS, 5_000),
         ("instructions-user-10000", PROGRAM, 10_000),
-        ("instructions-all-4999", ALL, "at least 5000"),
-        ("instructions-user-10000", ALL, "only instructions, in mode all"),
-        ("instructions-kernel-10000", PROGRAM, "only instructions, in mode all and user"),
-        ("branches-all-10000", ALL, "only instructions"),
-        ("PAPI_l1_dcm-user-10000", ALL, "no caches"),
-        ("instructions-all-0xf-10000", ALL, "counts instructions, loads, stores, accesses, branches"),
-        ("instructions-all-", ALL, "EVENT-MODE-COUNT"),
-        ("instructions-10000", ALL, "EVENT-MODE-COUNT"),
-        ("instructions-both-10000", ALL, "EVENT-MODE-COUNT"),
+        ("loads-user-10000", PROGRAM, 10_000),
+        ("instructions-user-10000", PROGRAM | SEVERAL_CPUS, 10_000),
+        ("instructions-all-4999", {}, "at least 5000"),
+        ("instructions-user-10000", SEVERAL_CPUS, "only instructions, in mode all"),
+        ("instructions-kernel-10000", PROGRAM, "Python performs the system calls"),
+        ("branches-kernel-10000", PROGRAM, "Python performs the system calls"),
+        ("branches-all-10000", SEVERAL_CPUS, "only instructions"),
+        ("PAPI_l1_dcm-user-10000", {}, "no caches"),
+        ("instructions-all-0xf-10000", {}, "counts instructions, loads, stores, accesses, branches"),
+        ("instructions-all-", {}, "EVENT-MODE-COUNT"),
+        ("instructions-10000", {}, "EVENT-MODE-COUNT"),
+        ("instructions-both-10000", {}, "EVENT-MODE-COUNT"),
     ],
 )
-def test_a_name_is_an_event_a_mode_and_a_count(name, modes, events):
-    found = events_of(name, modes)
+def test_a_name_is_an_event_a_mode_and_a_count(name, guest, events):
+    found = events_of(name, **guest)
     assert found.number == events if isinstance(events, int) else events in found
 
 
-def test_where_everything_is_counted_the_clock_still_counts_the_instructions_of_both_modes():
-    assert events_of("instructions-all-5000", everything=True).by_clock
+def test_the_clock_counts_the_instructions_of_both_modes():
+    assert events_of("instructions-all-5000").by_clock
+    assert events_of("instructions-user-5000", kernel=False).by_clock
     for name in ("instructions-user-5000", "PAPI_br_ins-kernel-5000", "loads-all-5000"):
-        assert not events_of(name, everything=True).by_clock
+        assert not events_of(name).by_clock
 
 
 @pytest.mark.parametrize(
@@ -122,7 +131,7 @@ class Firings:
 def test_time_without_instructions_does_not_count():
     guest = Waiting()
     framework = Firings(guest)
-    provider = Cpc(framework, guest)
+    provider = Cpc(framework, guest, None)
     provider.provide(("cpc", "", "", "instructions-all-10000"))
     (probe,) = framework.probes
     provider.enable(1, probe)
@@ -149,9 +158,9 @@ def test_it_fires_once_for_each_count_of_the_kernels_instructions(isa):
     assert "spin" in {key[1] for key in counts if key[0] == "name"}
 
 
-def counting(guest, what=Counted.BRANCHES, modes=tuple(Mode)):
+def counting(machine, what=Counted.BRANCHES, modes=tuple(Mode)):
     """Count a guest's events, without an alarm that rings."""
-    counts = EventCounts(guest.engine, guest.clock, guest.patcher.original)
+    counts = machine.dtrace.provider("cpc").counts
     counts.add(Alarm(what, modes, 1 << 40, lambda: None))
     return counts
 
@@ -160,7 +169,7 @@ def totals(isa, program=""):
     """Return the sums of a run by event and mode, and the number of instructions by the clock."""
     machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], command="getpid 1")))
     guest = machine.guest
-    counts = counting(guest)
+    counts = counting(machine)
     begun = guest.clock.executed
     with Tracer(guest, machine.dtrace) as tracer:
         if program:
@@ -177,7 +186,13 @@ def test_events_are_the_same_in_machine_code_and_in_python_and_with_probes(isa, 
     # The sums are those before the block that was the last.
     assert executed - 20 < sum(sums[Counted.INSTRUCTIONS, mode] for mode in Mode) <= executed
     assert all(sums.values())
-    monkeypatch.setattr(EventCounts, "_callback", lambda self: HOOK(self._enter))
+    kept = []
+
+    def in_python(counts):
+        kept.append(AT_BLOCK(counts._enter))
+        return function_address(kept[-1])
+
+    monkeypatch.setattr(EventCounts, "_at_block", in_python)
     assert sums == totals(isa)[0]
 
 
@@ -217,10 +232,40 @@ def test_events_of_instructions_are_what_the_cpu_does(isa):
 )
 def test_it_fires_once_for_each_count_of_events(isa, name):
     machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], command="spin 20")))
-    wanted = events_of(name, everything=True)
-    counts = counting(machine.guest, wanted.what, wanted.modes)
+    wanted = events_of(name)
+    counts = counting(machine, wanted.what, wanted.modes)
     with Tracer(machine.guest, machine.dtrace) as tracer:
         tracer.enable(f"cpc:::{name} {{ @ = count(); }}")
         list(tracer.events())
         (element,) = tracer.aggregations()
     assert element.value == counts.total(wanted.what, wanted.modes) // wanted.number > 1
+
+
+def events_of_command(isa, program=""):
+    """Return the sums of programs while a command runs, which is $target."""
+    command = "spin 20"
+    machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], command=command)))
+    target = KernelTarget(machine.guest, command).number()
+    counts = counting(machine)
+    with Tracer(machine.guest, machine.dtrace, target=target, provide=machine.probes.provide) as tracer:
+        if program:
+            tracer.enable(program)
+        tracer.run()
+        fired = sum(element.value for element in tracer.aggregations())
+    return {what: counts.total(what, (Mode.USER,)) for what in Counted}, fired
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_probes_of_a_program_do_not_change_its_events(isa):
+    """Its instructions are emulated, or copies of them run elsewhere."""
+    plain, _ = events_of_command(isa)
+    probed, fired = events_of_command(isa, "pid$target:a.out:: { @ = count(); }")
+    assert fired > 1000
+    assert probed == plain
+
+
+@pytest.mark.parametrize("isa", PORTS)
+def test_probes_of_instructions_of_the_kernel_do_not_change_its_events(isa):
+    plain, _ = totals(isa)
+    probed, _ = totals(isa, "kinst::malloc:, kinst::sys_read:, kinst::sys_write: { @ = count(); }")
+    assert probed == plain

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from emu.guest.processes import ProcessObserver
 from emu.isa import ISAS
-from providers.dof.layout import HEADER, SECTION
+from providers.dof.layout import HEADER, LOAD, RELOCATION, RELOCATIONS, SECTION, SectionType
 from providers.dof.probes import helper_probes
 from providers.dof.sections import DofError, load_size
 from providers.fasttrap import PORTS
@@ -162,3 +162,39 @@ def test_late_arguments_of_a_told_probe_are_on_the_stack_without_a_return_addres
     ]
     told = 5 if isa == "i386" else 0
     assert places == [told, told + port.stack_skip]
+
+
+def made(*sections):
+    """Return DOF of sections: each a type, the size of its entries, and its content."""
+    table, body, start = b"", b"", HEADER.size + len(sections) * SECTION.size
+    for type_, entry, content in sections:
+        body += bytes(-(start + len(body)) % 8)
+        alignment = 4 if type_ is SectionType.URELHDR else 8
+        table += SECTION.pack(type_, alignment, LOAD, entry, start + len(body), len(content))
+        body += content
+    size = start + len(body)
+    ident = b"\x7fDOF" + bytes([2, 1, 2, 2, 8, 8]) + bytes(6)
+    return HEADER.pack(ident, 0, HEADER.size, SECTION.size, len(sections), HEADER.size, size, size, 0) + table + body
+
+
+def of_providers(probes, offsets, providers, relocations=0, headers=0):
+    """Return DOF whose providers all have the same probes, and those the same places."""
+    probe = struct.pack("<QIIIIIIBBHIHHI", 0x1000, 1, 1, 1, 1, 0, 0, 0, 0, offsets, 0, 0, 0, 0)
+    return made(
+        (SectionType.STRTAB, 1, b"\0ab\0"),
+        (SectionType.PROBES, len(probe), probe * probes),
+        (SectionType.PRARGS, 1, b"\0"),
+        (SectionType.PROFFS, 4, bytes(4 * offsets)),
+        (SectionType.RELTAB, RELOCATION.size, RELOCATION.pack(0, 1, 0, 0) * relocations),
+        *[(SectionType.URELHDR, 1, RELOCATIONS.pack(0, 4, 1))] * headers,
+        *[(SectionType.PROVIDER, 44, struct.pack("<10I", 0, 1, 2, 3, 1, *bytes(5)))] * providers,
+    )
+
+
+def test_sections_that_are_named_again_and_again_are_bounded():
+    assert len(helper_probes(of_providers(3, 5, 2, relocations=2, headers=2), 0, 0)) == 6
+    for many in (of_providers(2000, 30_000, 1), of_providers(1000, 10, 2000), of_providers(1, 1, 1, 5000, 1500)):
+        assert len(many) < 256 * 1024
+        with pytest.raises(DofError, match="more than 250,000") as refused:
+            helper_probes(many, 0, 0)
+        assert refused.value.errno_name == "E2BIG"

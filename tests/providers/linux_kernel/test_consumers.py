@@ -5,7 +5,9 @@ import struct
 import pytest
 
 from emu.guest.linux_kernel.kernel_calls import KEY
+from providers.fasttrap import Fasttrap
 from providers.linux_kernel.consumers import EVERYWHERE, SIZE, Consumers, Place, RefusedError
+from providers.linux_kernel.uprobes import KernelUprobes
 
 CHUNK, UPROBE = 0x10000, 0x99000
 HANDLER, EQUAL = 0x500, 0x600
@@ -82,3 +84,9 @@ def test_a_refusal_leaves_nothing(kernel):
         consumers.register(Place(0x7000, 0x8000, 0x40))
     assert refused.value.number == 22
     assert len(consumers) == 0
+
+
+def test_the_kernel_installs_and_removes_the_points_of_programs():
+    """What enables a probe calls these two; their own versions would write breakpoints into files."""
+    for name in ("install_point", "remove_point"):
+        assert vars(KernelUprobes)[name] is not vars(Fasttrap)[name]

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from emu.engine import native
 from emu.guest.base import RunState
 from emu.guest.kernel import images
 from emu.guest.timers import Timers
@@ -12,6 +13,7 @@ from providers.profile import interval_of
 from tests.emu.guest.linux.support import expected, zoo
 from tests.support.command import run_trapline
 from trapline.consumer.tracer import Tracer
+from trapline.framework.builtin import Builtins
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 
@@ -167,3 +169,31 @@ def test_a_probe_is_made_when_it_is_named_and_not_by_a_glob():
     run = run_trapline(["dtrace", "-n", "tick-100us"])
     assert run.returncode == 1
     assert "does not match any probes" in run.stderr
+
+
+@pytest.mark.skipif(not native.available(), reason="needs llvmlite")
+@pytest.mark.parametrize("probe", ["profile-4999", "cpc:::branches-all-5000"])
+def test_the_late_arguments_of_a_timer_are_0_and_python_is_asked_only_once(probe, monkeypatch):
+    monkeypatch.setenv("TRAPLINE_ENGINE", "native")
+    asked, argument = [], Builtins.argument
+    monkeypatch.setattr(Builtins, "argument", lambda *call: asked.append(call) or argument(*call))
+    machine = boot(kernel_guest(KernelOptions(command="spin 100")))
+    with Tracer(machine.guest, machine.dtrace) as tracer:
+        tracer.enable(f"{probe} {{ @[arg5, arg9] = count(); }}")
+        tracer.run()
+        (element,) = tracer.aggregations()
+    assert element.keys == (0, 0)
+    assert element.value > 5
+    assert len(asked) <= 2  # at the first firing, which is always Python's
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_timer_is_not_late_by_all_the_time_that_chill_lets_pass(isa):
+    machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], command="getpid 40; spin 50")))
+    with Tracer(machine.guest, machine.dtrace, {"destructive": None}) as tracer:
+        tracer.enable("syscall::getpid:entry { chill(400000); @n = count(); } profile-4999 { @late = max(arg2); }")
+        tracer.run()
+        values = {element.name: element.value for element in tracer.aggregations()}
+    assert values["n"] == 40
+    # Interrupts and timers wait for the end of the system call, and a clock interrupt comes first.
+    assert values["late"] < 5 * 400_000

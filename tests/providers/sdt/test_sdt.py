@@ -20,6 +20,7 @@ from providers.sdt import Sdt
 from providers.sdt.illumos import split
 from providers.sdt.sdt import probe_name
 from providers.sdt.sets import ID_OFFSET, read_declarations
+from tests.providers.sdt.test_probes import WITHOUT_SITES
 from trapline import dof
 from trapline.consumer.tracer import Tracer
 from trapline.framework.dtrace import DTrace
@@ -165,12 +166,16 @@ def test_any_order_of_enabling_and_disabling_leaves_what_is_enabled(isa, data):
 def test_every_site_is_a_nop_that_can_become_a_jump_into_its_function(isa):
     found = bench(isa)
     sites = 0
+    without = {provider: set[str]() for provider in WITHOUT_SITES}
     for probe in found.probes:
-        assert len(probe.arg.tracepoints) == len(probe.arg.declaration.tracepoints) >= 1
+        assert len(probe.arg.sites) == len(probe.arg.declaration.tracepoints)
+        if not probe.arg.sites:
+            without[probe.provider.name].add(probe.name)
         for site in probe.arg.declaration.tracepoints:
             sites += 1
             assert found.guest.locate(site.address).symbol == found.guest.locate(site.target).symbol
     assert sites > 75
+    assert without == WITHOUT_SITES
 
 
 def disassembler(isa):

@@ -90,8 +90,9 @@ def test_what_probes_cost_that_do_not_fire(rows):
             assert place == (0, 0, 0), row
 
 
-@pytest.mark.parametrize(("year", "traps", "nops"), [(2005, 1, 1), (2024, 0, 1)])
+@pytest.mark.parametrize(("year", "traps", "nops"), [(2005, 1, 0), (2024, 0, 1)])
 def test_static_probes_by_generation(year, traps, nops):
+    """The recording has the nop that is there without the probe, unless a breakpoint displaces it."""
     probe = next(one for one in kernel_rows.PROBES if one.generation == year and one.mechanism == "sdt")
     row = kernel_rows.KernelLab(ISAS["x86_64"]).row(probe)
     assert row.exceptions == traps

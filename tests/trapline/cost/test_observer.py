@@ -25,7 +25,7 @@ def engine():
         return DELIVER
 
     made.handlers = SimpleNamespace(on_breakpoint=on_breakpoint, on_trap=on_trap)
-    made.discount = lambda instructions: made.reached.append(("discount", instructions))
+    made.discount = lambda instructions, _carried_out: made.reached.append(("discount", instructions))
     return made
 
 

@@ -3,6 +3,8 @@
 These tests need kernels: `make kernels` fetches them.
 """
 
+import pytest
+
 from emu.guest.base import RunState
 from emu.isa import ISAS
 from providers.linux_kernel.registrations import Listener, Registrations
@@ -52,3 +54,21 @@ def test_code_and_tracepoint_are_as_before_when_it_is_switched_off(isa):
     seen = len(hits)
     assert guest.run(None) is RunState.FINISHED
     assert (guest.machine.status, len(hits), reports) == (7, seen, [])
+
+
+@every_kernel
+@pytest.mark.parametrize("engine", ["native", "python"])
+def test_the_sixth_argument_is_the_one_that_the_kernel_prints(isa, engine, monkeypatch):
+    monkeypatch.setenv("TRAPLINE_ENGINE", engine)
+    program = 'sdt:kernel:kmem:kmalloc { @[(int)arg5] = count(); } END { printa("<node=%d>\\n", @); }'
+    event = "events/kmem/kmalloc/enable"
+    command = (
+        f"cd /sys/kernel/tracing; echo 1 > {event}; seq 1 300 | sort | tail -n 0; echo 0 > {event}; "
+        "grep -o 'node=[-0-9]*' trace | sort -u"
+    )
+    lines = traced(isa, program, command).split()
+    kernels = {line for line in lines if line.startswith("node=")}
+    assert kernels
+    # Ours are also of the time before and after.
+    ours = {line.strip("<>") for line in lines if line.startswith("<")}
+    assert kernels <= ours <= {"node=-1", "node=0"}

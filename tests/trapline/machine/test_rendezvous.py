@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from click.testing import CliRunner
 
+from emu.guest.kernel.text_changes import Patching
 from emu.isa import ISAS, RISCV64, X86_64
 from trapline.cli import main
 from trapline.consumer.tracer import Tracer
@@ -55,7 +56,7 @@ class Run:
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_all_cpus_come_before_a_site_is_patched(isa):
-    run = Run(ISAS[isa], rendezvous=True)
+    run = Run(ISAS[isa], patching=Patching.RENDEZVOUS)
     assert run.at_patch
     assert run.at_patch == [dict.fromkeys(range(CPUS), number) for number in range(1, len(run.at_patch) + 1)]
     assert run.came == dict.fromkeys(range(CPUS), 2 * len(run.at_patch)), "it is disabled in the same way"
@@ -64,7 +65,7 @@ def test_all_cpus_come_before_a_site_is_patched(isa):
 
 
 def test_a_rendezvous_takes_time_and_is_repeatable():
-    plain, *runs = Run(RISCV64), Run(RISCV64, rendezvous=True), Run(RISCV64, rendezvous=True)
+    plain, *runs = Run(RISCV64), Run(RISCV64, patching=Patching.RENDEZVOUS), Run(RISCV64, patching=Patching.RENDEZVOUS)
     assert vars(runs[0]) == vars(runs[1])
     assert plain.seen == plain.came == {}
     assert plain.printed == runs[0].printed
@@ -73,13 +74,14 @@ def test_a_rendezvous_takes_time_and_is_repeatable():
 
 def test_one_cpu_has_no_rendezvous():
     with pytest.raises(NoKernelError, match="--cpus"):
-        kernel_guest(KernelOptions(X86_64, rendezvous=True))
+        kernel_guest(KernelOptions(X86_64, patching=Patching.RENDEZVOUS))
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("-x", "patch=rendezvous"), "add --cpus N"),
+        (("-x", "patch=int3-first"), "patch=int3-first is for several CPUs: add --cpus N"),
         (("-x", "patch=rendezvous", "--guest", "linux", "-c", "true"), "for the teaching kernel"),
         (("-x", "patch=luck"), "stop-machine"),
     ],

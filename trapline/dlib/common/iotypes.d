@@ -5,14 +5,15 @@
 
 #pragma D depends_on library types.d
 
-inline int B_ERROR = 0x0004;
-inline int B_DONE = 0x0008;
-inline int B_READ = 0x0040;
-inline int B_WRITE = 0x0100;
+/* illumos' names. The values are FreeBSD's of bio_flags where it has the same, and the others are none of FreeBSD's. */
+inline int B_ERROR = 0x0001;
+inline int B_DONE = 0x0002;
+inline int B_READ = 0x10000;
+inline int B_WRITE = 0x20000;
 /* Flags that no transfer of the kernel guest has: asynchronous, raw, of pages. */
-inline int B_ASYNC = 0x0400;
-inline int B_PAGEIO = 0x0010;
-inline int B_PHYS = 0x0020;
+inline int B_ASYNC = 0x40000;
+inline int B_PAGEIO = 0x80000;
+inline int B_PHYS = 0x100000;
 
 typedef struct bufinfo {
 	int b_cmd;		/* BIO_READ, BIO_WRITE */

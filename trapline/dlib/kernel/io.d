@@ -7,8 +7,7 @@ inline int BIO_READ = 0x01;
 inline int BIO_WRITE = 0x02;
 translator bufinfo_t < struct bio *B > {
 	b_cmd = B->bio_cmd;
-	b_flags = (B->bio_cmd == BIO_READ ? B_READ : B_WRITE) | (B->bio_flags & 1 ? B_ERROR : 0) |
-	    (B->bio_flags & 2 ? B_DONE : 0);
+	b_flags = B->bio_flags | (B->bio_cmd == BIO_READ ? B_READ : B_WRITE);
 	b_bcount = B->bio_bcount;
 	b_addr = B->bio_data;
 	b_blkno = B->bio_offset / 512;

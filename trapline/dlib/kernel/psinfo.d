@@ -23,8 +23,9 @@ translator psinfo_t < struct proc *P > {
 	    P->p_threads->td_runtime * 0x8000 / (timestamp - P->p_starttime) : 0;
 	pr_pctmem = 0;
 	pr_fname = stringof(P->p_comm);
-	pr_psargs = P->p_args_size ? memstr(P->p_args, ' ', P->p_args_size) : stringof(P->p_comm);
-	pr_arglen = P->p_args_size;
+	pr_psargs = P->p_args && P->p_args->ar_length ? memstr(P->p_args->ar_args, ' ', P->p_args->ar_length) :
+	    stringof(P->p_comm);
+	pr_arglen = P->p_args ? P->p_args->ar_length : 0;
 	pr_wstat = P->p_xexit;
 	pr_argc = P->p_psstrings.ps_nargvstr;
 	pr_argv = P->p_psstrings.ps_argvstr;

@@ -12,6 +12,7 @@ typedef struct kthread_names {
 	int td_priority;
 	int td_oncpu;
 	int td_lastcpu;
+	uint32_t td_inhibitors;
 } kthread_names_t;
 
 translator kthread_names_t < struct thread *T > {
@@ -24,4 +25,5 @@ translator kthread_names_t < struct thread *T > {
 	td_priority = 0;
 	td_oncpu = T->td_state == TDS_RUNNING ? 0 : -1;
 	td_lastcpu = 0;
+	td_inhibitors = T->td_state == TDS_INHIBITED ? 0x0002 : 0; /* TDI_SLEEPING: there is no other reason */
 };

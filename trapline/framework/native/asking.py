@@ -18,7 +18,6 @@ class Upcall(IntEnum):
     # size, address
     LOAD = auto()
     LOAD_USER = auto()
-    LOAD_CHECKED = auto()
     # address, size, value
     STORE = auto()
     # source, size, destination
@@ -35,8 +34,6 @@ class Upcall(IntEnum):
     SUBROUTINE = auto()
     # kind, size, value
     PUSH_REFERENCE = auto()
-    # scope, number
-    LOAD_STATIC = auto()
     # scope, number, value
     STORE_STATIC = auto()
     # scope, number, whether there is a tuple

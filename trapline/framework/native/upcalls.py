@@ -63,7 +63,6 @@ class Upcalls:
         self.table: dict[int, Callable[[int, int, int, int], int | None]] = {
             Upcall.LOAD: lambda size, address, _c, _d: memory.load(address, size),
             Upcall.LOAD_USER: lambda size, address, _c, _d: memory.load_user(address, size),
-            Upcall.LOAD_CHECKED: lambda size, address, _c, _d: operations.load_checked(address, size),
             Upcall.STORE: lambda address, size, value, _d: operations.store(context, address, size, value),
             Upcall.COPY: lambda source, size, target, _d: operations.copy(context, source, size, target),
             Upcall.ALLOCATE: lambda size, _b, _c, _d: operations.allocate(context, size),
@@ -73,7 +72,6 @@ class Upcalls:
             Upcall.ELEMENT: lambda number, index, _c, _d: builtins.element(context, number, index),
             Upcall.SUBROUTINE: self._subroutine,
             Upcall.PUSH_REFERENCE: self._push_reference,
-            Upcall.LOAD_STATIC: self._load_static,
             Upcall.STORE_STATIC: self._store_static,
             Upcall.LOAD_DYNAMIC: self._load_dynamic,
             Upcall.STORE_DYNAMIC: self._store_dynamic,
@@ -212,11 +210,6 @@ class Upcalls:
         """Return the variables of a scope, and which copy of them."""
         variables = self._operations.variables
         return (variables.locals, self._context.cpu) if scope == Scope.LOCAL else (variables.globals, 0)
-
-    def _load_static(self, scope: int, number: int, _c: int, _d: int) -> int:
-        statics, copy = self._statics(scope)
-        reference = statics.references.get(slot(number))
-        return statics.values[copy][slot(number)] if reference is None else reference.address(copy)
 
     def _store_static(self, scope: int, number: int, value: int, _d: int) -> None:
         statics, copy = self._statics(scope)

@@ -106,3 +106,20 @@ def test_every_instruction_of_a_libc_function_is_a_probe(isa):
     probed = run(isa, words, "pid$target:libc.so.6:getenv: { @ = count(); }", root=DEBIAN / isa)
     assert probed.output == plain.output
     assert probed.fired > 100
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_threads_on_several_cpus_compress_the_same_whatever_is_traced(isa):
+    root = DEBIAN / isa
+    if not (root / "usr/bin/xz").exists():
+        pytest.skip("Debian's xz is not there")
+    command = ("/usr/bin/sh", "-c", "seq 1 400 | xz -T4 --block-size=512 -0 -c | cksum")
+
+    def ran(program=None, **options):
+        return run(isa, command, program, root=root, evaltime=EvalTime.EXEC, **options)
+
+    one, four = ran(), ran(cpus=4, seed=3)
+    traced = ran("profile-4999 { @[cpu] = count(); } syscall:::entry { @calls[cpu] = count(); }", cpus=4, seed=3)
+    assert one.output == four.output == traced.output
+    assert traced.machine.guest.now() == four.machine.guest.now() < one.machine.guest.now()
+    assert set(traced.of("calls")) == {(cpu,) for cpu in range(4)}

@@ -81,3 +81,19 @@ def test_a_program_that_only_asks_the_cpu_meets_its_deadline(isa, tmp_path):
     assert guest.run(10_000_000) is RunState.RUNNING, "it never ends by itself"
     asked = guest.engine.instructions // 2
     assert 10_000_000 / (SERVED_TIME + 30) - 2 <= asked <= 10_000_000 / SERVED_TIME + 2
+
+
+# Ten such instructions, and a jump to itself.
+SERVED_BEFORE = {
+    "x86_64": "0fa2" * 10 + "ebfe",
+    "i386": "0fa2" * 10 + "ebfe",
+    "aarch64": "40e03bd5" * 10 + "00000014",
+    "riscv64": "f32710c0" * 10 + "6f000000",
+}
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_deadline_is_not_met_later_because_of_instructions_that_the_host_served(isa, tmp_path):
+    guest = guest_of(isa, SERVED_BEFORE, tmp_path)
+    assert guest.run(100_000) is RunState.RUNNING
+    assert 100_000 <= guest.now() < 100_200

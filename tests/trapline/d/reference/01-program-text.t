@@ -190,7 +190,7 @@ $ -x errtags -n '$1$2t:::entry { trace(1);  exit(0)}' f b
 = 1
 
 $ -x errtags -n 'BEGIN { trace($1); trace($3); }' 1 2
-!dtrace: invalid probe specifier ...: [D_MACRO_UNDEF] in action list: macro argument $3 is not defined: 2 arguments given (option defaultargs makes it 0)
+!dtrace: invalid probe specifier ...: [D_MACRO_UNDEF] in action list: macro argument $3 is not defined: 2 arguments given (option defaultargs allows that)
 = 1
 
 $ -x errtags -n 'BEGIN { trace($1) }' 1 2
@@ -227,6 +227,14 @@ $ -x errtags -x argref -n 'BEGIN { exit(0); }' 1 2
 
 $ -x errtags -n 'BEGIN { trace($foo); }'
 !dtrace: invalid probe specifier ...: [D_MACRO_UNDEF] in action list: unknown macro variable $foo
+= 1
+
+$ -x errtags -n 'BEGIN { trace($$targe); }'
+!dtrace: invalid probe specifier ...: [D_MACRO_UNDEF] in action list: unknown macro variable $$targe (did you mean target?)
+= 1
+
+$ -x errtags -n 'BEGIN { trace($$2); }' one
+!dtrace: invalid probe specifier ...: [D_MACRO_UNDEF] in action list: macro argument $$2 is not defined: 1 argument given (option defaultargs allows that)
 = 1
 
 $ -q -n 'BEGIN { printf("%d %d %d %d %d %d %d %d %d %d %d", $pid, $ppid, $pgid, $sid, $uid, $euid, $gid, $egid, $projid, $taskid, $target); exit(0); }'

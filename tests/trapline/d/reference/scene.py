@@ -42,10 +42,11 @@ struct vmspace { unsigned long vm_size; };
 struct pmap { unsigned long pm_resident; };
 struct ps_strings { unsigned long ps_argvstr; int ps_nargvstr; unsigned long ps_envstr; };
 struct ucred { int cr_uid, cr_ruid, cr_gid, cr_rgid; };
+struct pargs { unsigned ar_ref, ar_length; char ar_args[16]; };
 struct proc {
     int p_pid; char p_comm[16]; int p_numthreads; struct vnode *p_textvp; long p_times[2];
-    union { int u_int; char u_char[4]; } p_u; struct proc *p_pptr; struct ucred *p_ucred; char *p_args;
-    long p_args_size; int p_flag, p_xexit, p_nice; struct pgrp *p_pgrp; struct vmspace *p_vmspace; struct pmap *p_pmap;
+    union { int u_int; char u_char[4]; } p_u; struct proc *p_pptr; struct ucred *p_ucred; struct pargs *p_args;
+    long p_spare; int p_flag, p_xexit, p_nice; struct pgrp *p_pgrp; struct vmspace *p_vmspace; struct pmap *p_pmap;
     struct ps_strings p_psstrings; unsigned long p_starttime; struct thread *p_threads;
 };
 enum td_states { TDS_INACTIVE, TDS_INHIBITED, TDS_CAN_RUN, TDS_RUNQ, TDS_RUNNING };
@@ -146,7 +147,7 @@ class SceneGuest(FakeGuest):
         rest = (b"abc\0", word(0, 4), word(0), word(CREDENTIALS), word(ARGUMENTS), word(9))
         self.poke(PROC, b"".join((*proc, *rest)).ljust(0x1C0, b"\0"))
         self.poke(CREDENTIALS, word(1001, 4) + word(1001, 4) + word(20, 4) + word(20, 4))
-        self.poke(ARGUMENTS, b"sh\0-c\0ls\0")
+        self.poke(ARGUMENTS, word(1, 4) + word(9, 4) + b"sh\0-c\0ls\0")
         thread = (word(PROC), word(100_001, 4), word(6, 4), word(4, 4), word(3, 4), word(0), b"worker".ljust(24, b"\0"))
         self.poke(THREAD, b"".join(thread).ljust(128, b"\0"))
         self.poke(LIST, word(LIST + 16) + word(10, 4) + word(0, 4) + word(0) + word(20, 4) + word(0, 4))
