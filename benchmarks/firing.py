@@ -23,7 +23,7 @@ import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
 from benchmarks.code import ENTRY, LOOP, SITE, TRAPS
-from benchmarks.differences import TURNS, Spread, beyond, firing
+from benchmarks.differences import TURNS, Spread, apart, beyond, firing
 from benchmarks.figures import Cell, Figures, Scale
 from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.guest.function import CODE, FunctionGuest
@@ -179,7 +179,7 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
             "x an empty native one",
             "x the run",
         ),
-        [row for isa in isas for row in (*_rows(isa, scale), *_kernel_rows(isa, scale))],
+        apart(_all_rows, isas, scale),
         "Nanoseconds of this process's CPU time beyond the same loop without probe or hook, or beyond a kernel with "
         f"nothing enabled: with and without take turns, and the figure is the median of {TURNS} differences; a row "
         "whose quartiles are further apart than its median is from zero is not measured.  "
@@ -188,6 +188,10 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
         "enabled.  The time of the whole run is a multiple of that with nothing enabled.  "
         "The goals: an empty action 3 times an empty native callback, all of a kernel's functions 1.3 times the run.",
     )
+
+
+def _all_rows(isa: Isa, scale: Scale) -> list[list[Cell]]:
+    return [*_rows(isa, scale), *_kernel_rows(isa, scale)]
 
 
 def _rows(isa: Isa, scale: Scale) -> list[list[Cell]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from benchmarks.differences import TURNS, Spread, firing
+from benchmarks.differences import TURNS, Spread, apart, firing
 from benchmarks.figures import Cell, Figures, Scale
 from emu.guest.kernel import images
 from emu.guest.kernel.trap_path import TrapPath
@@ -48,7 +48,7 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     return Figures(
         "What a static probe costs",
         ("ISA", "what", "at rest", "another on", "firing", "x FBT", "ns/firing", "quartiles"),
-        [row for isa in isas for row in _rows(isa, scale)],
+        apart(_rows, isas, scale),
         "Guest instructions: at rest and with another probe on, for each site passed and what the compiler does around "
         "it; firing, for each firing beyond that, and as a share of what FBT's breakpoint takes.  The nanoseconds are "
         "this emulator's, which takes the breakpoints itself there: its CPU time for each firing of `@ = count()` "
