@@ -36,6 +36,7 @@ qemu/tcg/i386/tcg-target.inc.c; the bytes were observed.
 from __future__ import annotations
 
 import ctypes
+import gc
 import mmap
 import platform
 import sys
@@ -69,6 +70,15 @@ def low_memory(size: int) -> mmap.mmap | None:
     """Return zeroed memory in the lowest 2 GiB; None if none is available."""
     if not POSSIBLE:
         return None
+    found = _low(size)
+    if found is None:
+        # There is room for some 250 engines.  Those that are left over refer to themselves: they hold it until now.
+        gc.collect()
+        found = _low(size)
+    return found
+
+
+def _low(size: int) -> mmap.mmap | None:
     try:
         return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_32BIT)
     except OSError:

@@ -1,5 +1,7 @@
 """Counts written into translated blocks: the same runs, to the instruction, as with the hook and its table."""
 
+import gc
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -146,3 +148,14 @@ def test_where_there_is_not_a_low_memory_the_table_counts(isa, monkeypatch):
         one.engine.run()
     assert machine.engine.counter.state[Word.OVERDUE] == 0
     assert machine.engine.instructions == plain.engine.instructions
+
+
+def test_memory_of_engines_that_only_refer_to_themselves_is_used_again(request):
+    size = 16 << 20
+    gc.disable()
+    request.addfinalizer(gc.enable)
+    while (memory := inlined._low(size)) is not None:
+        cycle = [memory]
+        cycle.append(cycle)
+        del memory, cycle  # the loop's next one would free it, but for the cycle
+    assert inlined.low_memory(size) is not None
