@@ -9,8 +9,8 @@ from typing import Final
 
 from benchmarks.figures import Cell, Figures, Scale
 from emu.isa import Isa
-from trapline.lab.check.alike import groups, ordered
-from trapline.lab.check.compare import PYTHON, SiteChecker, SiteResult
+from trapline.lab.check.alike import ordered
+from trapline.lab.check.compare import PYTHON, SiteChecker
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.subject import Subject
@@ -42,15 +42,9 @@ def _checking(
     best = float("inf")
     for _ in range(scale.turns(_ROUNDS)):
         start = time.process_time()
-        tried = sum(result.states for result in _results(checker, measured))
+        tried = sum(result.states for result in checker.check_all(ordered(measured)))
         best = min(best, (time.process_time() - start) / tried)
     return best, 1 - checker.executed[PYTHON] / checker.executed.total()
-
-
-def _results(checker: SiteChecker, sites: Sequence[CheckSite]) -> Iterator[SiteResult]:
-    """Check sites as the command does: those that are alike together."""
-    for group in groups(ordered(sites), checker.decide):
-        yield from checker.check_group(group)
 
 
 def measure(isas: Sequence[Isa], scale: Scale) -> Figures:

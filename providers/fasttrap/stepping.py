@@ -29,7 +29,7 @@ from providers.fasttrap.port import Port
 from providers.fasttrap.records import Point, Target
 
 if TYPE_CHECKING:
-    from emu.guest.processes import Processes, Thread
+    from emu.guest.processes import Processes, Slots, Thread
     from emu.isa.linux_signals import SignalInfo
 
 _WORD: Final = 8
@@ -70,6 +70,8 @@ class _Chunk:
     """Scratch space of one thread for one instruction."""
 
     target: Target
+    slots: Slots
+    """The pages that it is from."""
     address: int
     traps: bool | None = None
     """Whether its code fires the probes after the instruction; None: it has no code yet."""
@@ -185,7 +187,7 @@ class Steps(ProcessObserver):
             return self._no_scratch(point)
         at, after, fires = chunk.address, point.address + move.length, bool(point.after)
         if chunk.traps is not fires:
-            point.target.slots.fill(at, port.chunk(move, at, after))
+            chunk.slots.fill(at, port.chunk(move, at, after))
             chunk.traps = fires
         trapped = fires or port.always_steps
         start = at + (port.second_copy(move) if trapped else 0)
@@ -209,7 +211,7 @@ class Steps(ProcessObserver):
         key = _Key(thread, point.address)
         if key not in self._chunks:
             try:
-                self._chunks[key] = _Chunk(point.target, point.target.slots.take())
+                self._chunks[key] = _Chunk(point.target, point.target.slots, point.target.slots.take())
             except BadAddressError:
                 return None
         return self._chunks[key]
@@ -324,7 +326,7 @@ class Steps(ProcessObserver):
         for key in [key for key in self._chunks if key.thread is thread]:
             chunk = self._chunks.pop(key)
             if chunk.target.live:
-                chunk.target.slots.give_back(chunk.address)
+                chunk.slots.give_back(chunk.address)
 
     def born(self, maker: Thread, thread: Thread) -> None:
         """Make a thread that was created out of line begin where its creator continues.

@@ -14,8 +14,8 @@ programs in both ways, and compares.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.displaced import Emulated, OutOfLine, Stepped
 from emu.engine.pages import PAGE
@@ -34,10 +34,18 @@ def ordered(sites: Iterable[CheckSite]) -> list[CheckSite]:
     return sorted(sites, key=lambda site: (site.code, site.address))
 
 
-def groups(sites: Iterable[CheckSite], decide: Callable[[CheckSite], Decision | None]) -> Iterator[list[CheckSite]]:
+class Group(NamedTuple):
+    """Sites that are alike."""
+
+    sites: list[CheckSite]
+    decision: Decision | None
+    """How a provider displaces the instruction; None: the only site is tried by itself."""
+
+
+def groups(sites: Iterable[CheckSite], decide: Callable[[CheckSite], Decision | None]) -> Iterator[Group]:
     """Yield the sites, those that follow each other and are alike together.
 
-    `decide` returns how a provider displaces the instruction; None: the site is like no other.
+    `decide` returns the decision about one.
     """
     together: list[CheckSite] = []
     before: Decision | None = None
@@ -46,12 +54,22 @@ def groups(sites: Iterable[CheckSite], decide: Callable[[CheckSite], Decision | 
         if together and not (
             before is not None and decision is not None and before == decision and _same(together[0], site, before)
         ):
-            yield together
+            yield Group(together, before)
             together = []
         together.append(site)
         before = decision
     if together:
-        yield together
+        yield Group(together, before)
+
+
+def parts(found: Iterable[Group]) -> Iterator[Group]:
+    """Yield the sites that are tried at one of them: of many that are alike, all but the last."""
+    for sites, decision in found:
+        if len(sites) < FEWEST:
+            yield from (Group([site], decision) for site in sites)
+        else:
+            yield Group(sites[:-1], decision)
+            yield Group(sites[-1:], decision)
 
 
 def _same(first: CheckSite, site: CheckSite, decision: Decision) -> bool:
@@ -59,11 +77,3 @@ def _same(first: CheckSite, site: CheckSite, decision: Decision) -> bool:
     length = decision.length
     inside = all(one.address % PAGE + length <= PAGE for one in (first, site))
     return inside and first.code[:length] == site.code[:length]
-
-
-def shares(numbers: Sequence[Sequence[int]], places: Iterable[int]) -> list[int]:
-    """Return how many of some places are in each of several lists of one size, joined."""
-    found = [0] * len(numbers)
-    for place in places:
-        found[place // len(numbers[0])] += 1
-    return found

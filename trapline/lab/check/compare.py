@@ -8,21 +8,24 @@ difference.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from itertools import count
 from typing import Final, NamedTuple
 
 from emu.bad_address import BadAddressError
-from trapline.lab.check import alike
+from trapline.lab.check import alike, together
 from trapline.lab.check.cpu import Ending, TrialCpu
 from trapline.lab.check.native.batch import Batches, possible
 from trapline.lab.check.probers import NoProbe, Prober, Treated, Way
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import LAST_PAGE, State, States, chosen, general_registers
+from trapline.lab.check.together import Round, Share, Trial
 
 # The largest number of bytes, or registers, that a divergence names one by one.
 _SHOWN: Final = 6
@@ -159,57 +162,72 @@ class SiteChecker:
             return self._prober.decide(site) if self._batches else None
         return None
 
-    def check_group(self, sites: Sequence[CheckSite]) -> list[SiteResult]:
-        """Check sites that are alike: the last where it is, the others where the first one is."""
-        *most, last = sites
-        together = self.check_alike(most) if len(sites) >= alike.FEWEST else None
-        return [*(together or ()), *map(self.check, sites if together is None else [last])]
+    def check_all(self, sites: Iterable[CheckSite]) -> list[SiteResult]:
+        """Check sites: those that are alike at one of them, and many at the same time."""
+        found: list[SiteResult] = []
+        for batch in together.batches(alike.parts(alike.groups(sites, self.decide))):
+            trials = [self._trial(group) for group in batch]
+            known = [trial for trial in trials if trial.treated]
+            for trial in together.overlapping(known):
+                trial.undecided = True
+            self._try_all([trial for trial in known if not trial.undecided])
+            for trial in trials:
+                found += self._results(trial)
+        return found
 
-    def check_alike(self, sites: Sequence[CheckSite]) -> list[SiteResult] | None:
-        """Check sites that are alike (`trapline.lab.check.alike`), all where the first one is.
+    def _trial(self, group: alike.Group) -> Trial:
+        """Prepare the trial of sites that are alike."""
+        sites, decision = group
+        if decision is None or self._repeats(sites[0]):
+            return Trial(sites, 0, None)
+        looked = self._prober.look(sites[0])
+        trial = Trial(sites, decision.length, looked if isinstance(looked, Treated) else None)
+        trial.shares = [Share(trial, site, self._numbers(site, len(trial.ways))) for site in sites]
+        return trial
 
-        Return None if `check` must check each where it is.
-        """
-        first, repeats = sites[0], self._repeats(sites[0])
-        looked = self._prober.look(first)
-        if repeats or not isinstance(looked, Treated):
-            return None
-        before = self.executed.copy()
-        left_out = [0] * len(sites)
-        shares = [self._numbers(site, len(looked.ways)) for site in sites]
-        for index, way in enumerate(looked.ways):
-            found = self._try_alike(first, way, [share[index] for share in shares])
-            if found is None:
-                self.executed.clear()
-                self.executed.update(before)
-                return None
-            left_out = [sum(pair) for pair in zip(left_out, found, strict=True)]
-        total = sum(map(len, shares[0]))
-        return [
-            SiteResult(site, Outcome.AGREED, looked.how, total - unknown, unknown)
-            for site, unknown in zip(sites, left_out, strict=True)
-        ]
+    def _try_all(self, trials: Sequence[Trial]) -> None:
+        """Try the first way of all together, then the second of those that have one, and so on."""
+        before: list[Way] = []
+        try:
+            for index in count():
+                here = [trial for trial in trials if index < len(trial.ways) and not trial.undecided]
+                ways = [trial.ways[index] for trial in here]
+                self._prober.change(before, ways)
+                before = ways
+                if not here:
+                    return
+                self._try_round(Round([share for trial in here for share in trial.shares], index), len(trials) == 1)
+        finally:
+            self._prober.change(before, ())
 
-    def _try_alike(self, first: CheckSite, way: Way, shares: list[list[int]]) -> list[int] | None:
-        """Try a site in the states of several; return how many of each site are left out.
-
-        None: it does not agree in all.
-        """
+    def _try_round(self, states: Round, python: bool) -> None:
+        """Try states at their sites; `python`: also those that machine code cannot try."""
         assert self._batches is not None
-        numbers = [number for share in shares for number in share]
-        own = len(shares[0])
-        elsewhere = len(numbers) - own
-        unknown: list[int] = []
-        with way.in_place():
-            for place in self._for_python(first, numbers, repeats=False):
+        for place in self._batches.left_over(states.sites, states.numbers):
+            share = states.share(place)
+            share.by_python += 1
+            if python and not share.trial.undecided:
                 before = self._left_out
-                if not self._agree(first, numbers[place], repeats=False):
-                    return None
-                unknown += [place] * (self._left_out - before)
-                elsewhere -= place >= own
-        self.executed[MACHINE_CODE] -= elsewhere
-        self.executed[ELSEWHERE] += elsewhere
-        return alike.shares(shares, (*unknown, *self._batches.left_out))
+                share.trial.undecided = not self._agree(share.trial.sites[0], states.numbers[place], repeats=False)
+                share.left_out += self._left_out - before
+            else:
+                share.trial.undecided = True
+        for place in self._batches.left_out:
+            states.share(place).left_out += 1
+
+    def _results(self, trial: Trial) -> Iterator[SiteResult]:
+        """Yield the results of sites, which are checked by themselves unless they all agreed."""
+        if trial.undecided and len(trial.sites) > 1:
+            trial.begin_again()
+            self._try_all([trial])
+        if trial.treated is None or trial.undecided:
+            yield from map(self.check, trial.sites)
+            return
+        for number, share in enumerate(trial.shares):
+            self.executed[PYTHON] += share.by_python
+            self.executed[ELSEWHERE if number else MACHINE_CODE] += share.states - share.by_python
+            compared = share.states - share.left_out
+            yield SiteResult(share.site, Outcome.AGREED, trial.treated.how, compared, share.left_out)
 
     def _repeats(self, site: CheckSite) -> bool:
         """Return whether an instruction repeats."""
@@ -219,7 +237,8 @@ class SiteChecker:
     def _for_python(self, site: CheckSite, numbers: list[int], repeats: bool) -> Iterator[int]:
         """Yield the places of states that machine code could not try, or found different."""
         batches = None if repeats else self._batches
-        found = batches.left_over(site.address, numbers) if batches else range(len(numbers))
+        sites = array("Q", (site.address,)) * len(numbers)
+        found = batches.left_over(sites, numbers) if batches else range(len(numbers))
         left = 0
         try:
             for place in found:

@@ -17,7 +17,7 @@ from providers import kinst
 from providers.kinst.kinst import Kinst, Point
 from trapline.lab.check.cpu import TrialCpu
 from trapline.lab.check.listener import Listener
-from trapline.lab.check.probers import NoProbe, Treated, Way
+from trapline.lab.check.probers import NoProbe, Prober, Treated, Way
 from trapline.lab.check.site import CheckSite
 
 
@@ -36,7 +36,7 @@ class _Room(NamedTuple):
         self.slots.fill(address, code)
 
 
-class KinstProber:
+class KinstProber(Prober):
     """kinst on the function `module` has, in a process that stands for a kernel.
 
     `near` is where the trampolines are: in reach of a branch, as the kernel's are.
@@ -64,9 +64,6 @@ class KinstProber:
             return kernel.raise_fault(SignalInfo(Signal.SIGTRAP, 0x80, address=address))
 
         self._trap = HostTrap(engine, traps, patcher, unclaimed=unclaimed, faulted=faulted)
-
-    def decide(self, site: CheckSite) -> None:
-        """Return None: each site is tried where it is (`trapline.lab.check.probers.Prober`)."""
 
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""

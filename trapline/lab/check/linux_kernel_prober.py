@@ -13,7 +13,7 @@ from emu.trap import TrapHandler
 from providers.linux_kernel.sites import treat
 from providers.linux_kernel.text import Hook, Text
 from trapline.lab.check.cpu import TrialCpu
-from trapline.lab.check.probers import KernelCode, NoProbe, Treated, Way
+from trapline.lab.check.probers import KernelCode, NoProbe, Prober, Treated, Way
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
 
@@ -34,7 +34,7 @@ def _seen(_frame: Frame) -> None:
     """Do nothing: a check needs no firing."""
 
 
-class LinuxKernelProber:
+class LinuxKernelProber(Prober):
     """The plan is carried out natively, and by Python."""
 
     def __init__(self, cpu: TrialCpu, rules: Rules) -> None:
@@ -55,9 +55,6 @@ class LinuxKernelProber:
 
         self._native, self._python = trap(), trap()
         self._python.use_python()
-
-    def decide(self, site: CheckSite) -> None:
-        """Return None: each site is tried where it is (`trapline.lab.check.probers.Prober`)."""
 
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""

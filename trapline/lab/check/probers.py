@@ -6,9 +6,10 @@ instruction can be executed.  Each way is installed, tried in a number of states
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from emu.bad_address import BadAddressError
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped, Treatment
@@ -65,19 +66,30 @@ class Treated(NamedTuple):
     ways: tuple[Way, ...]
 
 
-class Prober(Protocol):
+class Prober(ABC):
     """One provider on a CPU that runs patched code."""
 
+    @abstractmethod
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""
-        ...
 
     def decide(self, site: CheckSite) -> Decision | None:
-        """Return how the instruction is displaced; None: other sites are never like this one."""
-        ...
+        """Return how the instruction is displaced.
+
+        None: each site is tried where it is, and while it has the only probe.
+        """
+        del site
+        return None
+
+    def change(self, leaving: Iterable[Way], entering: Iterable[Way]) -> None:
+        """Remove the probes of many sites, and put others in place."""
+        for way in leaving:
+            way.leave()
+        for way in entering:
+            way.enter()
 
 
-class PidProber:
+class PidProber(Prober):
     """The pid provider: probes before and after the instruction, scratch space far and near."""
 
     def __init__(self, cpu: TrialCpu, near: int, rules: Rules) -> None:
@@ -108,6 +120,14 @@ class PidProber:
         found = self._fasttrap.points.look(self._target, site.address, site.start) if self._own else None
         return None if isinstance(found, Refused) else found
 
+    def change(self, leaving: Iterable[Way], entering: Iterable[Way]) -> None:
+        """Do so while the instructions that have one of both stay patched (`Prober`)."""
+        with self._fasttrap.points.together():
+            for way in entering:
+                way.enter()
+            for way in leaving:
+                way.leave()
+
     def _ways(self, name: str, site: CheckSite, slots: Slots | None = None) -> Iterator[Way]:
         yield self._way(name, site, ProbeType.OFFSETS, slots)
         yield self._way(f"{name}, and a probe after it", site, ProbeType.POST_OFFSETS, slots)
@@ -126,7 +146,7 @@ class PidProber:
         return Way(name, enter, leave)
 
 
-class UprobeProber:
+class UprobeProber(Prober):
     """Uprobes: simulated, or stepped in a slot far from the instruction and near."""
 
     def __init__(self, cpu: TrialCpu, near: int, rules: Rules) -> None:
@@ -188,7 +208,7 @@ class KernelCode(ProcessCode):
         self.engine.refuse_in(address, len(data))
 
 
-class FbtProber:
+class FbtProber(Prober):
     """FBT: the emulator handles the trap; the plan is carried out by machine code, and by Python."""
 
     def __init__(self, cpu: TrialCpu, module: Module, rules: Rules) -> None:
@@ -229,9 +249,6 @@ class FbtProber:
                 self._way("emulated by Python", number, first, self._python),
             ),
         )
-
-    def decide(self, site: CheckSite) -> None:
-        """Return None: each site is tried where it is (`Prober`)."""
 
     def _way(self, name: str, number: int, record: Record, trap: HostTrap) -> Way:
         def enter() -> None:

@@ -142,9 +142,10 @@ def _kernel_checker(spec: Spec, number: int) -> KernelPathChecker:
 def _check_sites(spec: Spec, unit: Unit) -> Done:
     executed: Counter[str] = Counter()
     sites = [site.moved(spec.subjects[unit.number].bias) for site in _sites(spec, unit)]
-    found: list[SiteResult] = []
-    for group in alike.groups(sites, lambda site: _checker(spec, unit.number).decide(site) if spec.together else None):
-        found += _group(spec, unit.number, group, executed)
+    if spec.together:
+        found = _together(spec, unit.number, sites, executed)
+    else:
+        found = [_one(spec, unit.number, site, _checker, executed) for site in sites]
     return _done(spec, unit, spec.subjects[unit.number].kind, found, executed)
 
 
@@ -167,11 +168,11 @@ def _done(spec: Spec, unit: Unit, provider: str, results: Iterable[SiteResult], 
     return Done(unit, {"executed": dict(executed)}, found)
 
 
-def _group(spec: Spec, number: int, sites: list[CheckSite], executed: Counter[str]) -> list[SiteResult]:
-    """Check sites that are alike."""
+def _together(spec: Spec, number: int, sites: list[CheckSite], executed: Counter[str]) -> list[SiteResult]:
+    """Check sites, as many as possible together."""
     checker = _checker(spec, number)
     try:
-        results = checker.check_group(sites)
+        results = checker.check_all(sites)
     except Exception:  # noqa: BLE001  it comes again where the site that causes it is checked by itself
         _checker.cache_clear()
         return [_one(spec, number, site, _checker, executed) for site in sites]

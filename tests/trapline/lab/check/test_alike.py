@@ -13,7 +13,7 @@ from emu.native import available
 from providers import fasttrap
 from tests.trapline.lab.check.native.test_batch import HARMLESS, STORES, TWICE, checker, program
 from tests.trapline.lab.check.test_site_check import SITES
-from trapline.lab.check.alike import groups, ordered
+from trapline.lab.check.alike import Group, groups, ordered, parts
 from trapline.lab.check.compare import ELSEWHERE, Outcome
 from trapline.lab.check.probers import PidProber, Prober, UprobeProber
 from trapline.lab.check.rules import Rules
@@ -27,10 +27,10 @@ native = pytest.mark.skipif(not available(), reason="needs llvmlite")
 @pytest.mark.parametrize("isa", SITES)
 def test_sites_together_have_the_results_of_each(isa: str, make: type[Prober]) -> None:
     codes = [STORES[isa], TWICE[isa][0]]
-    code, sites = program(ISAS[isa], 4 * codes)
+    code, sites = program(ISAS[isa], 6 * codes)
     together, alone = (checker(ISAS[isa], code, make, Rules(), native=True) for _ in range(2))
     for group in (sites[0::2], sites[1::2]):
-        assert together.check_alike(group) == [alone.check(site) for site in group]
+        assert together.check_all(group) == [alone.check(site) for site in group]
     assert together.executed.total() == alone.executed.total()
     assert together.executed[ELSEWHERE] > 0.5 * together.executed.total()
 
@@ -47,9 +47,11 @@ def test_sites_that_differ_are_left_to_the_check_of_each() -> None:
 
     code, sites = program(isa, 3 * [STORES["x86_64"]])
     one = checker(isa, code, PidProber, Rules(pid=replace(right, treat=treat)), native=True)
-    assert one.check_alike(sites) is None
+    trial = one._trial(Group(sites, treat(Code(sites[0].code, sites[0].address), Rules().fidelity)))
+    one._try_all([trial])
+    assert trial.undecided
     assert not one.executed.total()
-    assert one.check(sites[2]).outcome is Outcome.DIVERGED
+    assert [found.outcome for found in one._results(trial)] == [Outcome.DIVERGED] * len(sites)
 
 
 @native
@@ -75,10 +77,21 @@ def test_only_the_same_instruction_inside_a_page_is_alike() -> None:
     move = OutOfLine(rule, 2, bytes.fromhex("89d8"))
     sites = [*copies(0x1000, 0x1002, 2 * PAGE - 1, 0x3000), *copies(0x4000, code="89d9")]
     found = list(groups(sites, lambda _site: move))
-    assert [[site.address for site in group] for group in found] == [[0x1000, 0x1002], [0x1FFF], [0x3000], [0x4000]]
-    assert [len(group) for group in groups(sites, lambda _site: None)] == [1] * len(sites)
+    assert [[site.address for site in group.sites] for group in found] == [
+        [0x1000, 0x1002],
+        [0x1FFF],
+        [0x3000],
+        [0x4000],
+    ]
+    assert [len(group.sites) for group in groups(sites, lambda _site: None)] == [1] * len(sites)
     other = {0x1002: replace(move, scratch="rax")}
-    assert [len(group) for group in groups(sites[:2], lambda site: other.get(site.address, move))] == [1, 1]
+    assert [len(group.sites) for group in groups(sites[:2], lambda site: other.get(site.address, move))] == [1, 1]
+
+
+@pytest.mark.parametrize(("count", "wanted"), [(1, [1]), (2, [1, 1]), (3, [2, 1]), (9, [8, 1])])
+def test_the_last_of_many_is_tried_where_it_is(count: int, wanted: list[int]) -> None:
+    sites = copies(*range(0x1000, 0x1000 + 2 * count, 2))
+    assert [len(group.sites) for group in parts([Group(sites, None)])] == wanted
 
 
 def test_equal_instructions_follow_each_other() -> None:

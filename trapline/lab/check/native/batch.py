@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
@@ -170,18 +171,23 @@ class Batches:
         self._batch.signalled, self._batch.faulted = map(function_address, (self._signalled, self._faulted))
         self._arguments = (self._batch.address, *(trial.block.address for trial in self._trials))
 
-    def left_over(self, address: int, numbers: Sequence[int]) -> Iterator[int]:
-        """Try a site in states of the pool; yield the places of those that Python must try."""
-        batch, place = self._batch, 0
+    def left_over(self, sites: array[int], numbers: Sequence[int]) -> Iterator[int]:
+        """Try states of the pool, each at its site; yield the places of those that Python must try.
+
+        `sites` has an address of 64 bits for each of the numbers.
+        """
         self.left_out = []
-        words = (ctypes.c_uint64 * len(numbers))(*numbers)
+        batch, place = self._batch, 0
+        words = array("Q", numbers)
+        batch.sites, batch.numbers = sites.buffer_info()[0], words.buffer_info()[0]
+        batch.count = len(numbers)
         self._images.make_all(numbers)
-        while True:
+        while place < len(numbers):
             if not self._show_areas():
                 yield from range(place, len(numbers))
                 return
-            batch.site, batch.next, batch.count, batch.numbers = address, place, len(numbers), ctypes.addressof(words)
-            self._patched.leave_stepping(address)
+            batch.next = place
+            self._patched.leave_stepping(sites[place])
             for trial in self._trials:
                 trial.cpu.engine.counter.refresh()
             place = int(self._agree(*self._arguments))

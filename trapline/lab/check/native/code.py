@@ -102,11 +102,12 @@ class TrialCode:
         words = f.load(plain, TrialBlock.offset("words"))
         for word in (Word.SOFT, Word.HARD, Word.NEXT):
             f.store(words, NEVER, 8 * word)
-        numbers, count = f.load(batch, BatchBlock.offset("numbers")), f.load(batch, BatchBlock.offset("count"))
+        sites, numbers, count = (f.load(batch, BatchBlock.offset(name)) for name in ("sites", "numbers", "count"))
         with f.loop() as loop:
             at = f.load(batch, BatchBlock.offset("next"))
             loop.leave_if(f.uge(at, count))
             number = f.load(numbers, f.shl(at, 3))
+            f.store(batch, f.load(sites, f.shl(at, 3)), BatchBlock.offset("site"))
             f.call(self._running.begin, plain, batch, number)
             loop.leave_if(f.eq(f.call(self._running.plain, batch, plain), Outcome.STRANGE))
             f.call(self._running.begin, patched, batch, number)

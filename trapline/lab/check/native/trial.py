@@ -94,10 +94,12 @@ class TrialBlock(Block):
 
 
 class BatchBlock(Block):
-    """A site, and the states in which it is tried."""
+    """States, and the sites that are tried in them."""
 
     site: int
-    """Its address."""
+    """The address of the site that is tried."""
+    sites: int
+    """Address of the addresses of the sites, one for each state."""
     next: int
     """The number of the next state, by its place in the list."""
     count: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -58,6 +59,11 @@ def checker(isa: Isa, code: list[Stretch], make: type[Prober], rules: Rules, **o
     """Return a checker of a program."""
     plain, patched = (TrialCpu(isa, code, stepping=stepping) for stepping in (True, False))
     return SiteChecker(plain, patched, make(patched, NEAR, rules), STATES, **options)  # type: ignore[call-arg]
+
+
+def at(site: CheckSite, numbers: list[int]) -> array[int]:
+    """Return where each of some states is tried: at one site."""
+    return array("Q", [site.address]) * len(numbers)
 
 
 def both(isa: Isa, codes: list[str], make: type[Prober], rules: Rules | None = None) -> Iterator[list[SiteResult]]:
@@ -170,7 +176,7 @@ def test_arguments_on_a_stack_that_is_not_mapped_are_zero_without_python(monkeyp
     load = memory.load
     monkeypatch.setattr(memory, "load", lambda address, size: loads.append(address) or load(address, size))
     with one._prober.look(sites[0]).ways[0].in_place():  # type: ignore[union-attr]
-        assert list(one._batches.left_over(sites[0].address, numbers)) == []  # type: ignore[union-attr]
+        assert list(one._batches.left_over(at(sites[0], numbers), numbers)) == []  # type: ignore[union-attr]
     assert len(loads) <= 5  # the first hit is served by Python
 
 
@@ -180,7 +186,7 @@ def test_states_beyond_the_pool_are_made_of_two(isa: str) -> None:
     one = checker(ISAS[isa], code, PidProber, Rules(), native=True)
     plain, number = one._plain, 7 * POOL + 5
     one._prober.look(sites[0]).ways[0].enter()
-    assert list(one._batches.left_over(sites[0].address, [3, number])) == []
+    assert list(one._batches.left_over(at(sites[0], [3, number]), [3, number])) == []
     natively = plain.general(), plain.flags(), plain.vectors()
     plain.load(States(isa)[number])
     plain.execute(sites[0].address)
