@@ -15,6 +15,8 @@ from emu.words import WORD_MASK
 
 # Plans whose functions are kept.
 _COMPILED: Final = 1 << 13
+# Plans that differ only in numbers are compiled once: a program has few others.
+_SHAPES: Final = 1 << 10
 
 
 class Words(Protocol):
@@ -129,16 +131,32 @@ def compile_plan(plan: Plan, isa: Isa) -> Callable[[Cpu, int], None]:
     It is called with the CPU and the address of the displaced instruction, whatever the pc register
     contains by then.
     """
-    source = "\n    ".join(("def plan(cpu, pc):", "words = cpu.words", *_statements(plan, isa)))
+    numbers: list[int] = []
+    make = _compiled("\n        ".join(_statements(plan, isa, numbers)), len(numbers))
     tests = [test for operation in plan.operations if isinstance(operation, Branch) for test in operation.tests]
-    namespace: dict[str, Any] = {"holds": holds, "isa": isa, "tests": tests, "extend": _extend}
-    exec(source, namespace)  # noqa: S102  (the source is made here, from register numbers and constants)
-    compiled: Callable[[Cpu, int], None] = namespace["plan"]
-    return compiled
+    return make(isa, tests, *numbers)
 
 
-def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
-    """Translate operations into statements.
+@lru_cache(_SHAPES)
+def _compiled(statements: str, numbers: int) -> Callable[..., Callable[[Cpu, int], None]]:
+    """Return what makes the functions of plans that differ only in so many numbers."""
+    source = "\n".join(
+        (
+            f"def make({', '.join(('isa', 'tests', *(f'n{number}' for number in range(numbers))))}):",
+            "    def plan(cpu, pc):",
+            "        words = cpu.words",
+            f"        {statements}",
+            "    return plan",
+        )
+    )
+    namespace: dict[str, Any] = {"holds": holds, "extend": _extend}
+    exec(source, namespace)  # noqa: S102  (the source is made here, from the numbers of registers)
+    made: Callable[..., Callable[[Cpu, int], None]] = namespace["make"]
+    return made
+
+
+def _statements(plan: Plan, isa: Isa, numbers: list[int]) -> Iterator[str]:
+    """Translate operations into statements, and add the numbers that they name n0, n1, ...
 
     A register is kept in a local variable once it was read or written.
     """
@@ -150,7 +168,11 @@ def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
         return f"t{operand[1:]}" if operand.startswith(TEMPORARY) else f"r{slots[operand]}"
 
     def value(operand: str, offset: int) -> str:
-        return f"{local[operand]} + {offset} & {mask}" if offset else local[operand]
+        return f"{local[operand]} + {known(offset)} & {mask}" if offset else local[operand]
+
+    def known(number: int) -> str:
+        numbers.append(number)
+        return f"n{len(numbers) - 1}"
 
     def assign(target: str, expression: str) -> str:
         local[target] = name(target)
@@ -172,11 +194,11 @@ def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
                 yield assign(target, value(source, offset))
             case Clear(target, source, bits):
                 yield from fetch(source)
-                yield assign(target, f"{local[source]} & {~bits & mask}")
+                yield assign(target, f"{local[source]} & {known(~bits & mask)}")
             case Sum(target, base, scaled, shift, offset):
                 yield from fetch(base)
                 yield from fetch(scaled)
-                yield assign(target, f"{local[base]} + ({local[scaled]} << {shift}) + {offset} & {mask}")
+                yield assign(target, f"{local[base]} + ({local[scaled]} << {shift}) + {known(offset)} & {mask}")
             case Load(target, base, offset, size, signed):
                 yield from fetch(base)
                 loaded = f"cpu.load({value(base, offset)}, {size})"
@@ -193,10 +215,11 @@ def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
                     right = test.right
                     if isinstance(right, str):
                         yield from fetch(right)
-                    shown = local[right] if isinstance(right, str) else str(right)
+                    shown = local[right] if isinstance(right, str) else known(right)
                     conditions.append(f"holds(tests[{number}], isa, {local[left]}, {shown})")
                 checked += len(tests)
-                yield assign(isa.registers.pc, f"pc + ({taken} if {' and '.join(conditions)} else {missed}) & {mask}")
+                distance = f"{known(taken)} if {' and '.join(conditions)} else {known(missed)}"
+                yield assign(isa.registers.pc, f"pc + ({distance}) & {mask}")
             case SetVector(number, low, high):
                 yield from fetch(low)
                 yield from fetch(high)

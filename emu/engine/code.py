@@ -84,11 +84,10 @@ class Code:
         """
         try:
             code = self._memory.read(address, self._breakpoint_size(address))
-            places = self._memory.places(address, len(code))
         except BadAddressError:  # the number of another exception is not an address
             return
         if self._hooks.serve(address, code):
-            for start, end in places:
+            for start, end in self._memory.places(address, len(code)):
                 self._forget_translation(start, end)
 
     def _breakpoint_size(self, address: int) -> int:

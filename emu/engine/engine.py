@@ -94,6 +94,7 @@ class Engine:
         )
         self.cpu.uc.mem_map_ptr(0, ram_size, unicorn.UC_PROT_ALL, self.memory.pointer)
         self.counter = Counter(isa, self.cpu, self.memory, blocks, inlined=self.accelerated and inlined)
+        self._discounting: dict[tuple[int, int], tuple[Adjust, ...]] = {}
         self._state = self.counter.state
         self._hooks = Hooks(self.cpu, ctypes.addressof(self.counter.state_array))
         self._plans = Encoder(isa, self.cpu.env)
@@ -245,8 +246,12 @@ class Engine:
 
     def discounting(self, instructions: int, carried_out: int = 0) -> tuple[Adjust, ...]:
         """Return the effect of `discount` as operations for machine code."""
-        changes = ((Word.TOTAL, -instructions), (Word.DISCOUNTED, carried_out))
-        return tuple(Adjust(self.counter.address + 8 * word, change) for word, change in changes if change)
+        known = self._discounting.get((instructions, carried_out))
+        if known is None:
+            changes = ((Word.TOTAL, -instructions), (Word.DISCOUNTED, carried_out))
+            known = tuple(Adjust(self.counter.address + 8 * word, change) for word, change in changes if change)
+            self._discounting[instructions, carried_out] = known
+        return known
 
     def _who(self) -> tuple[int, int]:
         """Return the addresses of the words with the current address space and the current thread."""

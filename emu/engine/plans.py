@@ -10,10 +10,11 @@ memory are left to Python (`emu.plan_execution.compile_plan`).
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from functools import cache
-from typing import Final, NamedTuple
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 from emu.isa.base import Isa
 from emu.plans import TEMPORARY, Branch, Check, Clear, Compare, Load, Operation, Plan, Set, SetVector, Store, Sum
@@ -21,7 +22,6 @@ from emu.words import WORD_MASK
 
 WINDOWS: Final = 8
 OPERATION_WORDS: Final = 6
-_ZEROS: Final = (0,) * OPERATION_WORDS
 _WORD: Final = 8
 # The flags are in the low half of their register.
 _FLAG_BITS: Final = 32
@@ -111,6 +111,7 @@ def condition_flags(isa: Isa) -> tuple[int, ...]:
     )
 
 
+@cache
 def satisfying(isa: Isa, number: int) -> int:
     """Return a word with a bit for each combination of `condition_flags`: 1 if a condition is true.
 
@@ -153,8 +154,24 @@ class Windows:
             self._table[place] = word
 
 
+class _Places(dict[str, int]):
+    """The addresses of operands, found when they are first asked for."""
+
+    def __init__(self, find: Callable[[str], int]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, operand: str) -> int:
+        place = self[operand] = self._find(operand)
+        return place
+
+
 class Encoder:
-    """Encodes plans for one CPU."""
+    """Encodes plans for one CPU.
+
+    Hits are learned by the thousand, and most have operations of their own; so there is a function
+    for each type of operation, and one look-up for each operand.
+    """
 
     def __init__(self, isa: Isa, cpu_state: int) -> None:
         self._isa = isa
@@ -163,32 +180,44 @@ class Encoder:
         self._cpu_state = cpu_state
         self._temporaries: dict[str, ctypes.c_uint64] = {}
         self._constants: dict[int, ctypes.c_uint64] = {}
+        self._places = _Places(self._find)
         self._encoded: dict[Plan, ctypes.Array[ctypes.c_uint64]] = {}
-        self._others: dict[tuple[tuple[type, NativeOperation], ...], ctypes.Array[ctypes.c_uint64]] = {}
+        self._words_of: dict[type, Callable[[Any], tuple[int, ...]]] = {
+            Set: self._set,
+            Clear: self._clear,
+            Sum: self._sum,
+            Load: self._load,
+            Store: self._store,
+            Branch: self._branch,
+            SetVector: self._set_vector,
+            AdjustIf: self._adjust_if,
+            Deposit: self._deposit,
+            Adjust: self._adjust,
+        }
 
-    def encode(self, plan: Plan | tuple[NativeOperation, ...]) -> int:
-        """Return the address of the encoded words of a plan, or of operations; it does not change."""
-        if isinstance(plan, Plan):
-            known = self._encoded.get(plan)
-            if known is None:
-                known = self._encoded[plan] = self._words_of(plan.operations)
-        else:
-            # Operations are tuples, and operations of two kinds may have equal fields.
-            key = tuple((type(operation), operation) for operation in plan)
-            known = self._others.get(key)
-            if known is None:
-                known = self._others[key] = self._words_of(plan)
+    def encode(self, plan: Plan) -> int:
+        """Return the address of the encoded words of a plan; it does not change."""
+        known = self._encoded.get(plan)
+        if known is None:
+            known = self._encoded[plan] = self.words(plan.operations)
         return ctypes.addressof(known)
 
-    def _words_of(self, operations: tuple[NativeOperation, ...]) -> ctypes.Array[ctypes.c_uint64]:
+    def words(self, operations: tuple[NativeOperation, ...]) -> ctypes.Array[ctypes.c_uint64]:
+        """Return the encoded words of operations; the caller keeps the object while they are used."""
         words: list[int] = []
-        for operation in self._operations(operations):
-            words += operation
-            words += _ZEROS[len(operation) :]
+        for name in dict.fromkeys(chain.from_iterable(_READ[type(operation)](operation) for operation in operations)):
+            # A register that is not a word of the CPU state is read first.
+            if name and name not in self._slots and not name.startswith(TEMPORARY):
+                words += (Kind.READ, self.place(name), self._public[name], 0, 0, 0)
+        for operation in operations:
+            words += self._words_of[type(operation)](operation)
         return (ctypes.c_uint64 * (len(words) + OPERATION_WORDS))(*words)  # of negative numbers, the lowest 64 bits
 
     def place(self, operand: str) -> int:
         """Return the address of a register, a temporary, or a zero."""
+        return self._places[operand]
+
+    def _find(self, operand: str) -> int:
         if not operand:
             return self.constant(0)
         slot = self._slots.get(operand)
@@ -200,45 +229,51 @@ class Encoder:
         """Return the address of a number."""
         return ctypes.addressof(self._constants.setdefault(value, ctypes.c_uint64(value)))
 
-    def _operations(self, operations: tuple[NativeOperation, ...]) -> Iterator[tuple[int, ...]]:
-        """Yield the words of each operation; registers that are not words are read first."""
-        for name in dict.fromkeys(name for operation in operations for name in _read_by(operation)):
-            if name and name not in self._slots and not name.startswith(TEMPORARY):
-                yield Kind.READ, self.place(name), self._public[name]
-        for operation in operations:
-            yield from self._words(operation)
+    # -- the words of each operation
 
-    def _words(self, operation: NativeOperation) -> Iterator[tuple[int, ...]]:
-        place = self.place
-        match operation:
-            case Set(target, source, offset):
-                yield Kind.SET, place(target), place(source), offset
-            case Clear(target, source, bits):
-                yield Kind.CLEAR, place(target), place(source), ~bits
-            case Sum(target, base, scaled, shift, offset):
-                yield Kind.SUM, place(target), place(base), offset, place(scaled), shift
-            case Load(target, base, offset, size, signed):
-                yield Kind.LOAD, place(target), place(base), offset, size, 1 << 8 * size - 1 if signed else 0
-            case Store(source, base, offset, size):
-                yield Kind.STORE, place(source), place(base), offset, size
-            case Branch(tests, taken, missed):
-                pc = place(self._isa.registers.pc)
-                yield from map(self._check, tests)
-                yield Kind.BRANCH, pc, pc, taken, missed
-            case SetVector(number, low, high):
-                yield Kind.SET_VECTOR, place(low), place(high), self._isa.unicorn.vectors[0].first + number
-            case AdjustIf(at, tests, holds, fails):
-                yield from map(self._check, tests)
-                yield Kind.BRANCH, at, at, holds, fails
-            case Deposit(source, address):
-                yield Kind.DEPOSIT, place(source), place(""), address
-            case Adjust(at, amount):
-                yield Kind.ADJUST, at, 0, amount
+    def _set(self, one: Set) -> tuple[int, ...]:
+        return Kind.SET, self._places[one.target], self._places[one.source], one.offset, 0, 0
+
+    def _clear(self, one: Clear) -> tuple[int, ...]:
+        return Kind.CLEAR, self._places[one.target], self._places[one.source], ~one.bits, 0, 0
+
+    def _sum(self, one: Sum) -> tuple[int, ...]:
+        places = self._places
+        return Kind.SUM, places[one.target], places[one.base], one.offset, places[one.scaled], one.shift
+
+    def _load(self, one: Load) -> tuple[int, ...]:
+        sign = 1 << 8 * one.size - 1 if one.signed else 0
+        return Kind.LOAD, self._places[one.target], self._places[one.base], one.offset, one.size, sign
+
+    def _store(self, one: Store) -> tuple[int, ...]:
+        return Kind.STORE, self._places[one.source], self._places[one.base], one.offset, one.size, 0
+
+    def _branch(self, one: Branch) -> tuple[int, ...]:
+        pc = self._places[self._isa.registers.pc]
+        return (*self._checks(one.tests), Kind.BRANCH, pc, pc, one.taken, one.missed, 0)
+
+    def _set_vector(self, one: SetVector) -> tuple[int, ...]:
+        number = self._isa.unicorn.vectors[0].first + one.number
+        return Kind.SET_VECTOR, self._places[one.low], self._places[one.high], number, 0, 0
+
+    def _adjust_if(self, one: AdjustIf) -> tuple[int, ...]:
+        return (*self._checks(one.tests), Kind.BRANCH, one.place, one.place, one.holds, one.fails, 0)
+
+    def _deposit(self, one: Deposit) -> tuple[int, ...]:
+        return Kind.DEPOSIT, self._places[one.source], self._places[""], one.address, 0, 0
+
+    @staticmethod
+    def _adjust(one: Adjust) -> tuple[int, ...]:
+        return Kind.ADJUST, one.place, 0, one.amount, 0, 0
+
+    def _checks(self, tests: Iterable[Check]) -> Iterator[int]:
+        for test in tests:
+            yield from self._check(test)
 
     def _check(self, test: Check) -> tuple[int, ...]:
         if test.compare is Compare.FLAGS:
             assert isinstance(test.right, int)
-            return Kind.CONDITION, 0, 0, satisfying(self._isa, test.right)
+            return Kind.CONDITION, 0, 0, satisfying(self._isa, test.right), 0, 0
         right = self.constant(test.right) if isinstance(test.right, int) else self.place(test.right)
         mask, sign = (1 << test.bits) - 1, 1 << test.bits - 1
         if test.compare in {Compare.BIT_SET, Compare.BIT_CLEAR}:
@@ -247,19 +282,20 @@ class Encoder:
         return Kind.COMPARE, self.place(test.left), right, COMPARES.index(test.compare), mask, sign if signed else 0
 
 
-def _read_by(operation: NativeOperation) -> Iterator[str]:
-    """Yield the operands that an operation reads."""
-    match operation:
-        case Set(_, source, _) | Clear(_, source, _) | Deposit(source, _):
-            yield source
-        case Sum(_, base, scaled, _, _):
-            yield from (base, scaled)
-        case Load(_, base, _, _, _):
-            yield base
-        case Store(source, base, _, _):
-            yield from (source, base)
-        case Branch(tests, _, _) | AdjustIf(_, tests, _, _):
-            for test in tests:
-                yield from (name for name in (test.left, test.right) if isinstance(name, str))
-        case SetVector(_, low, high):
-            yield from (low, high)
+def _of_tests(one: Branch | AdjustIf) -> tuple[str, ...]:
+    return tuple(name for test in one.tests for name in (test.left, test.right) if isinstance(name, str))
+
+
+# Type of an operation -> the operands that one reads.
+_READ: Final[dict[type, Callable[[Any], tuple[str, ...]]]] = {
+    Set: lambda one: (one.source,),
+    Clear: lambda one: (one.source,),
+    Deposit: lambda one: (one.source,),
+    Sum: lambda one: (one.base, one.scaled),
+    Load: lambda one: (one.base,),
+    Store: lambda one: (one.source, one.base),
+    Branch: _of_tests,
+    AdjustIf: _of_tests,
+    SetVector: lambda one: (one.low, one.high),
+    Adjust: lambda _one: (),
+}

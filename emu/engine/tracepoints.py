@@ -24,7 +24,6 @@ from emu.engine.hit_steps import (
     Fire,
     FireAfter,
     FireWhen,
-    HitStep,
     InMemory,
     Number,
     Register,
@@ -42,6 +41,7 @@ _SIZE: Final = 1 << 10
 _ARGUMENT_WORDS: Final = Firing.offset("place0")
 _ArgumentWords: Final = ctypes.c_uint64 * (5 * ARGUMENTS)
 _ARGUMENT_BYTES: Final = ctypes.sizeof(_ArgumentWords)
+_STEP_WORDS: Final = ctypes.sizeof(Step) // 8
 
 
 class _Context(NamedTuple):
@@ -49,6 +49,14 @@ class _Context(NamedTuple):
 
     frame: Frame
     fire: Fire
+
+
+class _Made(NamedTuple):
+    """A `Firing` that exists."""
+
+    core: CpuCore
+    context: _Context
+    address: int
 
 
 class Tracepoints:
@@ -66,6 +74,7 @@ class Tracepoints:
         machine code could not; None: Python serves the hits."""
         self._contexts: dict[int, _Context] = {}
         """By address of a `Firing`."""
+        self._firings: dict[Fire, _Made] = {}
         self._lasting: dict[int, _Context] = {}
         """The same of firings that providers keep."""
         self.fire = 0
@@ -90,6 +99,13 @@ class Tracepoints:
         """By arguments: what `locate` stores for them."""
         self._late: dict[tuple[Argument, ...], Firing] = {}
         """By arguments 5 to 9: a block that has them as its first ones."""
+        self._words_of: dict[type, Callable[[CpuCore, Frame, Any], tuple[int, ...]]] = {
+            Call: self._call,
+            Run: self._run,
+            Fire: self._fire,
+            FireAfter: self._fire_after,
+            FireWhen: self._fire_when,
+        }
         self._kept: list[Any] = []
         self._left: list[Any] = []
         """Objects that were dropped while a hit was served: machine code still uses them."""
@@ -111,11 +127,12 @@ class Tracepoints:
 
         `frame` is the interrupted context for Python code that the probes enter.
         """
-        words = (Step * (len(steps) + 1))()
-        for number, step in enumerate(steps):
-            words[number] = self._step(core, frame, step)
-        entry = Entry(*key, ctypes.addressof(words), core.address)
-        self._kept += (words, entry)
+        words: list[int] = []
+        for step in steps:
+            words += self._words_of[type(step)](core, frame, step)
+        block = (ctypes.c_uint64 * (len(words) + _STEP_WORDS))(*words)
+        entry = Entry(*key, ctypes.addressof(block), core.address)
+        self._kept += (block, entry)
         self.on_set(key[0])
         self._entries.set(key, entry)
         self.header.version += 1
@@ -132,6 +149,7 @@ class Tracepoints:
             self._left = []
         self._kept = []
         self._contexts = {}
+        self._firings = {}
         self._entries.clear()
         self.header.version += 1
 
@@ -159,20 +177,27 @@ class Tracepoints:
         core.framed, core.pushed = found.fire.framed, found.fire.pushed
         core.words[CoreWord.PREPARED] = 1
 
-    def _step(self, core: CpuCore, frame: Frame, step: HitStep) -> Step:
-        match step:
-            case Call(function, argument):
-                return Step(StepKind.CALL, argument, function)
-            case Run(operations):
-                return Step(StepKind.RUN, self._encoder.encode(operations))
-            case FireAfter(fire, function, size, pc):
-                firing = self._firing(core, frame, fire)
-                return Step(StepKind.FIRE_AFTER, firing.address, function, size, self._encoder.place(pc))
-            case FireWhen(fire, register, value):
-                firing = self._firing(core, frame, fire)
-                return Step(StepKind.FIRE_WHEN, firing.address, value, 1, self._encoder.place(register))
-            case _:
-                return Step(StepKind.FIRE, self._firing(core, frame, step).address)
+    # -- the words of a `Step` of each type
+
+    @staticmethod
+    def _call(_core: CpuCore, _frame: Frame, step: Call) -> tuple[int, ...]:
+        return StepKind.CALL, step.argument, step.function, 0, 0
+
+    def _run(self, _core: CpuCore, _frame: Frame, step: Run) -> tuple[int, ...]:
+        words = self._encoder.words(step.operations)
+        self._kept.append(words)
+        return StepKind.RUN, ctypes.addressof(words), 0, 0, 0
+
+    def _fire(self, core: CpuCore, frame: Frame, step: Fire) -> tuple[int, ...]:
+        return StepKind.FIRE, self._firing(core, frame, step), 0, 0, 0
+
+    def _fire_after(self, core: CpuCore, frame: Frame, step: FireAfter) -> tuple[int, ...]:
+        firing = self._firing(core, frame, step.fire)
+        return StepKind.FIRE_AFTER, firing, step.function, step.size, self._encoder.place(step.pc)
+
+    def _fire_when(self, core: CpuCore, frame: Frame, step: FireWhen) -> tuple[int, ...]:
+        firing = self._firing(core, frame, step.fire)
+        return StepKind.FIRE_WHEN, firing, step.value, 1, self._encoder.place(step.register)
 
     def lasting(self, core: CpuCore, frame: Frame, fire: Fire) -> Firing:
         """Return a provider's argument of `fire`, valid while the provider keeps the object."""
@@ -184,11 +209,16 @@ class Tracepoints:
         """Return the address of the word that `Register(name)` reads, if `name` is not a register."""
         return self._encoder.place(name)
 
-    def _firing(self, core: CpuCore, frame: Frame, fire: Fire) -> Firing:
+    def _firing(self, core: CpuCore, frame: Frame, fire: Fire) -> int:
+        """Return the address of the `Firing` of `fire`; one serves all hits that share `fire`."""
+        known = self._firings.get(fire)
+        if known is not None and known.core is core and known.context.frame is frame:
+            return known.address
         firing = self._made(core, fire)
         self._kept.append(firing)
-        self._contexts[firing.address] = _Context(frame, fire)
-        return firing
+        context = self._contexts[firing.address] = _Context(frame, fire)
+        self._firings[fire] = _Made(core, context, firing.address)
+        return firing.address
 
     def _made(self, core: CpuCore, fire: Fire) -> Firing:
         firing = Firing(fire.runs, 1, framed=fire.framed, pushed=fire.pushed, flags=fire.flags, trap=1)

@@ -7,7 +7,7 @@ fasttrap_return_common).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from emu.arguments import function_arguments
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 # Arguments that `dtrace_probe()` takes.
 PASSED: Final = 5
+# The number of firings that are remembered: one serves all hits at which the same runs, with the same arguments.
+_REMEMBERED: Final = 64
 # A plain number, because it is set and cleared at every firing.
 _ENTRY: Final = int(CpuFlag.ENTRY)
 # The target of an emulated instruction, while the probes after it fire.
@@ -84,6 +86,9 @@ class Hits(ProcessObserver):
         self._arguments = [slots[name] for name in port.arguments]
         self._late = [slots[name] for name in port.late_arguments]
         self._results = [slots[name] for name in port.results]
+        self._fire_entry = lru_cache(_REMEMBERED)(self._make_fire_entry)
+        self._fire_offset = lru_cache(_REMEMBERED)(self._make_fire_offset)
+        self._fire_return = lru_cache(_REMEMBERED)(self._make_fire_return)
         kernel.traps.add(self._hit, self._describe)
         kernel.watch(self)
 
@@ -149,7 +154,6 @@ class Hits(ProcessObserver):
 
     def _before(self, point: Point) -> list[Fire | FireAfter | Run] | None:
         """Describe the actions before an instruction; None: Python must do them."""
-        isa = self._kernel.isa
         steps: list[Fire | FireAfter | Run] = []
         for probe in point.before:
             if point.address in probe.questions:
@@ -159,8 +163,7 @@ class Hits(ProcessObserver):
             if not runs:
                 return None
             if probe.type is ProbeType.ENTRY:
-                found = function_arguments(isa, self._port.arguments, self._port.stack_skip)
-                steps.append(Fire(runs, found, flags=_ENTRY))
+                steps.append(self._fire_entry(runs))
             elif probe.read is not None:
                 located = probe.locate(point.address) if probe.locate is not None else None
                 if located is None:
@@ -170,8 +173,18 @@ class Hits(ProcessObserver):
             elif probe.types:
                 steps.append(Fire(runs, tuple(self._natives([one for _, _, one in probe.types[:PASSED]]))))
             elif probe.type is ProbeType.OFFSETS:
-                steps.append(Fire(runs, function_arguments(isa, self._port.arguments, 0)))
+                steps.append(self._fire_offset(runs))
         return steps
+
+    def _make_fire_entry(self, runs: int) -> Fire:
+        found = function_arguments(self._kernel.isa, self._port.arguments, self._port.stack_skip)
+        return Fire(runs, found, flags=_ENTRY)
+
+    def _make_fire_offset(self, runs: int) -> Fire:
+        return Fire(runs, function_arguments(self._kernel.isa, self._port.arguments, 0))
+
+    def _make_fire_return(self, runs: int, offset: int) -> Fire:
+        return Fire(runs, (Number(offset), *map(Register, self._port.results)))
 
     def _natives(self, natives: Sequence[int]) -> Iterator[Argument]:
         """Return the locations of arguments at a site that replaced a call (`_read_natives`)."""
@@ -198,8 +211,7 @@ class Hits(ProcessObserver):
             runs = self._framework.native_runs(probe.id)
             if not runs:
                 return None
-            offset = Number(point.address - probe.function & WORD_MASK)
-            fire = Fire(runs, (offset, *map(Register, self._port.results)))
+            fire = self._fire_return(runs, point.address - probe.function & WORD_MASK)
             steps.append(fire if leaves else FireAfter(fire, probe.function, probe.size, _NEW_PC))
         return [*steps, Run((Set(pc, _NEW_PC),))]
 

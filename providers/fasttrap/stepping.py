@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from emu.bad_address import BadAddressError
 from emu.displaced import OutOfLine
@@ -77,9 +77,8 @@ class _Chunk:
     """Whether its code fires the probes after the instruction; None: it has no code yet."""
 
 
-class _Key(NamedTuple):
-    thread: Thread
-    address: int
+# A thread, and the address of an instruction or of scratch space.
+_Key = tuple["Thread", int]
 
 
 class Steps(ProcessObserver):
@@ -125,14 +124,14 @@ class Steps(ProcessObserver):
         stepping = self._stepping.get(thread)
         if stepping is not None and stepping.chunk <= pc < stepping.chunk + CHUNK:
             return stepping
-        return self._same.get(_Key(thread, pc & -CHUNK), stepping)
+        return self._same.get((thread, pc & -CHUNK), stepping)
 
     def describe(self, thread: Thread, point: Point, move: OutOfLine) -> Run | None:
         """Describe what `begin` has just done; None: it is not the same each time."""
-        chunk = self._chunks.get(_Key(thread, point.address))
+        chunk = self._chunks.get((thread, point.address))
         if chunk is None:
             return None
-        stepping = self._same.get(_Key(thread, chunk.address))
+        stepping = self._same.get((thread, chunk.address))
         if stepping is None or stepping.fires is not bool(point.after):
             return None
         operations: list[NativeOperation] = []
@@ -177,7 +176,7 @@ class Steps(ProcessObserver):
 
         False: the hit must be repeated.
         """
-        return _Key(thread, point.address) in self._chunks or point.target.slots.ready()
+        return (thread, point.address) in self._chunks or point.target.slots.ready()
 
     def begin(self, thread: Thread, point: Point, move: OutOfLine) -> int:
         """Make the copy of an instruction run in the thread's scratch space."""
@@ -198,7 +197,7 @@ class Steps(ProcessObserver):
         way_back = 0 if trapped else port.copies + bool(move.scratch)
         cpu.discount(1 + way_back, way_back)
         stepping = Stepping(point, move, at, start, trap, after, way_back, fires)
-        self._stepping[thread] = self._same[_Key(thread, at)] = stepping
+        self._stepping[thread] = self._same[thread, at] = stepping
         if move.scratch:
             saved = cpu.read_register(move.scratch)
             point.target.code.write(self.saved_at(stepping), saved.to_bytes(_WORD, "little"))
@@ -208,7 +207,7 @@ class Steps(ProcessObserver):
 
     def _chunk(self, thread: Thread, point: Point) -> _Chunk | None:
         """Return a thread's scratch space for an instruction; None: none is available."""
-        key = _Key(thread, point.address)
+        key = thread, point.address
         if key not in self._chunks:
             try:
                 self._chunks[key] = _Chunk(point.target, point.target.slots, point.target.slots.take())
@@ -274,8 +273,8 @@ class Steps(ProcessObserver):
             self._kernel.cpu.discount(-stepping.way_back, -stepping.way_back)  # it will not jump back
         self._stepping.pop(thread, None)
         # Its pc stays in the scratch space, and this is called again when the thread has ended.
-        if any(key.thread is thread for key in self._same):
-            self._same = {key: stepping for key, stepping in self._same.items() if key.thread is not thread}
+        if any(other is thread for other, _ in self._same):
+            self._same = {key: stepping for key, stepping in self._same.items() if key[0] is not thread}
             self._kernel.traps.changed()
 
     def _in_chunk(self, thread: Thread) -> Stepping | None:
@@ -323,7 +322,7 @@ class Steps(ProcessObserver):
     def thread_ended(self, thread: Thread) -> None:
         """Forget a thread's scratch space."""
         self.stop(thread)
-        for key in [key for key in self._chunks if key.thread is thread]:
+        for key in [key for key in self._chunks if key[0] is thread]:
             chunk = self._chunks.pop(key)
             if chunk.target.live:
                 chunk.slots.give_back(chunk.address)

@@ -156,6 +156,8 @@ class TrialCpu:
 
     def written(self) -> dict[str, bytes]:
         """Return the pages that were written, by name."""
+        if self.is_clean():
+            return {}
         content, before = ctypes.string_at(self.memory, KINDS * PAGE), pristine_memory()
         parts = {f"memory, pages {kind} modulo {KINDS}": slice(kind * PAGE, (kind + 1) * PAGE) for kind in range(KINDS)}
         return {name: content[part] for name, part in parts.items() if content[part] != before[part]}
