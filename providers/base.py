@@ -202,7 +202,8 @@ class Provider(ABC):
     def argument_value(self, probe_id: int, arg: Any, index: int) -> int | None:
         """Return argument `index` >= 5.
 
-        None: the framework finds the argument itself (getargval).
+        None: the framework finds the argument itself (getargval).  It is not called while
+        `late_arguments` says that there are none.
         """
         return None
 

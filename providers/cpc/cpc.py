@@ -102,74 +102,79 @@ def events_of(name: str, *, everything: bool = True, kernel: bool = True) -> Wan
     return Wanted(_COUNTED[event], _MODES[mode], count, by_clock)
 
 
-class _ByClock:
-    """Waits for instructions by a timer: `now()` cannot reach a time before they are executed."""
+class _Waiting:
+    """Waits for events, with a timer that goes off once."""
 
     def __init__(self, guest: CountingGuest, events: int, fire: Callable[[], object]) -> None:
         self._guest = guest
         self._events = events
         self._fire = fire
         self._timer: Timer | None = None
-        self._due = guest.clock.executed + events
-        self._wait()
 
     def stop(self) -> None:
         """Stop counting."""
+        self._cancel()
+
+    def _cancel(self) -> None:
         if self._timer is not None:
             self._guest.timers.stop(self._timer)
             self._timer = None
 
+    def _start(self, interval: int, then: Callable[[], object]) -> None:
+        """Start the timer, instead of another one; `interval` in nanoseconds."""
+        self._cancel()
+
+        def gone_off(_late: int) -> None:
+            self._cancel()
+            then()
+
+        self._timer = self._guest.timers.start(self._guest.clock.now(), interval, gone_off, keeps_on=False)
+
+
+class _ByClock(_Waiting):
+    """Waits for instructions by the timer: `now()` cannot reach a time before they are executed."""
+
+    def __init__(self, guest: CountingGuest, events: int, fire: Callable[[], object]) -> None:
+        super().__init__(guest, events, fire)
+        self._due = guest.clock.executed + events
+        self._wait()
+
     def _wait(self) -> None:
         """Check again at the earliest time when the missing instructions can have been executed."""
         clock = self._guest.clock
-        missing = -(-(self._due - clock.executed) * NANOSECONDS // clock.rate)
-        self._timer = self._guest.timers.start(clock.now(), missing, lambda _late: self._look(), keeps_on=False)
+        self._start(-(-(self._due - clock.executed) * NANOSECONDS // clock.rate), self._look)
 
     def _look(self) -> None:
         """Fire if the count is reached: time may have passed without an instruction."""
-        executed, timer = self._guest.clock.executed, self._timer
-        if timer is not None:
-            self._guest.timers.stop(timer)
-        if executed >= self._due:
+        executed = self._guest.clock.executed
+        reached = executed >= self._due
+        if reached:
             self._due = _next(self._due, self._events, executed)
+        self._wait()
+        if reached:
             self._fire()
-        if self._timer is timer:  # and was not stopped meanwhile
-            self._wait()
 
 
-class _ByAlarm:
+class _ByAlarm(_Waiting):
     """Waits for events by an alarm, and fires between two blocks."""
 
     def __init__(self, guest: CountingGuest, counts: EventCounts, wanted: Wanted, fire: Callable[[], object]) -> None:
-        self._guest = guest
+        super().__init__(guest, wanted.number, fire)
         self._counts = counts
-        self._events = wanted.number
-        self._fire = fire
-        self._timer: Timer | None = None
         due = counts.total(wanted.what, wanted.modes) + wanted.number
         self._alarm = Alarm(wanted.what, wanted.modes, due, self._rang)
         counts.add(self._alarm)
 
     def stop(self) -> None:
         """Stop counting."""
+        super().stop()
         self._counts.remove(self._alarm)
-        self._end_timer()
-
-    def _end_timer(self) -> None:
-        if self._timer is not None:
-            self._guest.timers.stop(self._timer)
-            self._timer = None
 
     def _rang(self) -> None:
         """End the run before the next block: a firing may stop the probe, and with it the hook."""
         alarm = self._alarm
         alarm.due = _next(alarm.due, self._events, self._counts.total(alarm.what, alarm.modes))
-        self._end_timer()
-        self._timer = self._guest.timers.start(self._guest.clock.now(), 1, lambda _late: self._ring(), keeps_on=False)
-
-    def _ring(self) -> None:
-        self._end_timer()
-        self._fire()
+        self._start(1, self._fire)
 
 
 def _next(due: int, events: int, reached: int) -> int:

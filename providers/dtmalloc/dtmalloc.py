@@ -13,6 +13,7 @@ import re
 from typing import ClassVar, Final, NamedTuple
 
 from emu.guest.kernel.malloc_types import MallocType, MallocTypes
+from emu.native.guest import LateArguments
 from providers.base import (
     ArgumentDescription,
     Attribute,
@@ -88,6 +89,10 @@ class Dtmalloc(Provider):
     def argument_description(self, probe_id: int, arg: _Probe, index: int) -> ArgumentDescription | None:
         """Return an argument's type."""
         return ArgumentDescription(index, _TYPES[index]) if index < len(_TYPES) else None
+
+    def late_arguments(self, probe_id: int, arg: _Probe) -> LateArguments:
+        """Return that arguments 5 to 9 are 0: the allocator passes five."""
+        return LateArguments.NONE
 
     def destroy(self, probe_id: int, arg: _Probe) -> None:
         """Do nothing: no data are kept for a probe."""

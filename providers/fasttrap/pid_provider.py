@@ -76,8 +76,6 @@ class PidProvider(Provider):
         if arg.read is not None:
             values = arg.read(kernel.frame)
             return values[index] if index < len(values) else 0
-        if arg.type is ProbeType.RETURN:
-            return 0
         index -= PASSED if port.arguments else 0
         if index < len(port.late_arguments):
             return kernel.cpu.read_register(port.late_arguments[index])

@@ -18,6 +18,7 @@ from emu.engine.hit_steps import Argument, Fire, InMemory, Number, Register
 from emu.frame import Frame
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.guest.linux_kernel.kallsyms import Symbol
+from emu.native.guest import LateArguments
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.linux_kernel.events import At, Constant, Event, Pointee, Value, value_of
 from providers.linux_kernel.registrations import Listener, Registrations
@@ -186,6 +187,10 @@ class NamedProbes(Provider):
         if shown is None or not shown.native:
             return None
         return ArgumentDescription(index, shown.native, shown.translated, index)
+
+    def late_arguments(self, probe_id: int, arg: _Probe) -> LateArguments:
+        """Return that arguments 5 to 9 are 0: no event has them, and the place's own are not the probe's."""
+        return LateArguments.NONE
 
     def destroy(self, probe_id: int, arg: _Probe) -> None:
         """Forget the probes: all are made again together."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Final
 
-from emu.engine.hit_steps import Argument, Fire, FireWhen, InMemory, Register
+from emu.engine.hit_steps import ARGUMENTS, Argument, Fire, FireWhen, InMemory, Register
 from emu.frame import Frame
 from emu.guest.linux_kernel.errors import LinuxKernelError
 from emu.guest.linux_kernel.executable import NoRoomError
@@ -34,7 +34,6 @@ from providers.linux_kernel.text import Fires, Hook, NoPlanError, Text
 PREFIX: Final = "__tracepoint_"
 # The pointers to tracepoints, in kernels whose lists of them have addresses (__TRACEPOINT_ENTRY).
 _POINTER: Final = PREFIX + "ptr_"
-_PASSED: Final = 5
 _REGISTER, _UNREGISTER = "tracepoint_probe_register", "tracepoint_probe_unregister"
 
 
@@ -62,24 +61,31 @@ def tracepoint_name(symbol: str) -> str:
     return symbol.removeprefix(PREFIX) if is_one else ""
 
 
-def later_argument(frame: Frame, isa: Isa, index: int) -> int:
-    """Return a tracepoint's argument `index` >= 5, in the function that the kernel calls.
-
-    Raises `emu.bad_address.BadAddressError`.
-    """
+def _located(isa: Isa, index: int) -> Register | InMemory:
+    """Return where a tracepoint's argument is in the function that the kernel calls, after the data."""
     registers, place = isa.calling.arguments, 1 + index
     if place < len(registers):
-        return frame.register(registers[place])
-    return frame.stack_word(place - len(registers) + isa.calling.stack_arguments // isa.word)
+        return Register(registers[place])
+    return InMemory(isa.registers.sp, isa.calling.stack_arguments + isa.word * (place - len(registers)), isa.word)
+
+
+def argument(frame: Frame, isa: Isa, index: int) -> int:
+    """Return a tracepoint's argument.  Raises `emu.bad_address.BadAddressError`."""
+    found = _located(isa, index)
+    if isinstance(found, Register):
+        return frame.register(found.name)
+    return frame.stack_word(found.offset // isa.word)
 
 
 @cache
+def _arguments(isa: Isa, first: int) -> tuple[Argument, ...]:
+    """Return where machine code finds five arguments."""
+    return tuple(_located(isa, index) for index in range(first, first + ARGUMENTS))
+
+
 def later_arguments(isa: Isa) -> tuple[Argument, ...]:
     """Return where machine code finds a tracepoint's arguments 5 to 9."""
-    held = [Register(name) for name in isa.calling.arguments[1 + _PASSED :]]
-    first, sp = isa.calling.stack_arguments, isa.registers.sp
-    stack = [InMemory(sp, first + isa.word * place, isa.word) for place in range(_PASSED - len(held))]
-    return (*held, *stack)
+    return _arguments(isa, ARGUMENTS)
 
 
 class Registrations:
@@ -182,23 +188,23 @@ class Registrations:
     # -- hits
 
     def _hit(self, frame: Frame) -> None:
-        names = self._text.isa.calling.arguments
-        mark = frame.register(names[0])
+        isa = self._text.isa
+        mark = frame.register(isa.calling.arguments[0])
         known = next((one for one in self._on.values() if one.tracepoint == mark), None)
         if known is not None:
-            arguments = tuple(map(frame.register, names[1 : 1 + _PASSED]))
+            arguments = tuple(argument(frame, isa, index) for index in range(ARGUMENTS))
             for listener in tuple(known.listeners):
                 listener.call(arguments)
 
     def _fires(self) -> Fires:
         """Describe a hit for machine code."""
-        names = self._text.isa.calling.arguments
-        arguments = tuple(map(Register, names[1 : 1 + _PASSED]))
+        isa = self._text.isa
+        mark, arguments = isa.calling.arguments[0], _arguments(isa, 0)
         steps = []
         for known in self._on.values():
             for listener in known.listeners:
                 fire = listener.fire(arguments)
                 if fire is None:
                     return None
-                steps.append(FireWhen(fire, names[0], known.tracepoint))
+                steps.append(FireWhen(fire, mark, known.tracepoint))
         return steps

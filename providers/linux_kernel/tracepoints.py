@@ -23,7 +23,7 @@ from providers.linux_kernel.registrations import (
     PREFIX,
     Listener,
     Registrations,
-    later_argument,
+    argument,
     later_arguments,
     tracepoint_name,
 )
@@ -145,7 +145,7 @@ class Tracepoints(Provider):
     def argument_value(self, probe_id: int, arg: _Probe, index: int) -> int:
         """Return argument 5 and up.  Raises `BadAddressError`."""
         frame = self._guest.traps.core.trapframe
-        return 0 if frame is None else later_argument(frame, self._guest.isa, index)
+        return 0 if frame is None else argument(frame, self._guest.isa, index)
 
     def late_arguments(self, probe_id: int, arg: _Probe) -> LateArguments:
         """Return where machine code finds them: the hit says it."""

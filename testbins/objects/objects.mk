@@ -48,10 +48,10 @@ DEFINED.stale := -DSTALE
 DEFINED.forgets := -DFORGETS
 DEFINED.unordered := -DUNORDERED
 DEFINED.target := -DTARGET
-$(OUT)/objects/poke-%.o: objects/poke.c
+$(OUT)/objects/poke-%.o: objects/poke.c objects/serialize.h
 	@mkdir -p $(@D)
 	$(CC) $(OBJECT_FLAGS) $(DEFINED.$*) -c -o $@ $<
 
-$(OUT)/objects/poke_trap-%.o: objects/poke_trap.c objects/decoding.h
+$(OUT)/objects/poke_trap-%.o: objects/poke_trap.c objects/decoding.h objects/serialize.h
 	@mkdir -p $(@D)
 	$(CC) $(OBJECT_FLAGS) $(DEFINED.$*) -c -o $@ $<

@@ -24,13 +24,7 @@ extern uint8_t __cpu_online_mask[128];
 
 #if defined(__x86_64__) || defined(__i386__)
 
-static void
-serialize(void *argument)
-{
-	unsigned a = 1, b, c = 0, d;
-	(void)argument;
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d) : : "memory");
-}
+#include "serialize.h"
 
 static void
 everywhere(void)

@@ -34,13 +34,7 @@ typedef uint8_t unit;
 static const unit trap = 0xcc;
 #define ORDER() __asm__ volatile("" : : : "memory")
 
-static void
-serialize(void *argument)
-{
-	unsigned a = 1, b, c = 0, d;
-	(void)argument;
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d) : : "memory");
-}
+#include "serialize.h"
 
 static void
 everywhere(void *at)

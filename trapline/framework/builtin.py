@@ -11,6 +11,7 @@ from typing import Final
 
 from emu.bad_address import BadAddressError
 from emu.frame import NamedRegisters
+from emu.native.guest import LateArguments
 from emu.words import WORD_MASK
 from trapline.framework.context import UNREAD, Context
 from trapline.framework.dif import Var
@@ -101,6 +102,8 @@ class Builtins:
             return ctx.args[index]
         index &= _INT_MAX
         probe = ctx.probe
+        if probe.provider.late_arguments(probe.id, probe.arg) is LateArguments.NONE:
+            return 0
         try:
             value = probe.provider.argument_value(probe.id, probe.arg, index)
             if value is None:

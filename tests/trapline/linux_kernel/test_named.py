@@ -82,3 +82,17 @@ def test_processes_and_files_are_shown_as_dtrace_has_them(isa):
 def test_io_has_probes_though_the_machine_has_no_disk(isa):
     shown = traced(isa, "io:::start, io:::done { trace(args[0]->b_bcount + args[1]->dev_major); }", "true")
     assert shown.strip() == ""
+
+
+@every_kernel
+def test_arguments_are_the_same_on_every_engine_and_there_are_five(isa, monkeypatch):
+    sums = "".join(f'@["{number}", probeprov, probename] = sum((int64_t)arg{number}); ' for number in range(10))
+    program = f'proc:::, sched:::, io:::, vminfo::: {{ {sums} }} END {{ printa("=%s %s %s %@d\\n", @); }}'
+    shown = {}
+    for engine in ("native", "python"):
+        monkeypatch.setenv("TRAPLINE_ENGINE", engine)
+        shown[engine] = traced(isa, program, "echo 1 > /tmp/f; sync; sort /tmp/f; kill -0 $$; sleep 0.01; sync", "-Z")
+    assert shown["native"] == shown["python"]
+    rows = [line[1:].split() for line in shown["native"].splitlines() if line[:1] == "="]
+    assert {"exec", "off-cpu", "as_fault"} <= {row[2] for row in rows}
+    assert {int(row[3]) for row in rows if row[0] in "56789"} == {0}

@@ -6,6 +6,7 @@ from emu.assembly import machine_code
 from emu.guest.kernel.images import built
 from emu.isa import ISAS
 from emu.isa.fetching import Effect
+from tests.support.races import kind_of
 from trapline.lab.race.exploring import explore, replay
 from trapline.lab.race.model import Race
 from trapline.lab.race.naming import find
@@ -29,9 +30,7 @@ def explored(isa, file, patch="", glue="text-poke", entry="", scenario="toggle")
 
 
 def kind(*words, **options):
-    found = explored(*words, **options).found
-    assert found.complete is (found.failure is None)
-    return found.failure.kind if found.failure else "holds"
+    return kind_of(explored(*words, **options).found)
 
 
 @EVERY_ISA

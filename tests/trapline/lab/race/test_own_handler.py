@@ -3,6 +3,7 @@
 import pytest
 
 from emu.isa import ISAS
+from tests.support.races import kind_of
 from trapline.lab.race.exploring import explore, replay
 from trapline.lab.race.model import Race
 from trapline.lab.race.naming import find
@@ -25,9 +26,7 @@ def explored(isa, mistake="", scenario="toggle", cpus=2, passes=2, **options):
 
 
 def kind(*words, **options):
-    found = explored(*words, **options).found
-    assert found.complete is (found.failure is None)
-    return found.failure.kind if found.failure else "holds"
+    return kind_of(explored(*words, **options).found)
 
 
 def glue_with(folder, handle):
