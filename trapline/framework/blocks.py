@@ -17,7 +17,7 @@ class BufferWord(IntEnum):
     OFFSET = 1
     """End of the records that count."""
     LIMIT = 2
-    """A record that ends at or below it needs no `reserve`, if `OFFSET` is aligned for it."""
+    """A record that ends at or below it needs no `reserve`, but for the alignment of `OFFSET`."""
     SIZE = 3
     DROPS = 4
     ERRORS = 5
@@ -27,6 +27,10 @@ class BufferWord(IntEnum):
     """Scratch space, as an address of DIF."""
     FOLLOWS = 8
     """1: scratch space starts where the reservation ends; 0: at `SCRATCH`."""
+    WRAPPED = 9
+    """1: a ring's new records take the place of old ones."""
+    OLDEST = 10
+    """Offset of the oldest record then."""
 
 
 class SpeculationWord(IntEnum):

@@ -32,7 +32,7 @@ class LinearBuffer:
     offset = Word(BufferWord.OFFSET)
     """End of the records that count."""
     limit = Word(BufferWord.LIMIT)
-    """A record that ends at or below it needs no `reserve`, if `offset` is aligned for it."""
+    """A record that ends at or below it needs no `reserve`, but for the alignment of `offset`."""
     drops = Word(BufferWord.DROPS)
     errors = Word(BufferWord.ERRORS)
 
@@ -42,7 +42,7 @@ class LinearBuffer:
         self.address = address_of(self.words)
         self._memory = memory
         self._active = memory.allocate(zeroed(size))
-        self.size = self.words[BufferWord.SIZE] = size
+        self.size = self.limit = self.words[BufferWord.SIZE] = size
         self._write_to(self._active)
 
     def _write_to(self, half: Region) -> None:
@@ -79,6 +79,7 @@ class PrincipalBuffer(LinearBuffer, ABC):
     def __init__(self, memory: Memory, size: int) -> None:
         super().__init__(memory, size)
         self._other = memory.allocate(zeroed(size))
+        self.limit = 0
         self.inactive = 1
         self.full = False
 
@@ -91,6 +92,7 @@ class PrincipalBuffer(LinearBuffer, ABC):
     def activate(self) -> None:
         """Begin tracing on this CPU."""
         self.inactive = 0
+        self.limit = self.size
 
     @abstractmethod
     def scratch_start(self, end: int) -> int:
@@ -113,11 +115,6 @@ class SwitchBuffer(PrincipalBuffer):
         super().__init__(memory, size)
         self._scratch_in(self._active)
         self.words[BufferWord.FOLLOWS] = 1
-
-    def activate(self) -> None:
-        """Begin tracing; the only limit of a half is its size."""
-        super().activate()
-        self.limit = self.size
 
     def reserve(self, needed: int, alignment: int) -> int:
         """Find room after the last record; the rest of the half is scratch space."""
@@ -175,6 +172,11 @@ class FillBuffer(_ReadOnceBuffer):
         """Whether END is firing, which may write into a full buffer."""
         self._on_full = on_full
 
+    def activate(self) -> None:
+        """Begin tracing; records end before the room of END's."""
+        super().activate()
+        self.limit -= self.reserve_end
+
     def reserve(self, needed: int, alignment: int) -> int:
         """Find room after the last record; if there is none, the buffer is full permanently."""
         if self.inactive or (self.full and not self.cooling_down):
@@ -182,6 +184,7 @@ class FillBuffer(_ReadOnceBuffer):
         offset = pad(self.data, self.offset, alignment)
         if offset + needed > self.size - self.reserve_end:
             self.full = True
+            self.limit = 0
             self._on_full()
             return NO_ROOM
         return offset
@@ -190,11 +193,12 @@ class FillBuffer(_ReadOnceBuffer):
 class RingBuffer(_ReadOnceBuffer):
     """Policy ring: a new record takes the place of the oldest ones."""
 
+    wrapped = Word(BufferWord.WRAPPED)
+    oldest = Word(BufferWord.OLDEST)
+    """Offset of the oldest record, once wrapped."""
+
     def __init__(self, memory: Memory, size: int, record_size: Callable[[int], int]) -> None:
         super().__init__(memory, size)
-        self.wrapped = False
-        self.oldest = 0
-        """Offset of the oldest record, once wrapped."""
         self._record_size = record_size
         """EPID -> size of its records."""
 
@@ -220,7 +224,7 @@ class RingBuffer(_ReadOnceBuffer):
             self.data[offset:] = bytes(self.size - offset)
             offset = 0
             total = needed
-            self.wrapped = True
+            self.wrapped, self.limit = 1, 0
         self._make_way(offset, offset + total)
         return pad(self.data, offset, alignment)
 
@@ -233,7 +237,7 @@ class RingBuffer(_ReadOnceBuffer):
                 if offset == 0:
                     # All of the old data is overwritten; if this reservation is given up, there must not seem to be a
                     # record at 0.
-                    self.wrapped = False
+                    self.wrapped, self.limit = 0, self.size
                     self.offset = 0
                     self.data[end:] = bytes(self.size - end)
                 self.oldest = 0

@@ -28,6 +28,7 @@ from trapline.framework.blocks import AggregationWord, BufferWord, ConsumerWord,
 from trapline.framework.dif import Op, Var
 from trapline.framework.faults import ILLOP, NO_ERROR
 from trapline.framework.layout import HEADER_SIZE, ID_SIZE, Placed, RecordLayout
+from trapline.framework.native import room
 from trapline.framework.native.aggregate import apply, kind_word
 from trapline.framework.native.asking import Upcall
 from trapline.framework.native.clause_function import WORD, ClauseFunction
@@ -165,11 +166,24 @@ class ClauseCode:
     def _reserve(self) -> None:
         """Find room: where the last record ended, if that is all there is to it."""
         f, needed, alignment = self._code.f, self._layout.needed, self._layout.alignment
-        self._code.offset.set(self._code.buffer_word(BufferWord.OFFSET))
-        offset = self._code.offset.get()
-        full = f.ugt(f.add(offset, needed), self._code.buffer_word(BufferWord.LIMIT))
-        crooked = f.ne(f.and_(offset, alignment - 1), 0)
-        with f.when(f.either(full, crooked), likely=False):
+        offset = self._code.buffer_word(BufferWord.OFFSET)
+        start = room.aligned(f, offset, alignment)
+        self._code.offset.set(start)
+        full = f.ugt(f.add(start, needed), self._code.buffer_word(BufferWord.LIMIT))
+        with f.choice(full, likely=False) as (elsewhere, here):
+            with elsewhere:
+                self._make_way()
+            with here:
+                room.pad(f, self._code.buffer_word(BufferWord.DATA), offset, start)
+
+    def _make_way(self) -> None:
+        """Find room in a ring; Python switches or ends what is full."""
+        f, needed, alignment = self._code.f, self._layout.needed, self._layout.alignment
+        self._code.offset.set(room.UNKNOWN)
+        if self._staged:
+            make_way = self.module.external("make_way", 3)
+            self._code.offset.set(f.call(make_way, self._code.buffer.get(), needed, alignment))
+        with f.when(f.eq(self._code.offset.get(), room.UNKNOWN), likely=not self._staged):
             self._code.offset.set(self._code.upcall(Upcall.RESERVE, needed, alignment))
             f.ret_if(f.eq(self._code.offset.get(), _NO_ROOM))
 

@@ -1,7 +1,7 @@
 """Speculations in machine code: `trapline.framework.speculation` on one CPU.
 
 Python does what is rare: no speculation is free, one is full or has dropped records, the principal
-buffer has to be padded or switched.
+buffer is full.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Final
 from emu.native.builder import Callee, Function
 from emu.native.values import Condition, Value, Word
 from trapline.framework.blocks import BufferWord, SpeculationWord
+from trapline.framework.native import room
 from trapline.framework.native.firing import Firing
 from trapline.framework.speculation import SpeculationState
 
@@ -62,13 +63,16 @@ def write_speculate(f: Function, count: int, slow: Callable[[], Word]) -> None:
     place = f.sub(number, 1)
     with f.when(f.ult(place, count), likely=True):
         block = _Block(f, place)
-        with f.when(f.eq(block.state, _S.ACTIVEONE), likely=True):
-            buffer = block.buffer
-            offset = f.load(buffer, _WORD * BufferWord.OFFSET)
-            fits = f.ule(f.add(offset, size), f.load(buffer, _WORD * BufferWord.LIMIT))
-            aligned = f.eq(f.and_(offset, f.sub(alignment, 1)), 0)
-            with f.when(f.both(f.both(fits, aligned), f.ne(offset, 0)), likely=True):
-                f.store(f.module.symbol("firing"), offset, Firing.offset("room"))
+        state, buffer = block.state, block.buffer
+        offset = f.load(buffer, _WORD * BufferWord.OFFSET)
+        begun = f.both(f.eq(state, _S.ACTIVEONE), f.ne(offset, 0))
+        with f.when(f.either(begun, f.eq(state, _S.ACTIVE)), likely=True):
+            start = room.aligned(f, offset, alignment)
+            fits = f.ule(f.add(start, size), f.load(buffer, _WORD * BufferWord.LIMIT))
+            with f.when(fits, likely=True):
+                block.state = f.word(_S.ACTIVEONE)
+                room.pad(f, f.load(buffer, _WORD * BufferWord.DATA), offset, start)
+                f.store(f.module.symbol("firing"), start, Firing.offset("room"))
                 f.ret(buffer)
     f.ret(slow())
 
@@ -101,14 +105,16 @@ def write_commit(f: Function, count: int, slow: Callable[[], Word]) -> None:
     state, source, target = block.state, block.buffer, f.module.symbol("buffer")
     f.ret_if(_is_in(f, state, _UNTOUCHED))
     size, offset = (f.load(buffer, _WORD * BufferWord.OFFSET) for buffer in (source, target))
-    end = f.add(offset, size)
-    fits = f.both(f.ule(end, f.load(target, _WORD * BufferWord.LIMIT)), f.eq(f.and_(offset, _WORD - 1), 0))
+    start, place = room.aligned(f, offset, _WORD), f.load(target, _WORD * BufferWord.DATA)
+    end = f.add(start, size)
+    fits = f.ule(end, f.load(target, _WORD * BufferWord.LIMIT))
     whole = f.eq(f.load(source, _WORD * BufferWord.DROPS), 0)
     with f.when(f.fails(f.both(fits, whole)), likely=False):
         f.ret(slow())
     data = f.load(source, _WORD * BufferWord.DATA)
     _stamp(f, data, size)
-    f.copy(f.add(f.load(target, _WORD * BufferWord.DATA), offset), data, size)
+    room.pad(f, place, offset, start)
+    f.copy(f.add(place, start), data, size)
     f.store(target, end, _WORD * BufferWord.OFFSET)
     f.store(source, 0, _WORD * BufferWord.OFFSET)
     own = f.either(f.eq(state, _S.ACTIVE), f.both(f.eq(state, _S.ACTIVEONE), f.ne(size, 0)))

@@ -13,6 +13,7 @@ calls them by their names.  Each calls Python if it cannot find the answer itsel
 | `reach`, `copy`, `allocate` ... | `trapline.framework.native.scratch` |
 | `subroutine<number>` | `trapline.framework.native.subroutines` |
 | `speculate(id, bytes, alignment)`, `commit(id)`, `discard(id)` | `trapline.framework.native.speculation` |
+| `make_way(buffer, bytes, alignment)` | `trapline.framework.native.room` |
 | `stack`, `ustack` ... | `trapline.framework.native.stacks` |
 | `late_by_python` ... `(index)` | argument 5 to 9 (`emu.native.guest.LateArguments`) |
 | `pid()`, `tid()` ... | of the current thread, where the guest has them |
@@ -31,7 +32,7 @@ from emu.native.guest import NAME_SIZE, GuestCode, LateArguments, need
 from emu.native.values import Word
 from trapline.framework.dif import Subr, Var
 from trapline.framework.faults import BADALIGN
-from trapline.framework.native import scratch, speculation, stacks, strings, tokens
+from trapline.framework.native import room, scratch, speculation, stacks, strings, tokens
 from trapline.framework.native.asking import Upcall, asks
 from trapline.framework.native.firing import FLAGS_OFFSET
 from trapline.framework.native.stacks import UNKNOWN
@@ -104,6 +105,7 @@ class Support:
         for name in LateArguments:
             self._late_argument(name)
         scratch.write_reach(self._function("reach", 2))
+        room.write_make_way(self._function("make_way", 3))
         for size in _SIZES:
             self._load(size)
             self._load_user(size)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,10 +11,8 @@ pytest.importorskip("llvmlite")
 from emu.isa import ISAS
 from emu.stapsdt import Marker
 from providers.fasttrap import usdt
-from trapline import cli
 from trapline.framework.dif import Subr, Var
 from trapline.framework.native.asking import Upcall
-from trapline.framework.native.upcalls import Upcalls
 
 BUILT = Path(__file__).parents[4] / "testbins" / "built"
 ZOO = BUILT / "x86_64" / "linux" / "zoo"
@@ -52,30 +47,6 @@ MARKERS = {
     "aarch64": "8@x0 8@2 8@3 8@4 8@5 -4@w0 8@x30 2@[sp, 2] 8@[x0, 8] -1@-3 8@9",
     "riscv64": "8@a0 8@2 8@3 8@4 8@5 -4@a0 8@ra 2@2(sp) 8@8(a0) -1@-3 8@9",
 }
-
-
-@pytest.fixture
-def shown(monkeypatch, capfd):
-    """Run a command with several engines; what it shows, and the upcalls of machine code, by kind and operand."""
-
-    def run(*arguments, engines=("python", "native")):
-        asked, called, texts = Counter(), Upcalls._called, []
-
-        def counting(self, which, *operands):
-            asked[which, operands[0]] += 1
-            return called(self, which, *operands)
-
-        monkeypatch.setattr(Upcalls, "_called", counting)
-        monkeypatch.setattr(sys, "argv", ["trapline", "dtrace", *arguments])
-        for engine in engines:
-            monkeypatch.setenv("TRAPLINE_ENGINE", engine)
-            with suppress(SystemExit):
-                cli.main()
-            texts.append(capfd.readouterr())
-        assert all(text == texts[0] for text in texts)
-        return texts[0].out, asked
-
-    return run
 
 
 @pytest.mark.parametrize("isa", ISAS)
