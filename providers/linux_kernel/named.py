@@ -189,7 +189,7 @@ class NamedProbes(Provider):
         return ArgumentDescription(index, shown.native, shown.translated, index)
 
     def late_arguments(self, probe_id: int, arg: _Probe) -> LateArguments:
-        """Return that arguments 5 to 9 are 0: no event has them, and the place's own are not the probe's."""
+        """Return that arguments 5 to 9 are 0: those of the place are not the probe's."""
         return LateArguments.NONE
 
     def destroy(self, probe_id: int, arg: _Probe) -> None:

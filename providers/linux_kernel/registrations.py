@@ -62,7 +62,7 @@ def tracepoint_name(symbol: str) -> str:
 
 
 def _located(isa: Isa, index: int) -> Register | InMemory:
-    """Return where a tracepoint's argument is in the function that the kernel calls, after the data."""
+    """Return where a tracepoint's argument is in our function, behind the data."""
     registers, place = isa.calling.arguments, 1 + index
     if place < len(registers):
         return Register(registers[place])
