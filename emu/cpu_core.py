@@ -49,6 +49,9 @@ class CoreWord(IntEnum):
     ASIDE = 6
     """The same as FIRING, for a firing whose context is not that of the stopped CPU: `prepare`
     provides it, and machine code does not know it.  FIRING is 0 then."""
+    CALLED = 7
+    """The same for a probe that the kernel calls, while machine code serves the call.  FIRING is 0
+    then, for there is no trap."""
 
 
 _FLAGS: Final = int(CoreWord.FLAGS)

@@ -65,8 +65,10 @@ class WatchedCode:
         core, frames = f.load(calls, Calls.offset("core")), f.load(calls, Calls.offset("frames"))
         f.store(core, self._places.env, 8 * CoreWord.ENV)
         f.store(frames, f.load(firing, Firing.offset("frames")))
+        f.store(core, firing, 8 * CoreWord.CALLED)
         f.store(self._hooked, 1, Hooked.offset("inside"))
         f.call(self._firing.fire, firing, core)
+        f.store(core, 0, 8 * CoreWord.CALLED)
         f.store(self._hooked, 0, Hooked.offset("inside"))
         f.store(frames, 0)
         with f.when(f.ne(f.load(self._hooked, Hooked.offset("left")), 0), likely=False):

@@ -3,13 +3,15 @@
 A table in plain memory has the rows of the code that stacks have met (`emu.unwinding.compact`), by
 the pc.  Python makes a row when machine code meets a pc for the first time; the row is used again
 as long as the same bytes are in the same place of this process.  Stacks with what is rare are left
-to Python: signals, expressions, probes behind a return instruction.
+to Python: expressions.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from enum import IntEnum
+from functools import partial
 from typing import Final
 
 from emu.function_address import function_address
@@ -40,7 +42,7 @@ _UNKNOWN: Final = WORD_MASK
 # Rows in the table, as a power of two.
 _ROWS_BITS: Final = 10
 # Where a key has the kind of the pc.
-_KIND_OF_PC: Final = 62
+_KIND_OF_PC: Final = 60
 _ASK: Final = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
 
 
@@ -52,6 +54,10 @@ class PcKind(IntEnum):
     INNERMOST = 1
     INTERRUPTED = 2
     """The next instruction of what a signal has interrupted."""
+    CALLED = 3
+    """A word below the stack, perhaps a return address that was taken: is a call before it?"""
+    RETURNING = 4
+    """The innermost, a return instruction, with the stack that it had."""
 
 
 class FrameTable:
@@ -60,9 +66,17 @@ class FrameTable:
     def __init__(self, walker: StackWalker) -> None:
         self._rows = (ctypes.c_uint64 * (ROW_SIZE // _WORD << _ROWS_BITS))()
 
+        made: dict[PcKind, Callable[[int], tuple[int, ...]]] = {
+            PcKind.RETURN: partial(walker.row, interrupted=False, innermost=False),
+            PcKind.INNERMOST: walker.innermost_row,
+            PcKind.INTERRUPTED: partial(walker.row, interrupted=True, innermost=False),
+            PcKind.CALLED: walker.call_row,
+            PcKind.RETURNING: partial(walker.row, interrupted=True, innermost=True),
+        }
+
         def ask(pc: int, kind: int, row: int) -> None:
             try:
-                words = walker.row(pc, interrupted=kind != PcKind.RETURN, innermost=kind == PcKind.INNERMOST)
+                words = made[PcKind(kind)](pc)
             except Exception:  # noqa: BLE001  Python follows the stack, and meets it again
                 words = PYTHON_ROW
             room = (ctypes.c_uint64 * len(words)).from_address(row + _WORD * CompactRow.KIND)
@@ -149,7 +163,11 @@ class _Walk:
             f.store(f.add(place, f.shl(count.get(), _WORD_SHIFT)), pc.get())
             count.set(f.add(count.get(), 1))
             loop.leave_if(f.uge(count.get(), limit))
-            row = f.call(find, pc.get(), kind.get())
+            found = f.variable(f.call(find, pc.get(), kind.get()))
+            with f.when(f.eq(f.load(found.get(), _WORD * CompactRow.KIND), RowKind.RETURNED), likely=False):
+                self._put_back(registers, find, f.load(found.get(), _WORD * CompactRow.CFA_OFFSET))
+                found.set(f.call(find, pc.get(), PcKind.RETURNING))
+            row = found.get()
             how, following = f.load(row, _WORD * CompactRow.KIND), f.label()
             for wanted, step in (
                 (RowKind.RULES, self._by_rules),
@@ -163,6 +181,15 @@ class _Walk:
             f.ret(_UNKNOWN)
             f.at(following)
         f.ret(count.get())
+
+    def _put_back(self, registers: _Registers, find: Function, taken: Value) -> None:
+        """Put the stack back that a return instruction has left (`StackWalker._returned_over`)."""
+        f = self._f
+        sp, _ = registers.of(self._sp)
+        below = f.and_(f.sub(f.sub(sp, taken), self._isa.word), self._isa.address_mask)
+        called = f.call(find, registers.load(below), PcKind.CALLED)
+        with f.when(f.eq(f.load(called, _WORD * CompactRow.KIND), RowKind.CALL)):
+            registers.set(self._sp, below)
 
     def _by_rules(self, loop: Loop, registers: _Registers, row: Value, pc: Variable, kind: Variable) -> None:
         """Continue in the caller (`emu.unwinding.walk.caller`)."""
@@ -253,7 +280,8 @@ class _Walk:
         index = f.and_(mixed, (1 << _ROWS_BITS) - 1)
         row = f.add(module.symbol("frame_rows"), f.mul(index, ROW_SIZE))
         # The aligned word that the call ends in, or that the pc is in.
-        at = f.and_(f.sub(pc, f.flag(f.eq(kind, PcKind.RETURN))), -_WORD)
+        behind = f.either(f.eq(kind, PcKind.RETURN), f.eq(kind, PcKind.CALLED))
+        at = f.and_(f.sub(pc, f.flag(behind)), -_WORD)
         place = f.call(Callee("user_place"), at, _WORD)
         code = f.variable(0)
         with f.when(f.ne(place, 0), likely=True):

@@ -70,11 +70,19 @@ class StackWalker:
                 break
         return found
 
+    def innermost_row(self, pc: int) -> tuple[int, ...]:
+        """Return the innermost frame's row for machine code (`emu.unwinding.compact`)."""
+        taken = self._taken(pc)
+        head = (int(RowKind.RETURNED), 0, taken or 0, *PYTHON_ROW[3:])
+        return self.row(pc, interrupted=True, innermost=True) if taken is None else head
+
+    def call_row(self, pc: int) -> tuple[int, ...]:
+        """Return whether a call ends at a pc, for machine code."""
+        return simple(RowKind.CALL if self._ends_call(pc) else RowKind.NO_CALL)
+
     def row(self, pc: int, *, interrupted: bool, innermost: bool) -> tuple[int, ...]:
-        """Return how machine code finds the caller of a frame (`emu.unwinding.compact`)."""
+        """Return how machine code finds the caller of a frame whose stack is as the rules say."""
         context = Context(pc, {}, interrupted)
-        if innermost and self._taken(pc) is not None:
-            return PYTHON_ROW
         found = self._table(context.code)
         frame = found[0].at(context.code - found[1]) if found is not None else None
         if frame is not None:
@@ -96,16 +104,22 @@ class StackWalker:
         Return probes fire after their instruction, with its pc: then the return address is below
         the stack, where a call precedes it.
         """
-        calling, word = self._isa.calling, self._isa.word
-        taken = self._taken(pc)
+        word, taken = self._isa.word, self._taken(pc)
         if taken is None:
             return 0
         try:
-            before = self._load(sp - taken - word) - _LONGEST_CALL
-            called = calling.ends_with_call(self._memory.read(before & self._isa.address_mask, _LONGEST_CALL))
+            called = self._ends_call(self._load(sp - taken - word))
         except BadAddressError:
             return 0
         return taken + word if called else 0
+
+    def _ends_call(self, pc: int) -> bool:
+        """Return whether a call ends at a pc."""
+        start = (pc - _LONGEST_CALL) & self._isa.address_mask
+        try:
+            return self._isa.calling.ends_with_call(self._memory.read(start, _LONGEST_CALL))
+        except BadAddressError:
+            return False
 
     def _taken(self, pc: int) -> int | None:
         """Return what a return instruction at a pc takes off the stack; None: there is none."""

@@ -35,6 +35,12 @@ class RowKind(IntEnum):
     """The return address is where the call left it."""
     SIGNAL = 4
     """It is code that returns from a signal: the registers are in the frame that the kernel made."""
+    RETURNED = 5
+    """It is a return instruction, which may have been executed: it takes `CFA_OFFSET` bytes and the
+    return address."""
+    CALL = 6
+    """A call ends there."""
+    NO_CALL = 7
 
 
 class RuleKind(IntEnum):

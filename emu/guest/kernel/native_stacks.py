@@ -1,8 +1,8 @@
-"""Kernel stacks in machine code, as `KernelStacks.pcs` finds them at a breakpoint of FBT or SDT.
+"""Kernel stacks in machine code, as `KernelStacks.pcs` finds them.
 
-Python determines once how the displaced instruction at a pc changes the frame, and stores this in a
-table for machine code (`KernelStacks.known`); for a pc that is not in the table Python walks the
-stack.
+At a breakpoint of FBT or SDT Python determines once how the displaced instruction at a pc changes
+the frame, and stores this in a table for machine code (`KernelStacks.known`); for a pc that is not
+in the table Python walks the stack.  At a probe that the kernel itself calls, all is in registers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class StackCode:
         place, limit = f.parameters
         core = f.module.symbol("core")
         firing = f.load(core, _WORD * CoreWord.FIRING)
-        self._python_if(f, f.eq(firing, 0))
+        with f.when(f.eq(firing, 0)):
+            self._in_call(f, place, limit)
         pc = self._register(f, registers.pc)
         self._python_if(f, f.ult(pc, self._isa.kernel_start))
         entry = f.add(f.module.symbol("known_pcs"), f.mul(f.and_(pc, KNOWN - 1), _ENTRY))
@@ -75,9 +76,34 @@ class StackCode:
             )
             with f.when(saves):
                 pointer.set(self._load(f, f.add(pointer.get(), calling.frame_next)))
-        self._chain(f, place, limit, count, pointer)
+        self._chain(f, place, limit, count, pointer, f.variable(0))
 
-    def _chain(self, f: Function, place: Word, limit: Word, count: Variable, pointer: Variable) -> None:
+    def _in_call(self, f: Function, place: Word, limit: Word) -> None:
+        """Return the callers of a probe that the kernel calls, without the frames that it omits."""
+        registers = self._isa.registers
+        called = f.load(f.module.symbol("core"), _WORD * CoreWord.CALLED)
+        self._python_if(f, f.eq(called, 0))
+        frames = f.load(called, Firing.offset("frames"))
+        count, omitted = f.variable(0), f.variable(0)
+        with f.when(f.ne(frames, 0)):
+            omitted.set(f.sub(frames, 1))
+            link = registers.link
+            caller = self._load(f, self._register(f, registers.sp)) if link is None else self._register(f, link)
+            self._put(f, place, limit, count, omitted, caller)
+        self._chain(f, place, limit, count, f.variable(self._register(f, registers.fp)), omitted)
+
+    def _put(self, f: Function, place: Word, limit: Word, count: Variable, omitted: Variable, pc: Word) -> None:
+        """Write a pc to its place, if there is room, and none is left to omit."""
+        with f.choice(f.ne(omitted.get(), 0)) as (omit, keep):
+            with omit:
+                omitted.set(f.sub(omitted.get(), 1))
+            with keep, f.when(f.ult(count.get(), limit)):
+                f.store(f.add(place, f.shl(count.get(), 3)), pc)
+                count.set(f.add(count.get(), 1))
+
+    def _chain(
+        self, f: Function, place: Word, limit: Word, count: Variable, pointer: Variable, omitted: Variable
+    ) -> None:
         """Follow the frame pointers, as `Introspection.kernel_chain` does."""
         calling, word = self._isa.calling, self._isa.word
         thread = self._load(f, self._current)
@@ -96,8 +122,7 @@ class StackCode:
             is_frame = f.both(f.uge(pc, low), f.ult(pc, high))
             following = f.variable(pc)
             with f.when(f.fails(is_frame), likely=True):
-                f.store(f.add(place, f.shl(count.get(), 3)), pc)
-                count.set(f.add(count.get(), 1))
+                self._put(f, place, limit, count, omitted, pc)
                 following.set(self._load(f, f.add(frame, calling.frame_next)))
             loop.leave_if(f.ule(following.get(), frame))
             pointer.set(following.get())

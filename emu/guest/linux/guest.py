@@ -197,7 +197,7 @@ class LinuxGuest:
             execargs=b"\0".join(process.arguments).decode("utf-8", "surrogateescape"),
             errno=current.errno,
         )
-        self.kernel.thread_words.show(thread, self._ancestors(thread.ppid))
+        self.kernel.thread_words.show(thread, self.thread_time(), self._ancestors(thread.ppid))
         return thread
 
     def machine_code(self) -> GuestCode:

@@ -25,7 +25,10 @@ _WORD: Final = 8
 def linux_code(engine: Engine, clock: VirtualClock, thread: ThreadWords, call: CallWords, epoch: int) -> GuestCode:
     """Return what machine code finds out about a Linux guest."""
     functions: dict[str, Writer] = {name: _number(word) for name, word in NUMBERS.items()}
+    functions["thread_time"] = _number(ThreadWord.TIME)
     functions["execname"] = _name
+    # The kernel is Python, and has no stack.
+    functions["kernel_callers"] = lambda f, _slow: f.ret(0)
     functions["descends"] = _descends
     functions["user_register"] = live_register_code(engine.isa)
     functions["wall"] = lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch))

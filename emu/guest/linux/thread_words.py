@@ -34,7 +34,9 @@ class ThreadWord(IntEnum):
     UID = 5
     GID = 6
     ERRNO = 7
-    NAME = 8
+    TIME = 8
+    """Nanoseconds that it has been on a CPU before this run."""
+    NAME = 9
     """The name, in `_NAME_SIZE` bytes."""
     GENERATIONS = NAME + _NAME_SIZE // _WORD
     """The number of ancestors beyond the parent; all ones: too many for these words."""
@@ -79,15 +81,16 @@ class ThreadWords:
         """Say that no program runs: what is known may change."""
         self._words[_STATE] = ThreadState.STOPPED
 
-    def show(self, thread: Thread, ancestors: Iterable[int]) -> None:
+    def show(self, thread: Thread, time: int, ancestors: Iterable[int]) -> None:
         """Show the thread that runs, until the run ends.
 
-        `ancestors` are pids, those of the parent's parent and on.
+        `time` is in nanoseconds; `ancestors` are pids, those of the parent's parent and on.
         """
         if self._words[_STATE] != ThreadState.RUNNING:
             return
         for number, word in NUMBERS.items():
             self._words[word] = getattr(thread, number) & WORD_MASK
+        self._words[ThreadWord.TIME] = time
         name = thread.execname.encode("utf-8", "surrogateescape")[: _NAME_SIZE - 1]
         start = _WORD * ThreadWord.NAME
         self._bytes[start : start + _NAME_SIZE] = name.ljust(_NAME_SIZE, b"\0")

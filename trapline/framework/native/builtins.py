@@ -125,4 +125,5 @@ READERS: Final[Mapping[int, Callable[[Translation], Word | None]]] = {
     Var.USTACKDEPTH: _shared("ustackdepth"),
     Var.CPU: cpu,
     Var.JID: lambda _t: 0,
+    Var.JAILNAME: lambda t: t.module.symbol("jail_name"),
 }

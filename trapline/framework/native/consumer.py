@@ -12,6 +12,7 @@ from emu.plain import WORD, address_of, words
 from trapline.framework import dif
 from trapline.framework.blocks import ConsumerWord
 from trapline.framework.buffers import RingBuffer
+from trapline.framework.builtin import HOST_JAIL
 from trapline.framework.dif import USER_VARIABLE_BASE, Op, Subr
 from trapline.framework.ecb import Clause, Ecb, Run
 from trapline.framework.native import library
@@ -125,6 +126,7 @@ class NativeConsumer:
             **self.upcalls.symbols,
             "core": world.core.address,
             "consumer": runtime.block,
+            "jail_name": world.memory.intern(HOST_JAIL),
             "regions": address_of(world.memory.table),
             "globals": variables.globals.addresses[0],
             "speculations": address_of(runtime.speculations.words),
