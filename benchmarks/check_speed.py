@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from benchmarks.figures import Cell, Figures, Scale
 from emu.isa import Isa
+from trapline import collector
 from trapline.lab.check.alike import ordered
 from trapline.lab.check.compare import PYTHON, SiteChecker
 from trapline.lab.check.rules import Rules
@@ -37,7 +37,7 @@ def _checking(
     for site in sites[_FIRST - warm : _FIRST]:
         checker.check(site)
     checker.executed.clear()
-    gc.freeze()  # as a worker of the command does
+    collector.relieve()  # as a worker of the command does
     measured = sites[_FIRST : _FIRST + scale.rounds(_SITES[states] if native else _PYTHON)]
     best = float("inf")
     for _ in range(scale.turns(_ROUNDS)):

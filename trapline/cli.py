@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from emu.native import NOT_INSTALLED, missing
+from trapline import collector
 from trapline.framework.engines import EngineError, ProgramEngine, chosen, described
 from trapline.version import installed_version
 
@@ -139,8 +140,7 @@ class LazyGroup(click.Group):
         # of thousands of probes while they are created takes half of a long one.
         gc.disable()
         module = import_module(f"trapline.commands.{cmd_name}")
-        gc.freeze()
-        gc.set_threshold(100_000, 20, 20)
+        collector.relieve()
         gc.enable()
         command: click.Command = getattr(module, COMMANDS[cmd_name].name)
         return command

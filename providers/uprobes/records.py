@@ -8,7 +8,7 @@ Source: Linux 6.12 include/linux/uprobes.h, kernel/events/uprobes.c.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -164,8 +164,28 @@ class WatchedSpace:
     patcher: Patcher
     slots: SlotPages
     installed: dict[int, Installed] = field(default_factory=dict)
-    """Breakpoints by address."""
+    """Breakpoints by address; `put` and `take` change it."""
     words: SpaceWords = field(default_factory=SpaceWords)
+    _places: dict[Uprobe, list[int]] = field(default_factory=dict)
+
+    def put(self, installed: Installed) -> None:
+        """Add a breakpoint."""
+        address = installed.tracepoint.address
+        self.installed[address] = installed
+        self._places.setdefault(installed.probe, []).append(address)
+
+    def take(self, address: int) -> Installed:
+        """Remove the breakpoint at an address, and return it."""
+        installed = self.installed.pop(address)
+        places = self._places[installed.probe]
+        places.remove(address)
+        if not places:
+            del self._places[installed.probe]
+        return installed
+
+    def places(self, probe: Uprobe) -> Sequence[int]:
+        """Return the addresses of a probe's breakpoints."""
+        return tuple(self._places.get(probe, ()))
 
 
 @dataclass(eq=False)

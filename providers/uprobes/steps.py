@@ -40,6 +40,8 @@ class Steps(LinuxObserver):
         self._put = put
         self._copies: dict[int, Installed] = {}
         """The steps that have a copy in a slot, by the address of their words."""
+        self._ends: dict[tuple[WatchedSpace, int], Installed] = {}
+        """The same by the address behind the copy."""
         kernel.exceptions.append(self._exception)
         kernel.watch(self)
 
@@ -49,19 +51,12 @@ class Steps(LinuxObserver):
 
     def forget(self, installed: Installed) -> None:
         """Forget a copy, unless a thread steps it."""
-        if not self.use(installed):
-            self._copies.pop(installed.words.address, None)
+        if not self.use(installed) and self._copies.pop(installed.words.address, None) is not None:
+            del self._ends[installed.space, installed.words.slot + installed.move.length]
 
     def behind(self, address: int, space: WatchedSpace) -> Installed | None:
         """Return the record whose copy's step ends at an address; None: there is none."""
-        return next(
-            (
-                one
-                for one in self._copies.values()
-                if one.space is space and address == one.words.slot + one.move.length
-            ),
-            None,
-        )
+        return self._ends.get((space, address))
 
     def begin(self, thread: Thread, installed: Installed) -> None:
         """Run the copy in a slot, for one instruction (pre_ssout)."""
@@ -91,6 +86,7 @@ class Steps(LinuxObserver):
         if move.scratch:
             words.scratch = self._engine.tracepoints.temporary(move.scratch)
         self._copies[words.address] = installed
+        self._ends[installed.space, words.slot + move.length] = installed
 
     def _stepped(self, thread: Thread | None) -> tuple[Installed, Task] | None:
         """Return the record of a thread's step, and its task; None: it does not step."""

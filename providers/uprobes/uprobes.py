@@ -134,9 +134,8 @@ class Uprobes(LinuxObserver):
         self._changed(probe)
         for space in list(self._books.spaces.values()):
             if not any(other.wants(space.process) for other in probe.consumers):
-                for address, installed in list(space.installed.items()):
-                    if installed.probe is probe:
-                        self._remove(space, address)
+                for address in space.places(probe):
+                    self._remove(space, address)
         self._put(probe)
 
     def _put(self, probe: Uprobe) -> None:
@@ -178,9 +177,10 @@ class Uprobes(LinuxObserver):
         treatment = probe.treatment or self._prepare(probe, address)
         run = compile_plan(treatment.plan, self.kernel.isa) if isinstance(treatment, Emulated) else None
         tracepoint = space.patcher.create(address, self.port.breakpoint, "uprobes")
-        space.installed[address] = self._installed(probe, space, tracepoint, run)
+        installed = self._installed(probe, space, tracepoint, run)
+        space.put(installed)
         space.patcher.install(tracepoint)
-        self._count(space, space.installed[address])
+        self._count(space, installed)
 
     @staticmethod
     def _installed(
@@ -203,7 +203,7 @@ class Uprobes(LinuxObserver):
         return treatment
 
     def _remove(self, space: WatchedSpace, address: int) -> None:
-        installed = space.installed.pop(address)
+        installed = space.take(address)
         space.patcher.remove(installed.tracepoint)
         space.patcher.forget(installed.tracepoint)
         if installed.counter:
@@ -249,7 +249,7 @@ class Uprobes(LinuxObserver):
         space = self._books.spaces.get(process.space)
         if space is not None:
             for address in [one for one in space.installed if any(area.start <= one < area.end for area in areas)]:
-                installed = space.installed.pop(address)
+                installed = space.take(address)
                 self._steps.forget(installed)
                 space.patcher.forget(installed.tracepoint)
 
@@ -295,8 +295,9 @@ class Uprobes(LinuxObserver):
         for address, installed in space.installed.items():
             twin.code.write_code(address, installed.tracepoint.original)
             tracepoint = twin.patcher.create(address, self.port.breakpoint, "uprobes")
-            twin.installed[address] = self._installed(installed.probe, twin, tracepoint, installed.run)
-            twin.installed[address].counter = installed.counter
+            copy = self._installed(installed.probe, twin, tracepoint, installed.run)
+            copy.counter = installed.counter
+            twin.put(copy)
             twin.patcher.install(tracepoint)
 
     # -- a hit

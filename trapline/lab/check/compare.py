@@ -165,8 +165,7 @@ class SiteChecker:
     def check_all(self, sites: Iterable[CheckSite]) -> list[SiteResult]:
         """Check sites: those that are alike at one of them, and many at the same time."""
         found: list[SiteResult] = []
-        for batch in together.batches(alike.parts(alike.groups(sites, self.decide))):
-            trials = [self._trial(group) for group in batch]
+        for trials in together.batches(map(self._trial, alike.parts(alike.groups(sites, self.decide)))):
             known = [trial for trial in trials if trial.treated]
             for trial in together.overlapping(known):
                 trial.undecided = True

@@ -9,7 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from emu.bad_address import BadAddressError
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped, Treatment
@@ -31,6 +32,9 @@ from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
 
 Apply = Callable[[], None]
+
+# The number of decisions that are remembered: a site is decided about before it is looked at.
+_REMEMBERED: Final = 16
 
 
 class Way(NamedTuple):
@@ -158,6 +162,7 @@ class UprobeProber(Prober):
         space.patcher = rules.patcher(space.code)
         self._far = space.slots
         self._near = SlotPages(space.code, self._uprobes.port.slot, "[uprobes]", below=near)
+        self._treat_code = lru_cache(_REMEMBERED)(self._uprobes.port.treat)
 
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site (prepare_uprobe)."""
@@ -196,7 +201,7 @@ class UprobeProber(Prober):
 
     def _treat(self, file: RegularFile, offset: int, address: int) -> Treatment:
         code = Code(file.read(offset, self._uprobes.port.longest), address)
-        return self._uprobes.port.treat(code, self._uprobes.fidelity)
+        return self._treat_code(code, self._uprobes.fidelity)
 
 
 class KernelCode(ProcessCode):

@@ -17,7 +17,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from trapline.lab.check.alike import Group
     from trapline.lab.check.probers import Treated, Way
     from trapline.lab.check.site import CheckSite
 
@@ -93,9 +92,9 @@ class Round:
         return self._shares[bisect_right(self._starts, place) - 1]
 
 
-def batches(groups: Iterable[Group]) -> Iterator[list[Group]]:
+def batches(trials: Iterable[Trial]) -> Iterator[list[Trial]]:
     """Yield as many at a time as may have their probes together."""
-    left = iter(groups)
+    left = iter(trials)
     while batch := list(islice(left, AT_ONCE)):
         yield batch
 

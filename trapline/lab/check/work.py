@@ -6,7 +6,6 @@ numbers, the answer as data.
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor
@@ -18,6 +17,7 @@ from emu.disassembly import Syntax
 from emu.engine.errors import EngineError
 from emu.guest.base import GuestError
 from providers.fidelity import Fidelity
+from trapline import collector
 from trapline.lab.check import alike, encodings
 from trapline.lab.check.compare import GUEST_PATH, PYTHON, Outcome, SiteChecker, SiteResult
 from trapline.lab.check.encodings import run
@@ -130,7 +130,7 @@ def _checker(spec: Spec, number: int) -> SiteChecker:
     patched = subject.cpu(stepping=False, accelerated=spec.accelerated)
     prober = subject.prober(patched, spec.all_rules(), subject.bias)
     checker = SiteChecker(plain, patched, prober, spec.states, native=spec.native)
-    gc.freeze()  # two guests, and all sites: the collector need not look at them again and again
+    collector.relieve()  # two guests, and all sites
     return checker
 
 

@@ -129,7 +129,7 @@ def test_a_state_belongs_to_the_site_that_it_was_chosen_for() -> None:
 
 
 def test_only_so_many_have_their_probes_at_once() -> None:
-    groups = [Group([CheckSite(address, b"")], None) for address in range(2 * AT_ONCE + 1)]
-    found = list(batches(groups))
+    trials = [trial(address, 1) for address in range(2 * AT_ONCE + 1)]
+    found = list(batches(trials))
     assert [len(batch) for batch in found] == [AT_ONCE, AT_ONCE, 1]
-    assert [group for batch in found for group in batch] == groups
+    assert [one for batch in found for one in batch] == trials
