@@ -10,6 +10,7 @@ memory are left to Python (`emu.plan_execution.compile_plan`).
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from functools import cache
@@ -22,6 +23,7 @@ from emu.words import WORD_MASK
 
 WINDOWS: Final = 8
 OPERATION_WORDS: Final = 6
+_END: Final = (0,) * OPERATION_WORDS
 _WORD: Final = 8
 # The flags are in the low half of their register.
 _FLAG_BITS: Final = 32
@@ -181,7 +183,9 @@ class Encoder:
         self._temporaries: dict[str, ctypes.c_uint64] = {}
         self._constants: dict[int, ctypes.c_uint64] = {}
         self._places = _Places(self._find)
-        self._encoded: dict[Plan, ctypes.Array[ctypes.c_uint64]] = {}
+        self._unlike: set[str] = set()
+        """The registers that were met which are not words of the CPU state."""
+        self._encoded: dict[Plan, array[int]] = {}
         self._words_of: dict[type, Callable[[Any], tuple[int, ...]]] = {
             Set: self._set,
             Clear: self._clear,
@@ -199,19 +203,26 @@ class Encoder:
         """Return the address of the encoded words of a plan; it does not change."""
         known = self._encoded.get(plan)
         if known is None:
-            known = self._encoded[plan] = self.words(plan.operations)
-        return ctypes.addressof(known)
+            known = self._encoded[plan] = array("Q", self.words(plan.operations))
+        address, _ = known.buffer_info()
+        return address
 
-    def words(self, operations: tuple[NativeOperation, ...]) -> ctypes.Array[ctypes.c_uint64]:
-        """Return the encoded words of operations; the caller keeps the object while they are used."""
+    def words(self, operations: tuple[NativeOperation, ...]) -> list[int]:
+        """Return the encoded words of operations, with those that end them."""
         words: list[int] = []
-        for name in dict.fromkeys(chain.from_iterable(_READ[type(operation)](operation) for operation in operations)):
-            # A register that is not a word of the CPU state is read first.
-            if name and name not in self._slots and not name.startswith(TEMPORARY):
-                words += (Kind.READ, self.place(name), self._public[name], 0, 0, 0)
         for operation in operations:
             words += self._words_of[type(operation)](operation)
-        return (ctypes.c_uint64 * (len(words) + OPERATION_WORDS))(*words)  # of negative numbers, the lowest 64 bits
+        if self._unlike:
+            words = [*self._reading(operations), *words]
+        words += _END
+        return words
+
+    def _reading(self, operations: tuple[NativeOperation, ...]) -> Iterator[int]:
+        """Yield operations that read the registers which are not words of the CPU state."""
+        names = dict.fromkeys(chain.from_iterable(_READ[type(operation)](operation) for operation in operations))
+        for name in names:
+            if name in self._unlike:
+                yield from (Kind.READ, self._places[name], self._public[name], 0, 0, 0)
 
     def place(self, operand: str) -> int:
         """Return the address of a register, a temporary, or a zero."""
@@ -223,6 +234,8 @@ class Encoder:
         slot = self._slots.get(operand)
         if slot is not None:
             return self._cpu_state + _WORD * slot
+        if not operand.startswith(TEMPORARY):
+            self._unlike.add(operand)
         return ctypes.addressof(self._temporaries.setdefault(operand, ctypes.c_uint64()))
 
     def constant(self, value: int) -> int:
@@ -232,39 +245,47 @@ class Encoder:
     # -- the words of each operation
 
     def _set(self, one: Set) -> tuple[int, ...]:
-        return Kind.SET, self._places[one.target], self._places[one.source], one.offset, 0, 0
+        return Kind.SET, self._places[one.target], self._places[one.source], one.offset & WORD_MASK, 0, 0
 
     def _clear(self, one: Clear) -> tuple[int, ...]:
-        return Kind.CLEAR, self._places[one.target], self._places[one.source], ~one.bits, 0, 0
+        return Kind.CLEAR, self._places[one.target], self._places[one.source], ~one.bits & WORD_MASK, 0, 0
 
     def _sum(self, one: Sum) -> tuple[int, ...]:
         places = self._places
-        return Kind.SUM, places[one.target], places[one.base], one.offset, places[one.scaled], one.shift
+        return Kind.SUM, places[one.target], places[one.base], one.offset & WORD_MASK, places[one.scaled], one.shift
 
     def _load(self, one: Load) -> tuple[int, ...]:
         sign = 1 << 8 * one.size - 1 if one.signed else 0
-        return Kind.LOAD, self._places[one.target], self._places[one.base], one.offset, one.size, sign
+        return Kind.LOAD, self._places[one.target], self._places[one.base], one.offset & WORD_MASK, one.size, sign
 
     def _store(self, one: Store) -> tuple[int, ...]:
-        return Kind.STORE, self._places[one.source], self._places[one.base], one.offset, one.size, 0
+        return Kind.STORE, self._places[one.source], self._places[one.base], one.offset & WORD_MASK, one.size, 0
 
     def _branch(self, one: Branch) -> tuple[int, ...]:
         pc = self._places[self._isa.registers.pc]
-        return (*self._checks(one.tests), Kind.BRANCH, pc, pc, one.taken, one.missed, 0)
+        return (*self._checks(one.tests), Kind.BRANCH, pc, pc, one.taken & WORD_MASK, one.missed & WORD_MASK, 0)
 
     def _set_vector(self, one: SetVector) -> tuple[int, ...]:
         number = self._isa.unicorn.vectors[0].first + one.number
         return Kind.SET_VECTOR, self._places[one.low], self._places[one.high], number, 0, 0
 
     def _adjust_if(self, one: AdjustIf) -> tuple[int, ...]:
-        return (*self._checks(one.tests), Kind.BRANCH, one.place, one.place, one.holds, one.fails, 0)
+        return (
+            *self._checks(one.tests),
+            Kind.BRANCH,
+            one.place,
+            one.place,
+            one.holds & WORD_MASK,
+            one.fails & WORD_MASK,
+            0,
+        )
 
     def _deposit(self, one: Deposit) -> tuple[int, ...]:
-        return Kind.DEPOSIT, self._places[one.source], self._places[""], one.address, 0, 0
+        return Kind.DEPOSIT, self._places[one.source], self._places[""], one.address & WORD_MASK, 0, 0
 
     @staticmethod
     def _adjust(one: Adjust) -> tuple[int, ...]:
-        return Kind.ADJUST, one.place, 0, one.amount, 0, 0
+        return Kind.ADJUST, one.place, 0, one.amount & WORD_MASK, 0, 0
 
     def _checks(self, tests: Iterable[Check]) -> Iterator[int]:
         for test in tests:

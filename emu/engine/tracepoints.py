@@ -11,6 +11,7 @@ steps of `emu.engine.hit_steps`; machine code reads them as `emu.engine.tracepoi
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -41,7 +42,12 @@ _SIZE: Final = 1 << 10
 _ARGUMENT_WORDS: Final = Firing.offset("place0")
 _ArgumentWords: Final = ctypes.c_uint64 * (5 * ARGUMENTS)
 _ARGUMENT_BYTES: Final = ctypes.sizeof(_ArgumentWords)
-_STEP_WORDS: Final = ctypes.sizeof(Step) // 8
+_WORD: Final = 8
+_STEP_WORDS: Final = ctypes.sizeof(Step) // _WORD
+_END: Final = (0,) * _STEP_WORDS
+# A step that runs a plan, whose address is the word at this place.
+_RUN: Final = (StepKind.RUN, *_END[1:])
+_WHAT: Final = Step.offset("what") // _WORD
 
 
 class _Context(NamedTuple):
@@ -101,7 +107,6 @@ class Tracepoints:
         """By arguments 5 to 9: a block that has them as its first ones."""
         self._words_of: dict[type, Callable[[CpuCore, Frame, Any], tuple[int, ...]]] = {
             Call: self._call,
-            Run: self._run,
             Fire: self._fire,
             FireAfter: self._fire_after,
             FireWhen: self._fire_when,
@@ -128,10 +133,21 @@ class Tracepoints:
         `frame` is the interrupted context for Python code that the probes enter.
         """
         words: list[int] = []
+        plans: list[int] = []
+        begins: list[tuple[int, int]] = []  # by the place of a word: the place of the plan whose address it is
+        behind = _STEP_WORDS * (len(steps) + 1)
         for step in steps:
-            words += self._words_of[type(step)](core, frame, step)
-        block = (ctypes.c_uint64 * (len(words) + _STEP_WORDS))(*words)
-        entry = Entry(*key, ctypes.addressof(block), core.address)
+            if isinstance(step, Run):
+                begins.append((len(words) + _WHAT, behind + len(plans)))
+                words += _RUN
+                plans += self._encoder.words(step.operations)
+            else:
+                words += self._words_of[type(step)](core, frame, step)
+        block = array("Q", (*words, *_END, *plans))
+        start, _ = block.buffer_info()
+        for place, plan in begins:
+            block[place] = start + _WORD * plan
+        entry = Entry(*key, start, core.address)
         self._kept += (block, entry)
         self.on_set(key[0])
         self._entries.set(key, entry)
@@ -182,11 +198,6 @@ class Tracepoints:
     @staticmethod
     def _call(_core: CpuCore, _frame: Frame, step: Call) -> tuple[int, ...]:
         return StepKind.CALL, step.argument, step.function, 0, 0
-
-    def _run(self, _core: CpuCore, _frame: Frame, step: Run) -> tuple[int, ...]:
-        words = self._encoder.words(step.operations)
-        self._kept.append(words)
-        return StepKind.RUN, ctypes.addressof(words), 0, 0, 0
 
     def _fire(self, core: CpuCore, frame: Frame, step: Fire) -> tuple[int, ...]:
         return StepKind.FIRE, self._firing(core, frame, step), 0, 0, 0

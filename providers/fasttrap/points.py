@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from emu.guest.processes import Processes
 
 # The number of decisions that are remembered: an instruction is often looked at, and then probed in several ways.
-_REMEMBERED: Final = 16
+_REMEMBERED: Final = 1 << 10
 # Size of a function that is everywhere: a probe at an absolute address.
 EVERYWHERE: Final = WORD_MASK
 
@@ -170,9 +170,7 @@ class Points:
             code = self._code_of(probe, address)
         except BadAddressError:
             raise TracepointError(f"no code is loaded at {address:#x} in pid {target.process.pid}") from None
-        # Of many instructions none comes again soon.
-        treat = self._treat if self._together is None else self._port.treat
-        treatment = treat(code, self._fidelity)
+        treatment = self._treat(code, self._fidelity)
         if isinstance(treatment, Refused):
             raise TracepointError(f"no tracepoint at {address:#x}: {treatment.rule.why} ({treatment.rule.source})")
         assert isinstance(treatment, Emulated | OutOfLine), "fasttrap runs code out of line, it does not step"

@@ -22,7 +22,7 @@ from emu.bad_address import BadAddressError
 from trapline.lab.check import alike, together
 from trapline.lab.check.cpu import Ending, TrialCpu
 from trapline.lab.check.native.batch import Batches, possible
-from trapline.lab.check.probers import NoProbe, Prober, Treated, Way
+from trapline.lab.check.probers import NoProbe, Prober, Way
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import LAST_PAGE, State, States, chosen, general_registers
 from trapline.lab.check.together import Round, Share, Trial
@@ -179,8 +179,7 @@ class SiteChecker:
         sites, decision = group
         if decision is None or self._repeats(sites[0]):
             return Trial(sites, 0, None)
-        looked = self._prober.look(sites[0])
-        trial = Trial(sites, decision.length, looked if isinstance(looked, Treated) else None)
+        trial = Trial(sites, decision.length, self._prober.treated(sites[0], decision))
         trial.shares = [Share(trial, site, self._numbers(site, len(trial.ways))) for site in sites]
         return trial
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from emu.bad_address import BadAddressError
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped, Treatment
@@ -32,9 +31,6 @@ from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
 
 Apply = Callable[[], None]
-
-# The number of decisions that are remembered: a site is decided about before it is looked at.
-_REMEMBERED: Final = 16
 
 
 class Way(NamedTuple):
@@ -85,6 +81,13 @@ class Prober(ABC):
         del site
         return None
 
+    def treated(self, site: CheckSite, decision: Decision) -> Treated:
+        """Return how an instruction is executed that `decide` has decided about."""
+        del decision
+        looked = self.look(site)
+        assert isinstance(looked, Treated)
+        return looked
+
     def change(self, leaving: Iterable[Way], entering: Iterable[Way]) -> None:
         """Remove the probes of many sites, and put others in place."""
         for way in leaving:
@@ -111,13 +114,17 @@ class PidProber(Prober):
         treatment = self._fasttrap.points.look(self._target, site.address, site.start)
         if isinstance(treatment, Refused):
             return NoProbe(f"{treatment.rule.why} ({treatment.rule.source})")
-        if isinstance(treatment, Emulated):
-            return Treated(f"emulated: {treatment.plan}", tuple(self._ways("emulated", site)))
-        assert isinstance(treatment, OutOfLine)
-        scratch = f", {treatment.scratch} = next pc" if treatment.scratch else ""
+        return self.treated(site, treatment)
+
+    def treated(self, site: CheckSite, decision: Decision) -> Treated:
+        """Return how an instruction is executed (`Prober`)."""
+        if isinstance(decision, Emulated):
+            return Treated(f"emulated: {decision.plan}", tuple(self._ways("emulated", site)))
+        assert isinstance(decision, OutOfLine)
+        scratch = f", {decision.scratch} = next pc" if decision.scratch else ""
         places = (("far", self._far), ("near", self._near))
         ways = tuple(way for name, slots in places for way in self._ways(f"out of line, {name}", site, slots))
-        return Treated(f"out of line: {treatment.code.hex()}{scratch}", ways)
+        return Treated(f"out of line: {decision.code.hex()}{scratch}", ways)
 
     def decide(self, site: CheckSite) -> Decision | None:
         """Return how the instruction is displaced (`Prober`)."""
@@ -162,7 +169,6 @@ class UprobeProber(Prober):
         space.patcher = rules.patcher(space.code)
         self._far = space.slots
         self._near = SlotPages(space.code, self._uprobes.port.slot, "[uprobes]", below=near)
-        self._treat_code = lru_cache(_REMEMBERED)(self._uprobes.port.treat)
 
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site (prepare_uprobe)."""
@@ -172,6 +178,11 @@ class UprobeProber(Prober):
         treatment = self._treat(file, offset, site.address)
         if isinstance(treatment, Refused):
             return NoProbe(f"{treatment.rule.why} ({treatment.rule.source})")
+        return self.treated(site, treatment)
+
+    def treated(self, site: CheckSite, decision: Decision) -> Treated:
+        """Return how an instruction is executed (`Prober`)."""
+        file, offset = self._cpu.file_at(site.address)
         consumer = uprobes.Consumer(handler=lambda _frame: None, runs=self._listener.native_runs(0))
         registered: list[Any] = []
 
@@ -182,12 +193,12 @@ class UprobeProber(Prober):
 
             return Way(name, enter, lambda: self._uprobes.unregister(registered.pop(), consumer))
 
-        if isinstance(treatment, Emulated):
-            return Treated(f"simulated: {treatment.plan}", (way("simulated", self._far),))
-        assert isinstance(treatment, Stepped)
-        scratch = f", {treatment.scratch} = next pc" if treatment.scratch else ""
+        if isinstance(decision, Emulated):
+            return Treated(f"simulated: {decision.plan}", (way("simulated", self._far),))
+        assert isinstance(decision, Stepped)
+        scratch = f", {decision.scratch} = next pc" if decision.scratch else ""
         return Treated(
-            f"stepped: {treatment.code.hex()}{scratch}",
+            f"stepped: {decision.code.hex()}{scratch}",
             (way("stepped, far", self._far), way("stepped, near", self._near)),
         )
 
@@ -201,7 +212,7 @@ class UprobeProber(Prober):
 
     def _treat(self, file: RegularFile, offset: int, address: int) -> Treatment:
         code = Code(file.read(offset, self._uprobes.port.longest), address)
-        return self._treat_code(code, self._uprobes.fidelity)
+        return self._uprobes.port.treat(code, self._uprobes.fidelity)
 
 
 class KernelCode(ProcessCode):
