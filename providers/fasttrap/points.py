@@ -108,6 +108,8 @@ class Points:
         target, start = probe.target, probe.function
         if probe.size == EVERYWHERE:
             return self._code(target, address, 0)
+        if probe.size <= self._port.longest:  # it has few instructions
+            return self._code(target, address, start)
         function = self._function
         if function is None or function.start != start or function.target is not target:
             function = self._function = None if self._together is None else self._read(target, start, probe.size)

@@ -20,6 +20,8 @@ from emu.words import WORD_MASK
 
 # The number of states.
 POOL: Final = 320
+# Their numbers, twice: any number of them that follow each other, in a ring, is a part of this.
+_TWICE: Final = 2 * [*range(POOL)]
 # Unicorn treats an access to the last page of the address space as a hit of an empty entry of its TLB: loads return
 # zeros, and stores do not fault.  A plan's accesses fault, as on a CPU; so such states have no significance.
 LAST_PAGE: Final = (1 << 64) - PAGE
@@ -177,4 +179,6 @@ def chosen(address: int, count: int) -> list[int]:
     They are all different, up to `POOL` times `POOL`.
     """
     first = address * 0x9E37_79B9 >> 7
+    if count <= POOL:
+        return _TWICE[first % POOL : first % POOL + count]
     return [(first + number) % POOL + number // POOL % POOL * POOL for number in range(count)]
