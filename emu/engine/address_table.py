@@ -77,7 +77,7 @@ class AddressTable(Generic[_Key, _Found]):
 
     def _put(self, block: _Found, old: int) -> None:
         """Write a block's address to a free place, or to that of `old` (0: to a free one)."""
-        index = (block.at * MULTIPLIER & WORD_MASK) >> self._header.shift
-        while self.places[index] not in {0, old}:
+        places, index = self.places, (block.at * MULTIPLIER & WORD_MASK) >> self._header.shift
+        while (there := places[index]) and there != old:
             index = index + 1 & self._header.mask
-        self.places[index] = block.address
+        places[index] = block.address

@@ -91,7 +91,11 @@ class SlotPages:
         self._free.append(address)
 
     def fill(self, address: int, code: bytes) -> None:
-        """Write a slot's code, unless the slot has it already."""
+        """Write a slot's code, unless the slot has it already.
+
+        Zeros follow it, as in a new page: what runs too far does not depend on earlier code.
+        """
+        code = code.ljust(self._size, b"\0")
         if self._contents.get(address) != code:
             self._code.space.poke(address, code)
             self._contents[address] = code

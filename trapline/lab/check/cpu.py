@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import random
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from emu.engine.access import Access
@@ -63,6 +64,13 @@ class _EndlessError(Exception):
     """A breakpoint was taken too often."""
 
 
+@lru_cache(POOL)
+def _drawn(seed: int, sizes: tuple[int, ...]) -> tuple[bytes, ...]:
+    """Return the content of the vector registers: random, or zeros if the seed is 0."""
+    draw = random.Random(seed)  # noqa: S311
+    return tuple(draw.randbytes(size) if seed else bytes(size) for size in sizes)
+
+
 class Stretch(NamedTuple):
     """A range of a program's code."""
 
@@ -106,6 +114,7 @@ class TrialCpu:
         self._registers = self._general()
         self._flags = isa.traps.flags
         self._vectors = self.engine.vectors()
+        self._vector_sizes = tuple(map(len, self._vectors))
         self._base = self.engine.new_context()
         self._contexts: dict[int, Any] = {}
         self.memory = self.engine.memory.pointer + self.space.memory_at
@@ -169,11 +178,9 @@ class TrialCpu:
             self.engine.write_register(name, value)
         if self._flags:
             self.engine.write_register(self._flags, state.flags)
-        draw = random.Random(state.vectors)  # noqa: S311
         at = 0
-        for place in self._vectors:
+        for place, drawn in zip(self._vectors, _drawn(state.vectors, self._vector_sizes), strict=True):
             size = len(place)
-            drawn = draw.randbytes(size) if state.vectors else bytes(size)
             place[:] = state.recorded[at : at + size] if state.recorded else drawn
             at += size
 
