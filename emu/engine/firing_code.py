@@ -25,6 +25,8 @@ ASK: Final = DELIVER + 1
 LATE: Final = DELIVER + 2
 # Another answer of the step CALL: the next step is done.
 GO_ON: Final = DELIVER + 3
+# The same: the step after it is left out.
+SKIP: Final = DELIVER + 4
 
 # `Framework.native_runs` returns the address of these: the number of pairs, and their address.
 _COUNT, _PAIRS = 0, 8
@@ -181,6 +183,9 @@ class FiringCode:
                     f.ret_if(f.eq(done, 0), LATE, likely=False)
                 with case(StepKind.CALL):
                     answer = f.call(f.load(here, Step.offset("function")), what, core)
+                    with f.when(f.eq(answer, SKIP)):
+                        step.set(f.add(here, 2 * _STEP))
+                        loop.again()
                     f.ret_if(f.ne(answer, GO_ON), answer)
                 with case(StepKind.FIRE, StepKind.FIRE_AFTER, StepKind.FIRE_WHEN):
                     wanted = f.label()
@@ -215,6 +220,9 @@ class FiringCode:
             loop.leave_if(f.eq(kind, 0))
             step.set(f.add(here, _STEP))
             loop.again_if(f.either(f.eq(kind, StepKind.RUN), f.eq(kind, StepKind.CALL)))
+            with f.when(f.eq(kind, StepKind.FIRE_WHEN)):
+                value = f.and_(f.load(f.load(here, Step.offset("pc"))), self._isa.address_mask)
+                loop.again_if(f.ne(value, f.load(here, Step.offset("function"))))
             runs = f.load(f.load(here, Step.offset("what")), Firing.offset("runs"))
             f.ret_if(f.eq(f.load(runs, _COUNT), 0), ASK, likely=False)
         served = f.load(self._places.words, 8 * Word.SERVED)

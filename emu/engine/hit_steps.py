@@ -90,7 +90,10 @@ class FireAfter:
 
 @immutable
 class FireWhen:
-    """A probe fires if a register has a value: the step FIRE_WHEN."""
+    """A probe fires if a register has a value: the step FIRE_WHEN.
+
+    The register is read before the first step, too.
+    """
 
     fire: Fire
     register: str
@@ -109,12 +112,13 @@ class Call:
     """A provider's machine code runs: the step CALL.
 
     It is `u64 function(argument, core)` and returns a constant of `emu.engine.firing_code`: GO_ON
-    for the next step, or the result of the hit. Only the first step may return ASK, before it has
-    had any effect.
+    for the next step, SKIP for the one after that, or the result of the hit.
     """
 
     function: int
     argument: int
+    asks: bool = True
+    """Whether it may return ASK, which only the first step may, before it has had any effect."""
 
 
 HitStep = Fire | FireAfter | FireWhen | Run | Call

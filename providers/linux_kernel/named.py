@@ -14,19 +14,20 @@ from typing import Final
 
 from emu.arguments import entry_arguments, results
 from emu.bad_address import BadAddressError
-from emu.engine.hit_steps import Argument, Fire, InMemory, Number, Register
+from emu.engine.hit_steps import Argument, Fire, Number
 from emu.frame import Frame
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.native.guest import LateArguments
 from providers.base import ArgumentDescription, Framework, Provider
-from providers.linux_kernel.events import At, Constant, Event, Pointee, Value, value_of
-from providers.linux_kernel.registrations import Listener, Registrations
+from providers.linux_kernel.events import At, Event
+from providers.linux_kernel.native_events import NativeEvent
+from providers.linux_kernel.registrations import Hit, Listener, Registrations
 from providers.linux_kernel.sites import LONGEST, entry_site, return_sites
 from providers.linux_kernel.text import Fires, Hook, NoPlanError, Text
+from providers.linux_kernel.values import Constant, Value, value_of
 
 _AFRAMES: Final = 2
-_WORD: Final = 8
 
 
 @dataclass(slots=True, eq=False)
@@ -37,6 +38,7 @@ class _Probe:
     probe_id: int = 0
     listener: Listener | None = None
     hooks: list[tuple[int, Hook]] | None = None
+    native: NativeEvent | None = None
     entered: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """The arguments of the calls that tasks are in, for an event `of_entry`."""
 
@@ -101,29 +103,33 @@ class NamedProbes(Provider):
 
     def _call(self, probe: _Probe, passed: tuple[int, ...]) -> None:
         event, guest = probe.event, self._guest
-        if event.holds is None or event.holds(guest, passed):
+        if event.holds is None or value_of(event.holds, guest, passed):
             self._framework.probe(probe.probe_id, *(value_of(shown.value, guest, passed) for shown in event.shown))
 
-    def _fire(self, probe: _Probe, passed: tuple[Argument, ...]) -> Fire | None:
-        """Describe a hit for machine code; computed arguments are left to Python."""
-        event, runs = probe.event, self._framework.native_runs(probe.probe_id)
-        found = [self._native(shown.value, passed) for shown in event.shown]
-        arguments = tuple(argument for argument in found if argument is not None)
-        if not runs or event.holds is not None or event.of_entry or len(arguments) < len(found):
-            return None
-        return Fire(runs, arguments)
+    def _fires(self, probe: _Probe, passed: tuple[Argument, ...], hit: Hit | None = None) -> Fires:
+        """Describe a hit of a function for machine code, or that of a tracepoint.
 
-    def _native(self, value: Value, passed: tuple[Argument, ...]) -> Argument | None:
-        """Return where machine code finds the value of an argument; None: only Python can find it."""
+        Arguments that are kept from the entry of a function are left to Python.
+        """
+        event, runs = probe.event, self._framework.native_runs(probe.probe_id)
+        if not runs or event.of_entry:
+            return None
+        found = [self._location(shown.value, passed) for shown in event.shown]
+        arguments = tuple(argument for argument in found if argument is not None)
+        if event.holds is None and len(arguments) == len(found):
+            fire = Fire(runs, arguments)
+            return (fire if hit is None else hit.fire(fire),)
+        if probe.native is None:
+            probe.native = NativeEvent(self._guest, event, passed, "" if hit is None else hit.mark)
+        return probe.native.steps(runs, hit)
+
+    def _location(self, value: Value, passed: tuple[Argument, ...]) -> Argument | None:
+        """Return where an argument is; None: it has to be computed."""
         match value:
             case int():
                 return passed[value]
             case Constant(number):
                 return Number(number)
-            case Pointee(number, structure, member):
-                pointer = passed[number]
-                if isinstance(pointer, Register) and pointer.size == _WORD:
-                    return InMemory(pointer.name, self._guest.facts.btf.offset(structure, member), _WORD)
         return None
 
     def _hook(self, probe: _Probe) -> Hook:
@@ -138,16 +144,14 @@ class NamedProbes(Provider):
             if arguments is not None:
                 self._call(probe, arguments)
 
-        def fires() -> Fires:
-            fire = self._fire(probe, passed)
-            return None if fire is None else (fire,)
-
-        return Hook(hit, fires)
+        return Hook(hit, lambda: self._fires(probe, passed))
 
     def enable(self, probe_id: int, arg: _Probe) -> None:
         """Switch the tracepoint on, or write the breakpoints."""
         if arg.event.at is At.TRACEPOINT:
-            listener = Listener(lambda passed: self._call(arg, passed), lambda passed: self._fire(arg, passed))
+            listener = Listener(
+                lambda passed: self._call(arg, passed), lambda hit: self._fires(arg, hit.arguments, hit)
+            )
             if self._registrations.add(arg.place, listener):
                 arg.listener = listener
             return

@@ -21,13 +21,14 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Final
 
-from emu.engine.hit_steps import ARGUMENTS, Argument, Fire, FireWhen, InMemory, Register
+from emu.engine.hit_steps import ARGUMENTS, Argument, Fire, FireWhen, HitStep, InMemory, Register
 from emu.frame import Frame
 from emu.guest.linux_kernel.errors import LinuxKernelError
 from emu.guest.linux_kernel.executable import NoRoomError
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.guest.linux_kernel.kernel_calls import KernelCallError, error_name, error_of
 from emu.guest.linux_kernel.platforms.boards import BOARDS
+from emu.immutable import immutable
 from emu.isa.base import Isa
 from providers.linux_kernel.text import Fires, Hook, NoPlanError, Text
 
@@ -37,15 +38,29 @@ _POINTER: Final = PREFIX + "ptr_"
 _REGISTER, _UNREGISTER = "tracepoint_probe_register", "tracepoint_probe_unregister"
 
 
+@immutable
+class Hit:
+    """A hit of a tracepoint as machine code finds it: the function that is called is for all."""
+
+    tracepoint: int
+    """Address of its structure, which is in the register `mark`."""
+    mark: str
+    arguments: tuple[Argument, ...]
+    """The locations of the first five."""
+
+    def fire(self, fire: Fire) -> FireWhen:
+        """Return the step that fires a probe if this is the tracepoint."""
+        return FireWhen(fire, self.mark, self.tracepoint)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Listener:
     """The actions at every hit of a tracepoint."""
 
     call: Callable[[tuple[int, ...]], None]
     """Takes the tracepoint's arguments."""
-    fire: Callable[[tuple[Argument, ...]], Fire | None] = lambda _arguments: None
-    """Describes the same for machine code, from the locations of the arguments; None: only Python
-    can do it."""
+    fires: Callable[[Hit], Fires] = lambda _hit: None
+    """Describes the same for machine code; None: only Python can do it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -200,11 +215,12 @@ class Registrations:
         """Describe a hit for machine code."""
         isa = self._text.isa
         mark, arguments = isa.calling.arguments[0], _arguments(isa, 0)
-        steps = []
+        steps: list[HitStep] = []
         for known in self._on.values():
+            hit = Hit(known.tracepoint, mark, arguments)
             for listener in known.listeners:
-                fire = listener.fire(arguments)
-                if fire is None:
+                fires = listener.fires(hit)
+                if fires is None:
                     return None
-                steps.append(FireWhen(fire, mark, known.tracepoint))
+                steps += fires
         return steps

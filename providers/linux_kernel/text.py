@@ -206,7 +206,7 @@ class Text:
             if fires is None:
                 return Served.PYTHON
             fires = tuple(fires)
-            if steps and any(isinstance(step, Call) for step in fires):
+            if steps and any(isinstance(step, Call) and step.asks for step in fires):
                 return Served.PYTHON  # such a step may ask Python to serve the hit, and must be the first
             steps += fires
         if isinstance(point.treatment, Emulated):

@@ -14,19 +14,21 @@ from functools import cached_property
 from typing import Final, Protocol
 
 from emu.bad_address import BadAddressError
-from emu.engine.hit_steps import Argument, Fire
+from emu.engine.hit_steps import Fire
 from emu.guest.linux_kernel.facts import is_function
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.native.guest import LateArguments
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.linux_kernel.registrations import (
     PREFIX,
+    Hit,
     Listener,
     Registrations,
     argument,
     later_arguments,
     tracepoint_name,
 )
+from providers.linux_kernel.text import Fires
 
 _EVENT: Final = "event_"
 _AFRAMES: Final = 2
@@ -123,9 +125,9 @@ class Tracepoints(Provider):
         def call(arguments: tuple[int, ...]) -> None:
             fire(probe_id, *arguments)
 
-        def native(arguments: tuple[Argument, ...]) -> Fire | None:
+        def native(hit: Hit) -> Fires:
             runs = framework.native_runs(probe_id)
-            return Fire(runs, arguments, late=later_arguments(self._guest.isa)) if runs else None
+            return (hit.fire(Fire(runs, hit.arguments, late=later_arguments(self._guest.isa))),) if runs else None
 
         listener = Listener(call, native)
         if self._registrations.add(arg.name, listener, arg.module):

@@ -10,14 +10,17 @@ import pytest
 from benchmarks.code import ENTRY, LOOP
 from emu.cpu_core import CoreWord
 from emu.elf_symbols import Binding, Symbol, SymbolType
+from emu.engine.firing_code import GO_ON, SKIP
 from emu.engine.handlers import Handlers
-from emu.engine.hit_steps import FireWhen
+from emu.engine.hit_steps import Call, FireWhen
 from emu.engine.state import DELIVER, Word
 from emu.engine.tracepoint_blocks import EVERY
 from emu.guest.function import CODE, LANDING, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import ISAS
 from emu.native import available
+from emu.native.builder import Module as CodeModule
+from emu.native.linking import Linked
 from providers.fbt import FBT
 from tests.providers.fbt.fakes import FakeFramework
 from tests.support.native import Enabling, runs
@@ -301,6 +304,48 @@ def test_a_probe_that_waits_for_a_registers_value_fires_at_that_value_alone(isa,
     assert len(values) == 1
     (number, *_) = traced.enablings
     assert traced.enablings[number][0].count == (0 if distance else 4)
+
+
+@isas
+@pytest.mark.parametrize("distance", [0, 8])
+def test_a_probe_of_pythons_that_does_not_fire_leaves_the_others_to_machine_code(isa, distance):
+    traced = Traced(isa).enable("entry")
+    traps, sp, values = traced.guest.traps, isa.registers.sp, []
+
+    def handler(address, frame, extra):
+        values.append(frame.register(sp))
+        return traced.fbt._handler(address, frame, extra)
+
+    def describe(address):
+        hit = traced.fbt._describe(address)
+        pythons = replace(hit.steps[0], runs=runs())
+        return replace(hit, steps=(*hit.steps, FireWhen(pythons, sp, values[0] + distance)))
+
+    traps.add(handler, describe)
+    traced.guest.call(5)
+    (number, *_) = traced.enablings
+    # What is Python's is known before another probe has fired.
+    assert (len(values), traced.enablings[number][0].count) == ((1, 4) if distance else (5, 0))
+
+
+@isas
+def test_a_step_of_machine_code_leaves_out_the_one_after_it(isa):
+    module = CodeModule()
+    for name, answer in (("on", GO_ON), ("skip", SKIP)):
+        module.function(name, 2).ret(answer)
+    linked = Linked(module.compiled("test"))
+    traced = Traced(isa).enable("entry")
+    first, second = list(traced.enablings)[:2]
+
+    def describe(address):
+        (fire,) = traced.fbt._describe(address).steps
+        other = replace(fire, runs=traced.framework.native[second])
+        steps = (Call(linked.address("on"), 0), fire, Call(linked.address("skip"), 0), fire, other)
+        return replace(traced.fbt._describe(address), steps=steps)
+
+    traced.guest.traps.add(traced.fbt._handler, describe)
+    traced.guest.call(5)
+    assert [traced.enablings[number][0].count for number in (first, second)] == [4, 4]
 
 
 @isas
