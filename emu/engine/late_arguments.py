@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from emu.cpu_core import CoreWord
@@ -33,16 +34,25 @@ def late_argument_code(isa: Isa) -> dict[str, Writer]:
     }
 
 
-def read_function_argument(f: Function, slow: Callable[[], Word], isa: Isa, index: Word, skipped: int) -> None:
-    """Return an argument of a function, by the registers of the stopped CPU.
+def live_register(f: Function, isa: Isa, name: str) -> Value:
+    """Load a register of the stopped CPU."""
+    return f.load(f.module.symbol("cpu_words"), _WORD * isa.registers.slots[name])
+
+
+def read_function_argument(
+    f: Function,
+    slow: Callable[[], Word],
+    isa: Isa,
+    index: Word,
+    skipped: int,
+    register: Callable[[Function, Isa, str], Value] = live_register,
+) -> None:
+    """Return an argument of a function, by the registers that `register` loads.
 
     `skipped` is the number of words on the stack before the first argument there.
     """
     registers = isa.calling.arguments
-
-    def held(name: str) -> Value:
-        return f.load(f.module.symbol("cpu_words"), _WORD * isa.registers.slots[name])
-
+    held = partial(register, f, isa)
     with f.cases(index) as case:
         for number, name in enumerate(registers):
             with case(number):
@@ -59,11 +69,33 @@ def read_function_argument(f: Function, slow: Callable[[], Word], isa: Isa, inde
     f.ret(f.load(found.get(), size=isa.word))
 
 
-def _firing(f: Function, slow: Callable[[], Word]) -> Value:
-    """Return the address of the current hit's `Firing`; Python is called if there is none."""
-    firing = f.load(f.module.symbol("core"), _WORD * CoreWord.FIRING)
+def _firing(f: Function, slow: Callable[[], Word], words: Sequence[CoreWord] = (CoreWord.FIRING,)) -> Value:
+    """Return the address of the current `Firing`, of a hit; Python is called if there is none."""
+    firing = f.word(0)
+    for word in words:
+        firing = f.or_(firing, f.load(f.module.symbol("core"), _WORD * word))
     need(f, slow, firing)
     return firing
+
+
+def of_programs(isa: Isa, register: Callable[[Function, Isa, str], Value]) -> dict[str, Writer]:
+    """Return the functions that read arguments of functions of a program, too.
+
+    The program is stopped in the kernel, which has kept its registers: `register` loads one.
+    """
+
+    def write_for(skipped: int) -> Writer:
+        def write(f: Function, slow: Callable[[], Word]) -> None:
+            core, index = f.module.symbol("core"), f.parameters[0]
+            with f.when(f.ne(f.load(core, _WORD * CoreWord.FIRING), 0)):
+                read_function_argument(f, slow, isa, index, skipped)
+            need(f, slow, f.load(core, _WORD * CoreWord.ASIDE))
+            read_function_argument(f, slow, isa, index, skipped, register)
+
+        return write
+
+    first = isa.calling.stack_arguments // isa.word
+    return {LateArguments.FUNCTION: write_for(first), LateArguments.CALL: write_for(0)}
 
 
 def _none(f: Function, _slow: Callable[[], Word]) -> None:
@@ -79,6 +111,7 @@ def _of_function(isa: Isa, skipped: int) -> Writer:
 
 
 def _of_hit(f: Function, slow: Callable[[], Word]) -> None:
-    late = f.load(_firing(f, slow), Firing.offset("late"))
+    # Where the arguments are is known of the context of another CPU, too.
+    late = f.load(_firing(f, slow, (CoreWord.FIRING, CoreWord.ASIDE)), Firing.offset("late"))
     need(f, slow, late)
     f.ret(f.call(f.module.external("firing_argument", 2), late, f.sub(f.parameters[0], ARGUMENTS)))

@@ -14,8 +14,8 @@ from enum import IntEnum
 from functools import partial
 from typing import Final
 
+from emu.engine.late_arguments import live_register
 from emu.function_address import function_address
-from emu.guest.native_user_stacks import live_register
 from emu.guest.stack_walker import StackWalker
 from emu.guest.user_stack import DEEPEST
 from emu.isa.base import Isa

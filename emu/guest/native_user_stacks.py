@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from emu.engine.late_arguments import live_register
 from emu.engine.pages import PAGE
 from emu.guest.user_stack import DEEPEST
 from emu.isa.base import Isa
@@ -21,11 +22,6 @@ from emu.words import WORD_MASK
 _WORD: Final = 8
 _WORD_SHIFT: Final = 3
 _UNKNOWN: Final = WORD_MASK
-
-
-def live_register(f: Function, isa: Isa, name: str) -> Value:
-    """Load a register of the stopped CPU."""
-    return f.load(f.module.symbol("cpu_words"), _WORD * isa.registers.slots[name])
 
 
 def live_register_code(isa: Isa) -> Writer:

@@ -3,7 +3,7 @@
 `hit(words, core)` is a step of the breakpoint in the callback (`emu.engine.hit_steps.Call`).  It
 finds the consumer's number, copies the registers of the program to temporaries, and fires the
 probes of the place.  Their context is not that of the CPU, which executes the kernel: what needs
-registers and stacks asks Python (`CoreWord.ASIDE`).
+registers and stacks asks Python (`CoreWord.ASIDE`), but for later arguments of functions.
 
 Python handles a hit in another address space or at another address, of a place that it has not
 described yet, and if Python runs one of the enablings.
@@ -25,7 +25,7 @@ from emu.engine.pages import PAGE
 from emu.engine.state import HANDLED
 from emu.engine.tracepoint_blocks import Firing
 from emu.frame import Frame
-from emu.guest.linux_kernel.abi import KernelAbi
+from emu.guest.linux_kernel.abi import KernelAbi, of_program
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.kernel_calls import KEY
 from emu.isa.base import Isa
@@ -39,11 +39,6 @@ _WORD: Final = 8
 _MM: Final = "task_struct.mm"
 # The most consumers that machine code serves.
 _PLACES: Final = 1 << 14
-
-
-def of_program(register: str) -> str:
-    """Return the temporary that has a register of the program, for `hit_steps.Register`."""
-    return f"%program {register}"
 
 
 class _Place(Block):

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Final
 from emu.bad_address import BadAddressError
 from emu.cpu_core import CpuFlag
 from emu.displaced import Emulated, OutOfLine
-from emu.engine.hit_steps import Argument, Call, Fire, Number, Register
+from emu.engine.hit_steps import Argument, Call, Fire, InMemory, Number, Register
 from emu.guest import processes
+from emu.guest.linux_kernel.abi import of_program
 from emu.guest.linux_kernel.errors import LinuxKernelError
 from emu.guest.linux_kernel.kernel_calls import Answer, KernelCallError, error_name
 from emu.guest.linux_kernel.program_cpu import ProgramCpu
@@ -38,7 +39,7 @@ from providers.fasttrap.points import TracepointError
 from providers.fasttrap.records import AFTER, Point, Probe, ProbeType, Target
 from providers.fidelity import Fidelity
 from providers.linux_kernel.consumers import EVERYWHERE, Consumer, Consumers, Place, RefusedError
-from providers.linux_kernel.native_uprobes import NativeUprobes, of_program
+from providers.linux_kernel.native_uprobes import NativeUprobes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +48,11 @@ if TYPE_CHECKING:
     from providers.base import Framework
 
 _ENTRY: Final = int(CpuFlag.ENTRY)
+
+
+def _of_program(arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+    """Return arguments with the program's registers, for machine code in which the kernel's are live."""
+    return tuple(replace(one, name=of_program(one.name)) if isinstance(one, Register) else one for one in arguments)
 
 
 class KernelUprobes(Fasttrap):
@@ -235,8 +241,16 @@ class KernelUprobes(Fasttrap):
             arguments = self._returned(point, probe) if of_returns else self._passed(point, probe)
             if not runs or arguments is None:
                 return None
-            fires.append(Fire(runs, arguments, flags=_ENTRY if probe.type is ProbeType.ENTRY else 0))
+            flags = _ENTRY if probe.type is ProbeType.ENTRY else 0
+            fires.append(Fire(runs, arguments, flags=flags, late=self._late(point, probe)))
         return fires
+
+    def _late(self, point: Point, probe: Probe) -> tuple[Argument, ...] | None:
+        """Return the locations of arguments 5 to 9 of a marker; None: Python must read one of them."""
+        located = None if probe.locate is None else probe.locate(point.address)
+        if located is None or located.late is None or any(isinstance(one, InMemory) for one in located.late):
+            return None
+        return _of_program(located.late)
 
     def _passed(self, point: Point, probe: Probe) -> tuple[Argument, ...] | None:
         """Return the locations of a probe's arguments before an instruction."""
@@ -246,10 +260,7 @@ class KernelUprobes(Fasttrap):
         located = probe.locate(point.address) if probe.locate is not None else None
         if located is None or located.operations:
             return None
-        return tuple(
-            replace(one, name=of_program(one.name)) if isinstance(one, Register) else one
-            for one in located.arguments[:PASSED]
-        )
+        return _of_program(located.arguments[:PASSED])
 
     def _returned(self, point: Point, probe: Probe) -> tuple[Argument, ...] | None:
         """Return the locations of a return probe's arguments, if the instruction always returns."""

@@ -11,12 +11,12 @@ from typing import Final
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.hit_steps import ARGUMENTS
-from emu.engine.late_arguments import read_function_argument
+from emu.engine.late_arguments import live_register, read_function_argument
 from emu.engine.native_parts import engine_code
 from emu.guest.kernel.introspection import COMM_MAX, Introspection
 from emu.guest.kernel.native_stacks import StackCode
 from emu.guest.kernel.stacks import KernelStacks
-from emu.guest.native_user_stacks import live_register, user_stack_code
+from emu.guest.native_user_stacks import user_stack_code
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
 from emu.native.guest import GuestCode, LateArguments, Writer, need

@@ -15,6 +15,14 @@ from emu.immutable import immutable
 THREAD_SIZE: Final = 16 << 10
 
 
+def of_program(register: str) -> str:
+    """Return the temporary with a register of the program (`emu.engine.hit_steps.Register`).
+
+    Machine code writes it at a hit of a uprobe, for which the kernel has interrupted the program.
+    """
+    return f"%program {register}"
+
+
 @immutable
 class CallPath:
     """The functions of the kernel that handle a system call, and its numbers in pt_regs."""

@@ -12,12 +12,15 @@ from typing import Final
 
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
+from emu.engine.late_arguments import of_programs
 from emu.engine.native_parts import engine_code
 from emu.engine.pages import PAGE
 from emu.engine.walk_code import write_walk
+from emu.guest.linux_kernel.abi import of_program
 from emu.guest.linux_kernel.native_stacks import stack_code
 from emu.guest.linux_kernel.stacks import Unwinder
 from emu.guest.linux_kernel.tasks import COMM, Tasks
+from emu.isa.base import Isa
 from emu.native.builder import Callee, Function
 from emu.native.guest import NAME_SIZE, GuestCode, Writer, need
 from emu.native.values import Value, Word
@@ -50,9 +53,16 @@ def linux_kernel_code(
         "user_place": reader.user_place,
         "wall": lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch)),
         **stack_code(engine.isa, unwinder),
+        **of_programs(engine.isa, _register_of_program),
     }
     symbols = {"name_room": ctypes.addressof(room), "error": tasks.error_address}
+    for name in (*engine.isa.calling.arguments, engine.isa.registers.sp):
+        symbols[of_program(name)] = engine.tracepoints.temporary(of_program(name))
     return engine_code(engine, clock).joined(GuestCode(functions, symbols)), room
+
+
+def _register_of_program(f: Function, _isa: Isa, name: str) -> Value:
+    return f.load(f.module.symbol(of_program(name)))
 
 
 class _Reader:

@@ -10,7 +10,10 @@ from emu.isa import ISAS
 from providers.linux_kernel.uprobes import KernelUprobes
 from tests.support.command import run_trapline
 from tests.support.dynamic_root import fill
+from tests.support.engines import shown_by
 from tests.trapline.linux_kernel.test_traced import every_kernel
+from trapline.framework.dif import Var
+from trapline.framework.native.asking import Upcall
 from trapline.machine.linux_kernel_machine import LinuxKernelOptions, start
 from trapline.own_files import own_files
 
@@ -157,6 +160,18 @@ def test_a_page_is_as_before_when_its_last_probe_is_removed(isa, root):
         assert guest.engine.memory.translate(place, root_of(process)) == physical
     assert guest.run(None) is RunState.FINISHED
     assert guest.machine.status == 7
+
+
+@every_kernel
+def test_no_argument_of_a_programs_firing_enters_python(isa, root, monkeypatch, capfd):
+    sums = "".join(f'@["{number}", probefunc, probename] = sum(arg{number}); ' for number in range(10))
+    program = f"pid$target:zoo:fib:, pid$target::ackermann: {{ {sums} }}"
+    guest = ("--guest", "linux-kernel", "--isa", isa, "--root", str(root))
+    text, asked = shown_by(monkeypatch, capfd, *guest, "-Zqn", program, "-c", "zoo recursion")
+    arguments = [count for (which, number), count in asked.items() if which == Upcall.SCALAR and number >= Var.ARG5]
+    assert text.count("\n") > 100
+    # The first hit is Python's, at each place.
+    assert max(arguments, default=0) <= text.count("\n") // 10
 
 
 @every_kernel
