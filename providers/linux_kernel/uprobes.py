@@ -51,7 +51,7 @@ _ENTRY: Final = int(CpuFlag.ENTRY)
 
 
 def _of_program(arguments: Sequence[Argument]) -> tuple[Argument, ...]:
-    """Return arguments with the program's registers, for machine code in which the kernel's are live."""
+    """Return arguments with the program's registers: those of the CPU are the kernel's."""
     return tuple(replace(one, name=of_program(one.name)) if isinstance(one, Register) else one for one in arguments)
 
 
