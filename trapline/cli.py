@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import click
 
 from emu.native import NOT_INSTALLED, missing
+from emu.spelling import did_you_mean
 from trapline import collector
 from trapline.framework.engines import EngineError, ProgramEngine, chosen, described
+from trapline.standard_streams import abandon_output
 from trapline.version import installed_version
 
 
@@ -69,22 +71,14 @@ def _writing() -> Iterator[None]:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        _abandon_output()
+        abandon_output()
         sys.exit(BROKEN_PIPE)
     except OSError as error:
-        _abandon_output()
+        abandon_output()
         place = error.filename or "standard output"
         with suppress(OSError):
             click.echo(f"trapline: {place}: {error.strerror or error}", err=True)
         sys.exit(1)
-
-
-def _abandon_output() -> None:
-    """Discard the rest of the output: the interpreter writes its buffer when it ends."""
-    with suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
 
 
 def _advise() -> None:
@@ -113,6 +107,21 @@ def _warn() -> None:
     warning = layout.warning()
     if warning:
         cached("advice", warning.encode(), say)
+
+
+def _reads_words(command: click.Command) -> bool:
+    """Return whether a command reads its words itself, in the way of the tool that it is compatible with."""
+    return any(parameter.type is click.UNPROCESSED for parameter in command.params)
+
+
+def _refuse_empty(words: list[str]) -> None:
+    """Raise `click.UsageError` for the first word, or value of an option, that is empty."""
+    for before, word in pairwise(["", *words]):
+        flag, separator, value = word.partition("=")
+        if not word:
+            raise click.UsageError(f"{before} '': it is empty" if before.startswith("-") else "an argument is empty")
+        if flag.startswith("--") and separator and not value:
+            raise click.UsageError(f"{flag} '': it is empty")
 
 
 class LazyGroup(click.Group):
@@ -144,6 +153,21 @@ class LazyGroup(click.Group):
         gc.enable()
         command: click.Command = getattr(module, COMMANDS[cmd_name].name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return a command's name, the command and its words; the words of click's commands are not empty.
+
+        An empty word is a variable that the shell has not set: it would name the working directory,
+        or all there is.  A command that reads its words itself says what it wants.
+        """
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command '{args[0]}'.{did_you_mean(args[0], COMMANDS)}")
+        name, command, words = super().resolve_command(ctx, args)
+        if command is not None and not _reads_words(command):
+            _refuse_empty(words)
+        return name, command, words
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; an interrupt that it does not handle ends it as a shell expects."""

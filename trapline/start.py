@@ -12,12 +12,14 @@ import os
 import sys
 
 from trapline.neighbours import intruder
+from trapline.standard_streams import replace_closed
 
 
 def main() -> None:
     """Run `trapline`, if its packages are its own."""
     # The objects of modules are permanent: the command's loader (trapline/cli.py) sets what is searched after them.
     gc.disable()
+    replace_closed()
     problem = intruder()
     if problem is not None:
         sys.stderr.write(f"trapline: {problem}\n")

@@ -63,7 +63,7 @@ def statements(text: str) -> list[Statement]:
                 found.append(Statement(len(found) + 1, line, " ".join(rest.split()), tuple(labels)))
                 labels = []
     if not found:
-        raise AssemblyError("there is no instruction in it")
+        raise AssemblyError("the code has no instruction")
     if labels:
         found.append(Statement(len(found) + 1, len(text.splitlines()), "", tuple(labels)))
     return found

@@ -71,3 +71,20 @@ def test_a_full_disk_is_one_line(words):
     *_, line = done.stderr.splitlines()
     assert line.endswith(": No space left on device")
     assert (done.returncode, len(done.stderr.splitlines())) == (1, LINES[words] + 1), done.stderr
+
+
+@pytest.mark.parametrize("words", LINES, ids=" ".join)
+def test_a_closed_output_is_one_line(words):
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "trapline", *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
+    *_, line = done.stderr.splitlines()
+    assert line.endswith(": Bad file descriptor")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, LINES[words] + 1), done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- 2>&-"])
+def test_a_closed_input_or_message_stream_changes_nothing_else(closed):
+    trace = ["dtrace", "-qn", 'BEGIN { printf("shown"); exit(3); }']
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "trapline", *trace]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "shown\n", "")

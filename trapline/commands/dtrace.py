@@ -28,6 +28,7 @@ from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, 
 from trapline.machine.kernel_target import KernelTarget
 from trapline.machine.programs import is_missing, program_isa, split
 from trapline.own_files import OWN, TargetError, own_program
+from trapline.standard_streams import abandon_output
 from trapline.types import ProcessNames, types_of
 
 # The variables that dtrace(1) adds to the environment of the commands of -c (libdtrace's dtrace_vopen).
@@ -45,7 +46,10 @@ _ENVIRONMENT: Final = (("LD_NOLAZYLOAD", "1"),)
 def dtrace_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
     """Trace a guest with D programs; `trapline dtrace --help` lists the flags of dtrace(1)."""
     listing = _machine_code if available() else None
-    status = main(arguments, CommandEnvironment(open_machine, sys.stdout, sys.stderr, machine_code=listing))
+    environment = CommandEnvironment(
+        open_machine, sys.stdout, sys.stderr, machine_code=listing, abandon_output=abandon_output
+    )
+    status = main(arguments, environment)
     ctx.exit(status)
 
 

@@ -173,6 +173,8 @@ def parse(arguments: Sequence[str]) -> Request | None:
     for flag, value in flags:
         if flag == "--help":
             return None
+        if not value and flag == "-o":
+            raise UsageError(f"{flag} '': it is empty")
         _take(request, flag.lstrip("-"), value)
     if not command:
         raise UsageError("a command is missing")

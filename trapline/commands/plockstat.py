@@ -94,9 +94,8 @@ def _fail(text: str) -> NoReturn:
     sys.exit(1)
 
 
-def _wrong(text: str = "") -> NoReturn:
-    if text:
-        _say(text)
+def _wrong(text: str) -> NoReturn:
+    _say(text)
     sys.stderr.write(_USAGE)
     sys.exit(2)
 
@@ -164,11 +163,13 @@ def _parse(arguments: tuple[str, ...]) -> Request:
             case "--seed":
                 request.seed = _cpus("seed", value)
             case "--jsonl":
+                if not value:
+                    _wrong(f"{flag} '': it is empty")
                 request.lines = value
             case "--trap":
                 request.trap = _choice(flag, value, [path.value for path in TrapPath])
     if not request.operands:
-        _wrong()
+        _wrong(f"a {'pid' if request.is_pid else 'command'} is missing")
     if request.is_pid and len(request.operands) > 1:
         _wrong("only one pid is allowed")
     request.contention |= not request.hold

@@ -66,6 +66,7 @@ def main(argv: Sequence[str], environment: CommandEnvironment) -> int:
         raise  # for the caller of the command: the reader of the output has exited
     except OSError as error:
         environment.stderr.write(f"{NAME}: failed to write output: {error.strerror}\n")
+        environment.abandon_output()
         return FAILURE
 
 

@@ -54,6 +54,10 @@ def _shell(command: str) -> None:
     subprocess.run(command, shell=True, check=False)  # noqa: S602
 
 
+def _keep() -> None:
+    """Leave the output to its owner."""
+
+
 @dataclass(slots=True)
 class CommandEnvironment:
     """The environment of the command."""
@@ -66,3 +70,5 @@ class CommandEnvironment:
     """Runs a command of system()."""
     machine_code: Callable[[Program, Mapping[str, int]], Iterable[str]] | None = None
     """Lists the machine code of a program for the options that were set; None: it has none."""
+    abandon_output: Callable[[], None] = _keep
+    """Discards what is left of the standard output, after an error in writing it was reported."""

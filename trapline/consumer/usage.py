@@ -231,6 +231,8 @@ def parse_arguments(argv: Sequence[str]) -> Request:
     modes: list[Mode] = []
     for flag, value in scan(argv):
         text = value or ""
+        if value == "" and (flag == "o" or flag in LONG):
+            raise UsageError(f"{'-' if len(flag) == 1 else '--'}{flag} '': it is empty")
         if not flag:
             request.arguments.append(text)
         elif flag in _SPECIFIERS:

@@ -71,7 +71,7 @@ def test_a_mistake_is_named_with_its_instruction(isa, text, message):
 @pytest.mark.parametrize(
     ("isa", "text", "message"),
     [
-        ("riscv64", " ;; ", "there is no instruction in it"),
+        ("riscv64", " ;; ", "the code has no instruction"),
         ("riscv64", "a: nop; a: nop", "the label 'a' is there twice"),
     ],
 )
