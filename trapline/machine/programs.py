@@ -93,7 +93,10 @@ def _first_word(command: str) -> str:
 
 
 def split(command: str) -> tuple[str, ...]:
-    """Split a command of -c into words, as a shell does.  Raises `ValueError`: a quote is open, or no word is there."""
+    """Split a command of -c into words, as a shell does.
+
+    Raises `ValueError`: a quote is open, or there is no word.
+    """
     words = tuple(shlex.split(command))
     if not words:
         raise ValueError("a command is missing")
