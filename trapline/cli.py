@@ -110,7 +110,7 @@ def _warn() -> None:
 
 
 def _reads_words(command: click.Command) -> bool:
-    """Return whether a command reads its words itself, in the way of the tool that it is compatible with."""
+    """Return whether a command reads its words itself, as the tool does that it follows."""
     return any(parameter.type is click.UNPROCESSED for parameter in command.params)
 
 
@@ -157,7 +157,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return a command's name, the command and its words; the words of click's commands are not empty.
+        """Return a command's name, the command and its words; those of click's are not empty.
 
         An empty word is a variable that the shell has not set: it would name the working directory,
         or all there is.  A command that reads its words itself says what it wants.
