@@ -19,10 +19,10 @@ count:
 
 A block of 128 instructions or more stores only the lower half of BLOCK, since its count is longer.
 Only code that is exactly the known code, with this engine's own addresses in it, is overwritten;
-any other block still calls the hook, which counts by its table. `late` is a few bytes near the
-translated code: they call `overdue`, which decides whether to stop, and continue at the second
-call, which leaves the block.  To end a run, code sets the word NEXT to 0, so that the next block
-takes this path.
+any other block still calls the hook, which counts by its table. `late` is a few bytes on the page
+behind the translated code: they call `overdue`, which decides whether to stop, and continue at the
+second call, which leaves the block.  To end a run, code sets the word NEXT to 0, so that the next
+block takes this path.
 
 Each changed block has an entry of its own, like those of the table, with the address to continue
 at. Entries and words are in the lowest 2 GiB of the address space, where an address takes four
@@ -40,7 +40,8 @@ import gc
 import mmap
 import platform
 import sys
-import weakref
+from itertools import pairwise
+from pathlib import Path
 from typing import Final
 
 from emu.engine.state import Word
@@ -53,11 +54,6 @@ ENTRY_SIZE: Final = 24
 # The number of blocks that are changed before all are translated again.
 ENTRIES: Final = 1 << 17
 _MAP_32BIT: Final = 0x40
-_MAP_FIXED_NOREPLACE: Final = 0x10_0000
-_MAP_FAILED: Final = ctypes.c_void_p(-1).value
-# The largest distance from the code of a place for `late`, and the steps of the search: a jump reaches 2 GiB.
-_STEP: Final = 1 << 26
-_STEPS: Final = 24
 # Where the bytes for `next_block` are behind those for `overdue`.
 NEXT_BLOCK: Final = 32
 # The same for `served_hook`.
@@ -100,11 +96,12 @@ class Late:
         self.served_hook = 0
 
     def place(self, code: int) -> None:
-        """Put them near a translated block; if there is no room, no block is ever changed."""
-        address = _near(code)
-        if not address:
+        """Put them behind the translated code; if there is no room, no block is ever changed."""
+        address = _guard(code)
+        if address is None:
             self._state[Word.FREE] = 0
             return
+        _protect(address, mmap.PROT_READ | mmap.PROT_WRITE)
         # movabs $overdue,%rax    call *%rax    jmp *%rax
         stub = b"\x48\xb8" + self.overdue.to_bytes(8, "little") + b"\xff\xd0\xff\xe0"
         ctypes.memmove(address, stub, len(stub))
@@ -112,30 +109,29 @@ class Late:
             # movabs $function,%rax    jmp *%rax
             stub = b"\x48\xb8" + function.to_bytes(8, "little") + b"\xff\xe0"
             ctypes.memmove(address + place, stub, len(stub))
-        libc().mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC)
-        weakref.finalize(self, _unmap, address)
+        # It is not writable, as before, so it still guards what is behind the buffer. The engine unmaps it with the
+        # buffer.
+        _protect(address, mmap.PROT_READ | mmap.PROT_EXEC)
         self._state[Word.OVERDUE], self._state[Word.LOWEST] = address, code
 
 
-def _near(code: int) -> int:
-    """Map a page near an address and return where it is; 0: there is no room."""
-    page = code & -_STEP
-    for distance in range(1, _STEPS):
-        for wanted in (page - distance * _STEP, page + distance * _STEP):
-            address = _map(wanted)
-            if address == wanted:
-                return wanted
-            if address is not None:  # a kernel before 4.17 ignores the flag
-                _unmap(address)
-    return 0
+def _protect(address: int, access: int) -> None:
+    libc().mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, access)
 
 
-def _map(address: int) -> int | None:
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED_NOREPLACE
-    writable = mmap.PROT_READ | mmap.PROT_WRITE
-    found = libc().mmap(ctypes.c_void_p(address), mmap.PAGESIZE, writable, flags, -1, 0)
-    return None if found == _MAP_FAILED else int(found)
+def _guard(code: int) -> int | None:
+    """Return the address of the page behind the buffer of translated code; None if it is not found.
 
-
-def _unmap(address: int) -> None:
-    libc().munmap(ctypes.c_void_p(address), mmap.PAGESIZE)
+    QEMU maps one buffer of 1 GiB and protects its last page against reading and writing
+    (qemu/tcg/tcg.c tcg_region_init()), so that page is there in every address space, and near enough.
+    """
+    try:
+        areas = [line.split(maxsplit=2)[:2] for line in Path("/proc/self/maps").read_bytes().splitlines()]
+    except OSError:
+        return None
+    for (place, _), (following, access) in pairwise(areas):
+        start, end = (int(address, 16) for address in place.split(b"-"))
+        if start <= code < end:
+            found = following.startswith(place.split(b"-")[1] + b"-") and access == b"---p"
+            return end if found else None
+    return None

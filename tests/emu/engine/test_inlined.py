@@ -1,6 +1,7 @@
 """Counts written into translated blocks: the same runs, to the instruction, as with the hook and its table."""
 
 import gc
+import mmap
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from emu.engine.engine import Engine
 from emu.engine.pages import PAGE, Access, PageMap
 from emu.engine.state import Word
 from emu.isa import ISAS
+from emu.native.libc import libc
 
 pytestmark = pytest.mark.skipif(
     not (native.available() and inlined.POSSIBLE), reason="counts are written by machine code, on Linux and x86-64"
@@ -148,6 +150,33 @@ def test_where_there_is_not_a_low_memory_the_table_counts(isa, monkeypatch):
         one.engine.run()
     assert machine.engine.counter.state[Word.OVERDUE] == 0
     assert machine.engine.instructions == plain.engine.instructions
+
+
+@isas
+def test_counts_are_written_where_every_place_around_the_code_is_taken(isa, request):
+    """A process that made hundreds of engines has holes of one size, and the next buffer of code fills one."""
+    first = Machine(isa, written=True)
+    first.start(1000)
+    first.engine.run()
+    step = 64 << 20
+    middle = first.engine.counter.state[Word.LOWEST] & -step
+    for place in range(middle - 64 * step, middle + 64 * step, step):
+        fill(place, request)
+    del first
+    gc.collect()
+    second = Machine(isa, written=True)
+    second.start(1000)
+    assert second.engine.run()
+    assert second.written
+
+
+def fill(place, request):
+    """Map a page at an address if it is free, until the test ends."""
+    fixed = 0x10_0000  # MAP_FIXED_NOREPLACE
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | fixed
+    found = libc().mmap(place, mmap.PAGESIZE, 0, flags, -1, 0)
+    if found == place:
+        request.addfinalizer(lambda: libc().munmap(place, mmap.PAGESIZE))
 
 
 def test_memory_of_engines_that_only_refer_to_themselves_is_used_again(request):
