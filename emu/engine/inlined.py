@@ -123,7 +123,8 @@ def _guard(code: int) -> int | None:
     """Return the address of the page behind the buffer of translated code; None if it is not found.
 
     QEMU maps one buffer of 1 GiB and protects its last page against reading and writing
-    (qemu/tcg/tcg.c tcg_region_init()), so that page is there in every address space, and near enough.
+    (qemu/tcg/tcg.c tcg_region_init()), so that page is there in every address space, and near
+    enough.
     """
     try:
         areas = [line.split(maxsplit=2)[:2] for line in Path("/proc/self/maps").read_bytes().splitlines()]

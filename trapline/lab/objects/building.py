@@ -94,7 +94,6 @@ def compiler(isa: Isa) -> tuple[str, ...]:
 
 def build(recipe: Recipe, isa: Isa, sources: Path, out: Path, command: Sequence[str] = ()) -> Iterator[Built]:
     """Compile the sources found in a folder, and yield each.  Raises `BuildError`."""
-    words = tuple(command) or compiler(isa)
     names, required = recipe.files(isa)
     if not names:
         raise BuildError(f"this glue has no sources for {isa.name}: its system has no such code there")
@@ -102,6 +101,8 @@ def build(recipe: Recipe, isa: Isa, sources: Path, out: Path, command: Sequence[
     missing = [name for name, path in zip(names[:required], found, strict=False) if path is None]
     if missing:
         raise BuildError(f"{sources}: no {', '.join(missing)} for {isa.name}")
+    # Last: what is wrong with the sources would stay wrong after a compiler was installed.
+    words = tuple(command) or compiler(isa)
     out.mkdir(parents=True, exist_ok=True)
     with header_folder(recipe.pack) as headers:
         folders = [name.format(folder=one) for name in recipe.includes for one in isa.elf.toolchain.folders]
