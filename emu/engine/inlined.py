@@ -98,10 +98,9 @@ class Late:
     def place(self, code: int) -> None:
         """Put them behind the translated code; if there is no room, no block is ever changed."""
         address = _guard(code)
-        if address is None:
+        if address is None or not _protect(address, mmap.PROT_READ | mmap.PROT_WRITE):
             self._state[Word.FREE] = 0
             return
-        _protect(address, mmap.PROT_READ | mmap.PROT_WRITE)
         # movabs $overdue,%rax    call *%rax    jmp *%rax
         stub = b"\x48\xb8" + self.overdue.to_bytes(8, "little") + b"\xff\xd0\xff\xe0"
         ctypes.memmove(address, stub, len(stub))
@@ -115,8 +114,9 @@ class Late:
         self._state[Word.OVERDUE], self._state[Word.LOWEST] = address, code
 
 
-def _protect(address: int, access: int) -> None:
-    libc().mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, access)
+def _protect(address: int, access: int) -> bool:
+    """Set the access to a page, and return whether the host has done it."""
+    return not libc().mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, access)
 
 
 def _guard(code: int) -> int | None:

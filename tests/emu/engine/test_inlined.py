@@ -170,6 +170,17 @@ def test_counts_are_written_where_every_place_around_the_code_is_taken(isa, requ
     assert second.written
 
 
+@isas
+def test_where_the_host_keeps_the_page_behind_the_code_protected_the_table_counts(isa, monkeypatch):
+    monkeypatch.setattr(inlined, "_protect", lambda _address, _access: False)
+    machine, plain = Machine(isa, written=True), Machine(isa, written=False)
+    for each in (machine, plain):
+        each.start(1000)
+        assert each.engine.run()
+    assert machine.engine.counter.state[Word.OVERDUE] == machine.engine.counter.state[Word.FREE] == 0
+    assert machine.engine.instructions == plain.engine.instructions
+
+
 def fill(place, request):
     """Map a page at an address if it is free, until the test ends."""
     fixed = 0x10_0000  # MAP_FIXED_NOREPLACE
