@@ -37,6 +37,8 @@ PREFIXES: Final = {
     "__sched_": "sched",
     "__proc_": "proc",
     "__io_": "io",
+    "__fsinfo_": "fsinfo",
+    "__mib_": "mib",
     "__ip_": "ip",
     "__tcp_": "tcp",
     "__udp_": "udp",

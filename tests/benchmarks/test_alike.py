@@ -29,8 +29,9 @@ def _row(states: int):
 
 
 @pytest.fixture(autouse=True)
-def _no_cache(tmp_path, monkeypatch):
+def _machine_code_without_a_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TRAPLINE_ENGINE", "native")
 
 
 def test_equal_instructions_have_the_same_results_where_they_are():

@@ -102,3 +102,46 @@ EXPECT
 |  writech                                                          80
 |  readch                                                          187
 STDERR
+
+NAME the counters of the network
+RUN trapline dtrace -qn 'mib:::tcpActiveOpens, mib:::tcpPassiveOpens, mib:::tcpOutDataBytes, mib:::tcpInDataInorderBytes, mib:::tcpOutRsts, mib:::tcpAttemptFails, mib:::udpHCOutDatagrams, mib:::udpHCInDatagrams { @[probename] = sum(arg0); }' -c 'echod 7 1 & echod -u 8 1 & sleep 0.01; echo hello | nc 7; echo hi | nc -u 8; nc 9; wait'
+EXPECT
+|hello
+|hi
+|nc: connect to port 9: Connection refused
+|
+|  tcpAttemptFails                                                   1
+|  tcpOutRsts                                                        1
+|  tcpPassiveOpens                                                   1
+|  tcpActiveOpens                                                    2
+|  udpHCInDatagrams                                                  2
+|  udpHCOutDatagrams                                                 2
+|  tcpInDataInorderBytes                                            12
+|  tcpOutDataBytes                                                  12
+STDERR
+
+NAME a datagram for an unused port
+RUN trapline dtrace -qn 'mib:::udpNoPorts { printf("%d for no port\n", arg0); exit(0); }' -c 'echo hi | nc -u 9'
+EXPECT
+|1 for no port
+|
+STDERR
+
+NAME what operations of file systems have done
+RUN trapline dtrace -qn 'fsinfo:::read, fsinfo:::write /execname == "cat"/ { @[probename, args[0]->fi_pathname, args[0]->fi_fs] = sum(arg1); }' -c 'cat /etc/motd'
+EXPECT
+|Welcome to the teaching kernel.
+|Everything you see here may be probed.
+|
+|  read                                                /etc/motd                                           memfs                                                            71
+|  write                                               /dev/console                                        devfs                                                            71
+STDERR
+
+NAME illumos' names for members and variables
+RUN trapline dtrace -qn 'vfs:vop:vop_readdir:entry /args[0]->v_path != 0/ { printf("%s by %s (%s), child of %s\n", stringof(args[0]->v_path), curthread->t_procp->p_user.u_comm, curthread->t_procp->p_user.u_psargs, stringof((char *)curthread->t_procp->p_parent->p_user.u_comm)); printf("%d waiting on CPU %d of %d, %d MHz\n", curthread->t_cpu->cpu_disp->disp_nrunnable, curthread->t_cpu->cpu_id, `ncpus, curcpu->cpu_info.pi_clock); printf("%d pages of swap space, page size %d\n", `k_anoninfo.ani_phys_max, `_pagesize); exit(0); }' -c 'ls /etc > /d'
+EXPECT
+|/etc by ls (ls /etc), child of sh
+|0 waiting on CPU 0 of 1, 1000 MHz
+|0 pages of swap space, page size 4096
+|
+STDERR

@@ -191,8 +191,8 @@ class Elements:
         if composite.members is None:
             raise CompileError("D_OP_INCOMPLETE", f"{type_name(composite)} is not defined", node.line)
         member = composite.member(node.name)
-        if member is None and node.arrow and _is_given(base):
-            implied = self._translators.implied(base, node.name, node.line)
+        if member is None and node.arrow:
+            implied = self._translators.implied(base, node.name, node.line, given=_is_given(base))
             if implied is not None:
                 return implied
         if member is None:

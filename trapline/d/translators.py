@@ -13,13 +13,18 @@ Source: FreeBSD libdtrace dt_xlator.c, dt_parser.c (dt_cook_xlator, dt_node_xlat
 
 from __future__ import annotations
 
+from typing import Final
+
 from trapline.d import ast, typed
 from trapline.d.definer import Definer
 from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.operators import converted
 from trapline.d.prototypes import argument_fits
-from trapline.d.type_rules import element_of, is_integer, is_pointer, is_text, pointers_compatible
+from trapline.d.type_rules import element_of, is_integer, is_pointer, is_text, pointers_compatible, same
 from trapline.d.types import STRING, Array, Composite, Type, resolve, type_name
+
+# How the tag of a structure ends whose translation adds names to the members of another one.
+_ADDS_NAMES: Final = "_names"
 
 
 class Translators(Definer):
@@ -49,7 +54,7 @@ class Translators(Definer):
             raise CompileError("D_XLATE_MEMB", f"{node.name} is not a member of {type_name(output)}{hint}", node.line)
         value = self._check(node.value)
         if isinstance(resolve(member.type), Array) and is_text(member.type) and is_text(value.type):
-            return typed.Relabel(value, STRING)
+            return value if same(member.type, value.type) else typed.Relabel(value, STRING)
         try:
             fitting = converted(value, member.type, node.name, node.line)
         except CompileError:
@@ -87,13 +92,19 @@ class Translators(Definer):
                 raise
         return typed.Relabel(value, shown)
 
-    def implied(self, operand: typed.Node, name: str, line: int) -> typed.Node | None:
+    def implied(self, operand: typed.Node, name: str, line: int, *, given: bool) -> typed.Node | None:
         """Return a member that only the one translation of a value's type has, or None.
 
         illumos passes translated arguments where FreeBSD passes its own structures, and illumos'
-        scripts should run too: with this, `args[0]->b_bcount` means `args[0]->bio_bcount`.
+        scripts should run too: with this, `args[0]->b_bcount` means `args[0]->bio_bcount`.  So the
+        value is `given` by the system, or the type translated to only adds names to the structure
+        (trapline/dlib/kernel/threads.d).
         """
-        fitting = [known for known in self._names.translators.of(operand.type) if name in known.members]
+        fitting = [
+            known
+            for known in self._names.translators.of(operand.type)
+            if name in known.members and (given or known.output.tag.endswith(_ADDS_NAMES))
+        ]
         if len(fitting) != 1:
             return None
         return self.member(typed.Translation(fitting[0], operand, fitting[0].output), name, line)

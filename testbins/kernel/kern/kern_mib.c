@@ -17,6 +17,7 @@ struct loadavg {
 	long fscale;
 };
 extern struct loadavg averunnable;
+extern int hp_avenrun[3];
 
 #define HOSTNAME "teaching"
 
@@ -40,6 +41,7 @@ int maxfilesperproc = NOFILE;
 int mp_ncpus = 1;
 long physmem; /* pages */
 struct loadavg averunnable = { { 0, 0, 0 }, FSCALE };
+int hp_avenrun[3]; /* the same as illumos has it, in units of 1/65536 (usr/src/uts/common/os/clock.c) */
 int maxusers = 8;
 long freemem; /* pages, as of the last tick */
 char hostname[256] = HOSTNAME;
@@ -67,8 +69,10 @@ loadav(void)
 	if (ticks < next)
 		return;
 	next = ticks + 5 * hz;
-	for (size_t i = 0; i < nitems(cexp); i++)
+	for (size_t i = 0; i < nitems(cexp); i++) {
 		averunnable.ldavg[i] = (cexp[i] * averunnable.ldavg[i] + sched_load() * FSCALE * (FSCALE - cexp[i])) >> FSHIFT;
+		hp_avenrun[i] = averunnable.ldavg[i] << (16 - FSHIFT);
+	}
 }
 
 static void

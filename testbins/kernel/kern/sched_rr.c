@@ -12,8 +12,10 @@ SDT_PROBE_DEFINE(sched, , , on__cpu);
 SDT_PROBE_DEFINE(sched, , , remain__cpu);
 SDT_PROBE_DEFINE2(sched, , , surrender, "struct thread *", "struct proc *");
 
-static int sched_tdcnt; /* threads on the queue */
-static TAILQ_HEAD(, thread) runq = TAILQ_HEAD_INITIALIZER(runq);
+static struct tdq {
+	TAILQ_HEAD(, thread) tdq_runq;
+	int tdq_load; /* threads on the queue */
+} tdq_cpu[1] = { { TAILQ_HEAD_INITIALIZER(tdq_cpu[0].tdq_runq), 0 } };
 static struct mtx sched_lock = MTX_INITIALIZER("sched lock", MTX_SPIN);
 
 void
@@ -21,10 +23,10 @@ sched_add(struct thread *td)
 {
 	mtx_lock_spin(&sched_lock);
 	td->td_state = TDS_RUNQ;
-	TAILQ_INSERT_TAIL(&runq, td, td_runq);
-	sched_tdcnt++;
+	TAILQ_INSERT_TAIL(&tdq_cpu[0].tdq_runq, td, td_runq);
+	tdq_cpu[0].tdq_load++;
 	SDT_PROBE4(sched, , , enqueue, td, td->td_proc, NULL, 0);
-	SDT_PROBE2(sched, , , load__change, 0, sched_tdcnt);
+	SDT_PROBE2(sched, , , load__change, 0, tdq_cpu[0].tdq_load);
 	mtx_unlock_spin(&sched_lock);
 }
 
@@ -33,10 +35,10 @@ sched_rem(struct thread *td)
 {
 	mtx_lock_spin(&sched_lock);
 	td->td_state = TDS_CAN_RUN;
-	TAILQ_REMOVE(&runq, td, td_runq);
-	sched_tdcnt--;
+	TAILQ_REMOVE(&tdq_cpu[0].tdq_runq, td, td_runq);
+	tdq_cpu[0].tdq_load--;
 	SDT_PROBE3(sched, , , dequeue, td, td->td_proc, NULL);
-	SDT_PROBE2(sched, , , load__change, 0, sched_tdcnt);
+	SDT_PROBE2(sched, , , load__change, 0, tdq_cpu[0].tdq_load);
 	mtx_unlock_spin(&sched_lock);
 }
 
@@ -44,20 +46,20 @@ sched_rem(struct thread *td)
 int
 sched_load(void)
 {
-	return (sched_tdcnt + !(curthread->td_flags & TDF_IDLETD));
+	return (tdq_cpu[0].tdq_load + !(curthread->td_flags & TDF_IDLETD));
 }
 
 bool
 sched_runnable(void)
 {
-	return (!TAILQ_EMPTY(&runq));
+	return (!TAILQ_EMPTY(&tdq_cpu[0].tdq_runq));
 }
 
 /* Takes the next thread to run from the queue; the idle thread if the queue is empty. */
 struct thread *
 sched_choose(void)
 {
-	struct thread *td = TAILQ_FIRST(&runq);
+	struct thread *td = TAILQ_FIRST(&tdq_cpu[0].tdq_runq);
 
 	if (td == NULL)
 		return (pcpu0.pc_idlethread);

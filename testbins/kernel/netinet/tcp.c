@@ -4,6 +4,7 @@
  */
 #include "netinet/in_pcb.h"
 #include "netinet/in_kdtrace.h"
+#include "sys/cpuvar.h"
 #include "sys/errno.h"
 #include "sys/malloc.h"
 #include "sys/systm.h"
@@ -91,6 +92,16 @@ tcp_send_segment(struct tcpcb *tp, struct in_addr laddr, struct in_addr faddr, c
 	ip = (struct ip *)(m->m_data - sizeof(*ip));
 	*ip = (struct ip){ .ip_hl = sizeof(*ip) / 4, .ip_v = IPVERSION, .ip_len = htons(m->m_len + sizeof(*ip)), .ip_ttl = IPDEFTTL,
 		.ip_p = IPPROTO_TCP, .ip_src = laddr, .ip_dst = faddr };
+	CPU_STATS_ADD(mib, tcpHCOutSegs, 1);
+	if (n > 0) {
+		CPU_STATS_ADD(mib, tcpOutDataSegs, 1);
+		CPU_STATS_ADD(mib, tcpOutDataBytes, n);
+	} else if (header->th_flags & TH_RST)
+		CPU_STATS_ADD(mib, tcpOutRsts, 1);
+	else if (header->th_flags & (TH_SYN | TH_FIN))
+		CPU_STATS_ADD(mib, tcpOutControl, 1);
+	else
+		CPU_STATS_ADD(mib, tcpOutAck, 1);
 	if (tp != NULL && tp->t_state == TCPS_SYN_SENT)
 		SDT_PROBE5(tcp, , , connect__request, m, tp, (uint8_t *)ip, tp, th);
 	SDT_PROBE5(tcp, , , send, m, tp, (uint8_t *)ip, tp, th);
@@ -167,6 +178,7 @@ tcp_listen_input(struct tcpcb *listener, const struct ip *ip, const struct tcphd
 	if (!(th->th_flags & TH_SYN) || th->th_flags & (TH_ACK | TH_RST))
 		return;
 	if ((so = sonewconn(tp_socket(listener))) == NULL) {
+		CPU_STATS_ADD(mib, tcpListenDrop, 1);
 		tcp_respond(ip, th, 0);
 		return;
 	}
@@ -179,6 +191,7 @@ tcp_listen_input(struct tcpcb *listener, const struct ip *ip, const struct tcphd
 	tp->irs = ntohl(th->th_seq);
 	tp->rcv_nxt = tp->irs + 1;
 	tp->snd_wnd = ntohs(th->th_win);
+	CPU_STATS_ADD(mib, tcpPassiveOpens, 1);
 	tcp_state_change(tp, TCPS_SYN_RECEIVED);
 	tcp_output(tp);
 }
@@ -193,6 +206,7 @@ tcp_syn_sent_input(struct tcpcb *tp, const struct mbuf *m, const struct tcphdr *
 		return;
 	if (th->th_flags & TH_RST) {
 		SDT_PROBE5(tcp, , , connect__refused, m, tp, (uint8_t *)m->m_data, tp, th);
+		CPU_STATS_ADD(mib, tcpAttemptFails, 1);
 		so->so_error = ECONNREFUSED;
 		tcp_close(tp);
 		return;
@@ -221,6 +235,8 @@ tcp_ack_input(struct tcpcb *tp, const struct mbuf *m, const struct tcphdr *th)
 	tp->snd_wnd = ntohs(th->th_win);
 	if (acked == 0 || acked > tp->snd_max - tp->snd_una)
 		return (true);
+	CPU_STATS_ADD(mib, tcpInAckSegs, 1);
+	CPU_STATS_ADD(mib, tcpInAckBytes, acked);
 	if (tp->t_state == TCPS_SYN_RECEIVED) {
 		tcp_state_change(tp, TCPS_ESTABLISHED);
 		SDT_PROBE5(tcp, , , accept__established, m, tp, (uint8_t *)m->m_data, tp, th);
@@ -275,6 +291,10 @@ tcp_do_segment(struct tcpcb *tp, struct mbuf *m, const struct ip *ip, const stru
 	unsigned full = length;
 
 	if (th->th_flags & TH_RST) {
+		if (tp->t_state == TCPS_SYN_RECEIVED)
+			CPU_STATS_ADD(mib, tcpAttemptFails, 1);
+		else
+			CPU_STATS_ADD(mib, tcpEstabResets, 1);
 		so->so_error = ECONNRESET;
 		tcp_close(tp);
 		return;
@@ -283,12 +303,15 @@ tcp_do_segment(struct tcpcb *tp, struct mbuf *m, const struct ip *ip, const stru
 		return;
 	if (ntohl(th->th_seq) == tp->rcv_nxt && length > 0) {
 		if (so->so_state & SS_NOFDREF) { /* no process will read it */
+			CPU_STATS_ADD(mib, tcpInClosed, 1);
 			tcp_respond(ip, th, length);
 			tcp_close(tp);
 			return;
 		}
 		length = MIN(length, sbspace(&so->so_rcv));
 		sbappend(&so->so_rcv, m->m_data + sizeof(*ip) + sizeof(*th), length);
+		CPU_STATS_ADD(mib, tcpInDataInorderSegs, 1);
+		CPU_STATS_ADD(mib, tcpInDataInorderBytes, length);
 		tp->rcv_nxt += length;
 		tp->t_flags |= TF_ACKNOW;
 		sorwakeup(so);
@@ -310,12 +333,14 @@ tcp_input(struct mbuf *m)
 	struct tcpcb *tp;
 
 	if (length < (int)sizeof(*th) || in_cksum(th, length, in_pseudo(ip.ip_src, ip.ip_dst, IPPROTO_TCP + length)) != 0) {
+		CPU_STATS_ADD(mib, tcpInErrs, 1);
 		m_freem(m);
 		return;
 	}
 	inp = in_pcblookup(&tcb, ip.ip_src, th->th_sport, ip.ip_dst, th->th_dport);
 	tp = inp != NULL ? inp->inp_ppcb : NULL;
 	length -= sizeof(*th);
+	CPU_STATS_ADD(mib, tcpHCInSegs, 1);
 	SDT_PROBE5(tcp, , , receive, m, tp, (uint8_t *)m->m_data, tp, th);
 	if (tp == NULL || tp->t_state == TCPS_CLOSED) {
 		if (!(th->th_flags & TH_RST))
@@ -373,6 +398,7 @@ tcp_usr_connect(struct socket *so, struct sockaddr_in *nam)
 	if ((error = in_pcbconnect(inp, nam)) != 0)
 		return (error);
 	soisconnecting(so);
+	CPU_STATS_ADD(mib, tcpActiveOpens, 1);
 	inp->inp_ppcb->t_flags |= TF_ACTIVE;
 	tcp_state_change(inp->inp_ppcb, TCPS_SYN_SENT);
 	return (tcp_output(inp->inp_ppcb));

@@ -1,6 +1,7 @@
 /* Datagrams (FreeBSD sys/netinet/udp_usrreq.c). A datagram for an unused port is dropped: there is no ICMP. */
 #include "netinet/in_pcb.h"
 #include "netinet/in_kdtrace.h"
+#include "sys/cpuvar.h"
 #include "sys/errno.h"
 #include "sys/systm.h"
 
@@ -26,6 +27,7 @@ udp_output(struct inpcb *inp, struct mbuf *m, struct in_addr faddr, uint16_t fpo
 	struct ip *ip = (struct ip *)(m->m_data - sizeof(*ip));
 	*ip = (struct ip){ .ip_hl = sizeof(*ip) / 4, .ip_v = IPVERSION, .ip_len = htons(m->m_len + sizeof(*ip)), .ip_ttl = IPDEFTTL,
 		.ip_p = IPPROTO_UDP, .ip_src = laddr, .ip_dst = faddr };
+	CPU_STATS_ADD(mib, udpHCOutDatagrams, 1);
 	SDT_PROBE5(udp, , , send, m, inp, (uint8_t *)ip, inp, uh);
 	return (ip_output(m, laddr, faddr, IPPROTO_UDP, inp));
 }
@@ -38,16 +40,29 @@ udp_input(struct mbuf *m)
 	int length = m->m_len - sizeof(ip);
 	struct inpcb *inp;
 
-	if (length < (int)sizeof(*uh) || in_cksum(uh, length, in_pseudo(ip.ip_src, ip.ip_dst, IPPROTO_UDP + length)) != 0) {
+	if (length < (int)sizeof(*uh)) {
+		CPU_STATS_ADD(mib, udpInErrors, 1);
+		m_freem(m);
+		return;
+	}
+	if (in_cksum(uh, length, in_pseudo(ip.ip_src, ip.ip_dst, IPPROTO_UDP + length)) != 0) {
+		CPU_STATS_ADD(mib, udpInCksumErrs, 1);
 		m_freem(m);
 		return;
 	}
 	inp = in_pcblookup(&udb, ip.ip_src, uh->uh_sport, ip.ip_dst, uh->uh_dport);
 	SDT_PROBE5(udp, , , receive, m, inp, (uint8_t *)m->m_data, inp, uh);
-	if (inp == NULL || sbspace(&inp->inp_socket->so_rcv) < (unsigned)length) {
+	if (inp == NULL) {
+		CPU_STATS_ADD(mib, udpNoPorts, 1);
 		m_freem(m);
 		return;
 	}
+	if (sbspace(&inp->inp_socket->so_rcv) < (unsigned)length) {
+		CPU_STATS_ADD(mib, udpInOverflows, 1);
+		m_freem(m);
+		return;
+	}
+	CPU_STATS_ADD(mib, udpHCInDatagrams, 1);
 	m->m_from = (struct sockaddr_in){ sizeof(m->m_from), AF_INET, uh->uh_sport, ip.ip_src, { 0 } };
 	m_adj(m, sizeof(ip) + sizeof(*uh));
 	TAILQ_INSERT_TAIL(&inp->inp_socket->so_rcv.sb_mb, m, m_nextpkt);

@@ -24,6 +24,8 @@
 #define SDT_ILLUMOS_io(n, ...) SDT_ILLUMOS(__dtrace_probe___io_##n, __VA_ARGS__)
 #define SDT_ILLUMOS_sysinfo(n, ...) SDT_ILLUMOS(__dtrace_probe___cpu_sysinfo_##n, __VA_ARGS__)
 #define SDT_ILLUMOS_vminfo(n, ...) SDT_ILLUMOS(__dtrace_probe___cpu_vminfo_##n, __VA_ARGS__)
+#define SDT_ILLUMOS_fsinfo(n, ...) SDT_ILLUMOS(__dtrace_probe___fsinfo_##n, __VA_ARGS__)
+#define SDT_ILLUMOS_mib(n, ...) SDT_ILLUMOS(__dtrace_probe___mib_##n, __VA_ARGS__)
 #define SDT_ILLUMOS_ip(n, ...) SDT_ILLUMOS(__dtrace_probe___ip_##n, __VA_ARGS__)
 #define SDT_ILLUMOS_tcp(n, ...) SDT_ILLUMOS(__dtrace_probe___tcp_##n, __VA_ARGS__)
 #define SDT_ILLUMOS_udp(n, ...) SDT_ILLUMOS(__dtrace_probe___udp_##n, __VA_ARGS__)

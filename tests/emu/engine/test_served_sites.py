@@ -199,7 +199,8 @@ def test_single_steps_after_a_site_was_made(isa, pair):
 
 
 @isas
-def test_sites_of_a_kernel_remember_their_next_blocks(isa):
+def test_sites_of_a_kernel_remember_their_next_blocks(isa, monkeypatch):
+    monkeypatch.setenv("TRAPLINE_ENGINE", "native")
     machine = boot(kernel_guest(KernelOptions(isa=isa, command="getpid 100000")))
     guest = machine.guest
     # QEMU's count is searched when it is needed: a run that traces nothing starts without it.

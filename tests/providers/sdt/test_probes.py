@@ -27,18 +27,39 @@ sleep 0.6; dd if=/dev/urandom of=/dev/null bs=64 count=2
 sleep 0.01; echod 7 & sleep 0.01; echo x | nc 7; nc 9; echod -u 7 & sleep 0.01; echo y | nc -u 7; wait
 kldload hello; crash text
 """
-# Probes of what this kernel lacks: other kinds of locks, CPUs that spin, priorities, sigwait.
+# Probes of what this kernel lacks: other kinds of locks, CPUs that spin, priorities, sigwait, swap, lost packets.
 WITHOUT_SITES = {
     "lockstat": {
         *("adaptive-spin", "spin-spin", "sx-downgrade", "sx-spin", "sx-upgrade", "thread-spin"),
         *(f"rw-{what}" for what in ("acquire", "block", "downgrade", "release", "spin", "upgrade")),
         *(f"lockmgr-{what}" for what in ("acquire", "block", "disown", "downgrade", "release", "upgrade")),
     },
+    "mib": {
+        *("ipIfStatsInDiscards", "tcpHalfOpenDrop", "tcpInDataDupBytes", "tcpInDataDupSegs", "tcpInDataUnorderBytes"),
+        *("tcpInDataUnorderSegs", "tcpInDupAck", "tcpOutFastRetrans", "tcpRetransBytes", "tcpRetransSegs"),
+        *("tcpTimRetrans", "tcpTimRetransDrop", "udpOutErrors"),
+    },
     "proc": {"signal-clear"},
     "sched": {"change-pri", "lend-pri"},
+    "sysinfo": {
+        *("bawrite", "bread", "bwrite", "intrblk", "lread", "lwrite", "modunload", "msg", "mutex_adenters", "nthreads"),
+        *("phread", "phwrite", "procovf", "rw_rdfails", "rw_wrfails", "sema", "xcalls"),
+    },
+    "vminfo": {
+        *("anonfree", "anonpgin", "anonpgout", "dfree", "execfree", "execpgout", "fsfree", "fspgin", "fspgout"),
+        *("hat_fault", "kernel_asflt", "maj_fault", "pgin", "pgout", "pgpgin", "pgpgout", "pgrec", "pgrrun", "rev"),
+        *("scan", "softlock"),
+    },
 }
 PROBES = {
     "callout_execute": {("kernel", "none", name) for name in ("callout-start", "callout-end")},
+    "fsinfo": {
+        ("kernel", "none", operation)
+        for operation in (
+            *("lookup", "create", "mkdir", "remove", "rmdir", "link", "rename", "read", "write", "readdir"),
+            *("getattr", "setsize", "getpage", "inactive"),
+        )
+    },
     "ip": {("kernel", "none", name) for name in ("receive", "send")},
     "io": {("kernel", "none", name) for name in ("start", "done", "wait-start", "wait-done")},
     "lockstat": {
@@ -52,6 +73,18 @@ PROBES = {
             "sx-acquire",
             "sx-block",
             "sx-release",
+        )
+    },
+    "mib": {
+        ("kernel", "none", name)
+        for name in (
+            *("ipIfStatsHCInDelivers", "ipIfStatsHCInOctets", "ipIfStatsHCInReceives", "ipIfStatsHCOutOctets"),
+            *("ipIfStatsHCOutTransmits", "ipIfStatsInCksumErrs", "ipIfStatsInUnknownProtos", "ipIfStatsOutDiscards"),
+            *("tcpActiveOpens", "tcpAttemptFails", "tcpEstabResets", "tcpHCInSegs", "tcpHCOutSegs", "tcpInAckBytes"),
+            *("tcpInAckSegs", "tcpInClosed", "tcpInDataInorderBytes", "tcpInDataInorderSegs", "tcpInErrs"),
+            *("tcpListenDrop", "tcpOutAck", "tcpOutControl", "tcpOutDataBytes", "tcpOutDataSegs", "tcpOutRsts"),
+            *("tcpPassiveOpens", "udpHCInDatagrams", "udpHCOutDatagrams", "udpInCksumErrs", "udpInErrors"),
+            *("udpInOverflows", "udpNoPorts"),
         )
     },
     "priv": {("kernel", "priv_check", name) for name in ("priv-ok", "priv-err")},
@@ -120,8 +153,20 @@ PROBES = {
         ("kernel", "none", name) for name in ("as_fault", "cow_fault", "execpgin", "pgfrec", "prot_fault", "zfod")
     },
 }
-# No thread of the guest sleeps with a mutex, and none is interrupted: nobody ever waits for one.
-NEVER = {("lockstat", "kernel", "none", "adaptive-block")}
+# No thread of the guest sleeps with a mutex, and none is interrupted: nobody ever waits for one. Nothing on the loopback
+# damages a packet, and no program here fills a queue, sends
+# to nobody, or goes away from a connection.
+NEVER = {
+    ("lockstat", "kernel", "none", "adaptive-block"),
+    *(
+        ("mib", "kernel", "none", name)
+        for name in (
+            *("ipIfStatsInCksumErrs", "ipIfStatsInUnknownProtos", "ipIfStatsOutDiscards", "tcpEstabResets"),
+            *("tcpInClosed", "tcpInErrs", "tcpListenDrop", "udpInCksumErrs", "udpInErrors", "udpInOverflows"),
+            "udpNoPorts",
+        )
+    ),
+}
 PROGRAM = """
 proc:::exec, proc:::exec-success { trace(stringof(arg0)); trace(curpsinfo->pr_psargs); }
 proc:::exec-failure, proc:::exit, priv::: { trace(arg0); trace(execname); }
@@ -148,7 +193,7 @@ callout_execute::: { trace(arg0); trace(func((uintptr_t)args[0]->c_func)); }
 lockstat:::sx-block { trace(args[1]); trace(args[2]); trace(args[3]); trace(args[4]); trace(execname); }
 """
 COUNTED = """
-sched:::, lockstat:::, vfs:::, sysinfo:::, vminfo:::, ip:::, tcp:::, udp:::
+sched:::, lockstat:::, vfs:::, sysinfo:::, vminfo:::, ip:::, tcp:::, udp:::, mib:::, fsinfo:::
 { @[probeprov, probemod, probefunc, probename] = count(); }
 """
 

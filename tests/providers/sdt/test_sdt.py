@@ -27,7 +27,10 @@ from trapline.framework.dtrace import DTrace
 from trapline.framework.program import ProbeDescription
 from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
 
-EVERY_PROVIDER = ("callout_execute", "io", "lockstat", "priv", "proc", "random", "sched", "test", "vfs")
+EVERY_PROVIDER = (
+    *("callout_execute", "fsinfo", "io", "lockstat", "mib", "priv", "proc", "random", "sched", "sysinfo", "test"),
+    *("vfs", "vminfo"),
+)
 EVERYTHING = f"{', '.join(f'{name}:::' for name in EVERY_PROVIDER)} {{ @[probefunc, probename] = count(); }}"
 ILLUMOS_EVERYTHING = "proc:::, sched:::, io:::, sdt::: { @[probefunc, probename] = count(); }"
 WORKLOAD = "pipetest 8; dd if=/dev/md0 of=/dev/null bs=512 count=2; spin -y 3; spin 300; su 1 getpid"
@@ -253,7 +256,7 @@ def test_types_are_those_declared_the_translated_one_beside_the_native(isa):
     )
     guest.store(guest.symbol_address("sdt_arg1_proc___create") + 8, bytes(word))
     declared = read_declarations(guest.linker_set, guest.load, guest.isa.word)
-    (create,) = (probe for probe in declared.probes if probe.name == "create")
+    (create,) = (probe for probe in declared.probes if (probe.provider, probe.name) == ("proc", "create"))
     assert [(one.native, one.translated) for one in create.arguments] == [
         ("struct proc *", "int"),
         ("", ""),

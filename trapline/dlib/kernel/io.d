@@ -66,6 +66,29 @@ translator fileinfo_t < struct file *F > {
 	fi_oflags = F == NULL ? 0 : F->f_flag;
 };
 
+translator fileinfo_t < struct vnode *V > {
+	fi_name = V == NULL ? "<none>" : __vname[V];
+	fi_dirname = V == NULL ? "<none>" : __vpath[__vdir[V]];
+	fi_pathname = V == NULL ? "<none>" : __vpath[V];
+	fi_offset = 0; /* the vnode does not say: 0 on illumos as well */
+	fi_fs = V == NULL ? "<none>" : V->v_type == VCHR ? "devfs" : "memfs";
+	fi_mount = "/";
+	fi_oflags = 0;
+};
+
+/* Files by the names that illumos has for their members, args[0]->v_path (threads.d). */
+typedef struct vnode_names {
+	char *v_path;
+	struct mount *v_vfsp;
+	int v_count;
+} vnode_names_t;
+
+translator vnode_names_t < struct vnode *V > {
+	v_path = __vpath[V];
+	v_vfsp = V->v_mount;
+	v_count = V->v_usecount;
+};
+
 inline fileinfo_t fds[int fd] = xlate <fileinfo_t> (fd >= 0 && fd < 32 ?
     curthread->td_proc->p_fd->fd_ofiles[fd].fde_file : NULL);
 

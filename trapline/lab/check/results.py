@@ -1,13 +1,15 @@
 """The results of a check in an SQLite file, so that a killed run can be continued.
 
 A unit of work (a range of sites, a whole run, a chunk of encodings) is recorded together with its
-results, in one transaction: nothing is counted twice, and unfinished units are not counted.
+results, in one transaction: nothing is counted twice, and unfinished units are not counted.  The
+units of a second share a transaction: a killed run repeats them.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -23,6 +25,9 @@ from trapline.lab.check.states import State
 _VERSION: Final = 1
 # Seconds to wait for another process that writes.
 _PATIENCE: Final = 60.0
+# Seconds for which units are kept before they are written. Each transaction rewrites the pages of the index that its
+# sites are in, and the sites of a unit are alike, not near: a tenth of a check's time was this.
+_DELAY: Final = 1.0
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS spec (text TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS unit (name TEXT PRIMARY KEY, data TEXT NOT NULL);
@@ -119,6 +124,9 @@ class Results:
     def __init__(self, path: str | Path, spec: dict[str, Any]) -> None:
         self.path = path
         self.spec = spec
+        self._units: list[tuple[str, str]] = []
+        self._sites: list[tuple[str | int, ...]] = []
+        self._written = time.monotonic()
         text = json.dumps({"version": _VERSION, **spec}, sort_keys=True)
         try:
             self._database = sqlite3.connect(path, timeout=_PATIENCE)
@@ -135,11 +143,13 @@ class Results:
             raise ResultsError(f"{path}: results of another check ({changed}); remove it, or name another file")
 
     def close(self) -> None:
-        """Close the file."""
+        """Write what was added, and close the file."""
+        self._write()
         self._database.close()
 
     def finished(self) -> set[str]:
         """Return the names of the units that are done."""
+        self._write()
         return {name for (name,) in self._database.execute("SELECT name FROM unit")}
 
     def add(self, unit: str, data: dict[str, Any], sites: Iterable[tuple[str, str, SiteResult]] = ()) -> None:
@@ -148,33 +158,43 @@ class Results:
         A result that is recorded already stays: another process has done the same check at the same
         time.
         """
-        with self._database:
-            self._database.execute("INSERT OR IGNORE INTO unit VALUES (?, ?)", (unit, json.dumps(data)))
-            self._database.executemany(
-                "INSERT OR IGNORE INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        subject,
-                        provider,
-                        f"{result.site.address:016x}",
-                        json.dumps(result.site[2:]),
-                        result.site.code.hex(),
-                        result.outcome.value,
-                        result.why,
-                        result.states,
-                        result.left_out,
-                        _divergences_as_text(result.divergences),
-                    )
-                    for subject, provider, result in sites
-                ],
+        self._units.append((unit, json.dumps(data)))
+        self._sites += [
+            (
+                subject,
+                provider,
+                f"{result.site.address:016x}",
+                json.dumps(result.site[2:]),
+                result.site.code.hex(),
+                result.outcome.value,
+                result.why,
+                result.states,
+                result.left_out,
+                _divergences_as_text(result.divergences),
             )
+            for subject, provider, result in sites
+        ]
+        if time.monotonic() - self._written > _DELAY:
+            self._write()
+
+    def _write(self) -> None:
+        if self._units:
+            with self._database:
+                self._database.executemany("INSERT OR IGNORE INTO unit VALUES (?, ?)", self._units)
+                self._database.executemany(
+                    "INSERT OR IGNORE INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._sites
+                )
+            self._units, self._sites = [], []
+        self._written = time.monotonic()
 
     def rows(self) -> list[tuple[str | int, ...]]:
         """Return what is recorded about each site: file, provider, address, and the results."""
+        self._write()
         return self._database.execute("SELECT * FROM site ORDER BY subject, provider, address").fetchall()
 
     def executed(self) -> Counter[str]:
         """Return how many states each way of trying has tried (`SiteChecker.executed`)."""
+        self._write()
         executed: Counter[str] = Counter()
         for (data,) in self._database.execute("SELECT data FROM unit"):
             executed.update(json.loads(data).get("executed", {}))
@@ -182,6 +202,7 @@ class Results:
 
     def chunks(self) -> Iterator[tuple[int, str]]:
         """Yield the chunks of encodings that are done: (which of the specification's, result)."""
+        self._write()
         for (data,) in self._database.execute("SELECT data FROM unit WHERE name LIKE 'encodings %' ORDER BY name"):
             found = json.loads(data)
             if "chunk" in found:
@@ -189,6 +210,7 @@ class Results:
 
     def tally(self) -> Tally:
         """Count all results."""
+        self._write()
         tally = Tally(self.spec)
         with closing(self._database.cursor()) as cursor:
             for (data,) in cursor.execute("SELECT data FROM unit ORDER BY name"):
@@ -241,6 +263,8 @@ def _changed(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
 
 
 def _divergences_as_text(divergences: tuple[Divergence, ...]) -> str:
+    if not divergences:  # almost every site: this is a third of the time for recording it
+        return "[]"
     return json.dumps(
         [
             {

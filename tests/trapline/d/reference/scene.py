@@ -55,6 +55,8 @@ struct thread {
     struct proc *td_proc; int td_tid; int td_flags; enum td_states td_state; struct syscall_args td_sa;
     void *td_wchan; char td_name[20]; unsigned long td_runtime;
 };
+struct pcpu { struct thread *pc_curthread, *pc_idlethread; };
+struct tdq { int tdq_load; };
 struct read_args { int fd; char *buf; unsigned long nbyte; };
 """
 
@@ -67,6 +69,8 @@ READ_ARGS = KERNEL + 0x10_0500
 CREDENTIALS = KERNEL + 0x10_0580
 TICKS = KERNEL + 0x10_0600
 VERSION = KERNEL + 0x10_0700
+PCPU = KERNEL + 0x10_0900
+QUEUE = KERNEL + 0x10_0A00
 ARGUMENTS = KERNEL + 0x10_0800
 PATH = 0x40_5000
 BUFFER = 0x40_6000
@@ -84,10 +88,12 @@ class SceneNames:
         self._names = names
         types = Globals(typedefs=names.typedefs, tags=names.tags)
         compile_program(
-            "struct proc proc0; struct vnode rootvnode; int ticks; char version[16]; list_t head; int many[4];",
+            "struct proc proc0; struct vnode rootvnode; int ticks; char version[16]; list_t head; int many[4];"
+            "struct pcpu pcpu0; struct tdq tdq_cpu[1];",
             CompileContext(options, names=types),
         )
         places = {"proc0": PROC, "rootvnode": ROOT, "ticks": TICKS, "version": VERSION, "head": LIST, "many": LIST}
+        places |= {"pcpu0": PCPU, "tdq_cpu": QUEUE}
         self._symbols = {
             variable.name: Symbol(places[variable.name], variable.type) for variable in types.variables.values()
         } | {"untyped": Symbol(TICKS, None)}

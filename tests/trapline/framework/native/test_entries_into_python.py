@@ -67,6 +67,7 @@ def test_a_traced_kernel_enters_python_for_its_clock_alone(isa, monkeypatch):
         counted(Handlers, name)
     counted(Running, "_run_once")
     counted(Upcalls, "_called")
+    monkeypatch.setenv("TRAPLINE_ENGINE", "native")
     machine = boot(kernel_guest(KernelOptions(isa=isa, command="getpid 10000000")))
     guest = machine.guest
     with Tracer(guest, machine.dtrace, {"aggrate": "1us"}, provide=machine.probes.provide) as tracer:
