@@ -3,7 +3,7 @@
     python -m benchmarks.check [--isa ISA] [--case CASE] [--jobs N] [--dask ADDRESS].
 
 The kernel guest (FBT, on both trap paths, and a whole boot), its user programs, Debian's static
-busybox if `make debian` has fetched it, and Debian's Linux kernels if `make kernels` has.  Every
+busybox and the C library if `make debian` has fetched them, and Debian's Linux kernels if `make kernels` has.  Every
 instruction of the programs is displaced by the pid provider and by uprobes.  The totals go to
 benchmarks/results/check.json; the exit status says whether anything diverged.  An interrupted run
 continues where it stopped.  At its end it prints its rate, and the time that 10^8 and 10^9
@@ -57,6 +57,14 @@ def _busybox(isa: str, provider: str) -> Spec:
     return Spec((subject,), runs=(RunSpec(subject, ("ls", "/etc"), DEBIAN / isa),))
 
 
+def _libc(isa: str, provider: str) -> Spec:
+    """Return the C library's specification.  Raises `TargetError` if it is not there."""
+    libraries = sorted((DEBIAN / isa / "usr/lib").glob("*/libc.so.6"))
+    if not libraries:
+        raise TargetError(f"{DEBIAN / isa} has no libc.so.6: `make debian` fetches it")
+    return Spec((Subject(libraries[0], isa, provider, every_instruction=True),))
+
+
 def _linux_kernel(isa: str) -> Spec:
     """Return a stored kernel's specification.  Raises `TargetError` if there is none."""
     return Spec((Subject(find_files(STORED, ISAS[isa])[0], isa),))
@@ -69,10 +77,12 @@ CASES = {
     "linux kernel": _linux_kernel,
     "busybox pid": lambda isa: _busybox(isa, "pid"),
     "busybox uprobe": lambda isa: _busybox(isa, "uprobe"),
+    "libc pid": lambda isa: _libc(isa, "pid"),
+    "libc uprobe": lambda isa: _libc(isa, "uprobe"),
 }
 # The states of each site.  Machine code tries those of user programs, so more of them cost little; on
-# the kernel's own trap path it is Python.
-STATES = {"user pid": 1000, "user uprobe": 1000, "linux kernel": 20}
+# the kernel's own trap path it is Python.  A Linux kernel and the C library have many sites.
+STATES = {"user pid": 1000, "user uprobe": 1000, "linux kernel": 20, "libc pid": 20, "libc uprobe": 20}
 _STATES_OF_OTHERS = 100
 
 

@@ -154,10 +154,15 @@ def _runs(rows: list[dict[str, Any]]) -> Iterator[str]:
     results += [(name, _saved(name)) for name in ("sweep", "race")]
     results += [(f"objects: {one['glue']}, {one['sources']}, {one['ISA']}", one) for one in _saved("objects")["rows"]]
     results += [(f"fuzz: {name}", one) for name, one in _saved("fuzz").items()]
-    known = [(what, one["run"]) for what, one in results if "run" in one]
-    unknown = [what for what, one in results if "run" not in one]
-    yield f"Of {len(known)} of these {len(results)} results it is recorded when and by what they were made:"
+    # Results from before provenance was saved: the commit that has brought each is in the history.
+    committed = _saved("committed")
+    known = [(what, one["run"] if "run" in one else committed[what]) for what, one in results]
+    older = sum("run" not in one for _what, one in results)
+    yield "When and by what each of these results was made:"
     names = list(dict.fromkeys(name for _what, run in known for name in run))
     yield _table(("result", *names), *((what, *(run.get(name, "") for name in names)) for what, run in known))
-    if unknown:
-        yield _paragraph(f"Older results, of which it is not: {'; '.join(unknown)}.")
+    if older:
+        yield _paragraph(
+            f"{older} of these {len(results)} results are older than the record of it: their date is that of the commit "
+            "that brought them, and the versions that it did not fix are not known."
+        )

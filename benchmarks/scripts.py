@@ -7,7 +7,8 @@ the totals are saved, and `benchmarks.prose` writes them into docs/isas.md.
 
 Each script is compiled by `trapline dtrace -e -s`, and if that fails, once more with `-Z`.  Its
 first line may begin with `#!` and ask for more options, of which `-C` alone decides what compiles.
-A script that names arguments gets a 1 for each, unless it sets the option `defaultargs`.
+A script that names arguments gets a 1 for each, unless it sets the option `defaultargs`; one that
+names `$target` gets a command.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.provenance import save
+from benchmarks.provenance import stamped
 from benchmarks.tables import table
 
 SAVED: Final = Path(__file__).parent / "results" / "scripts.json"
@@ -48,7 +49,8 @@ def command(script: Path) -> list[str]:
     asked = _ASKS.match(text)
     preprocessed = ["-C"] if asked and "C" in asked[1] else []
     numbers = [] if re.search(r"#pragma\s+D\s+option\s+defaultargs", text) else map(int, _ARGUMENT.findall(text))
-    return [*preprocessed, "-e", "-s", str(script), *["1"] * max(numbers, default=0)]
+    target = ["-c", "true"] if "$target" in text else []
+    return [*preprocessed, *target, "-e", "-s", str(script), *["1"] * max(numbers, default=0)]
 
 
 def refusal(words: Sequence[str]) -> str | None:
@@ -67,53 +69,62 @@ def refusal(words: Sequence[str]) -> str | None:
     return next((reason for pattern, reason in REASONS.items() if re.search(pattern, ran.stderr)), OTHER)
 
 
-def measured(folders: Sequence[Path]) -> dict[str, Any]:
-    """Return for each folder how many scripts there are and compile; and the others' reasons.
+def measured(folder: Path) -> dict[str, Any]:
+    """Return how many scripts of a folder there are and compile; and the others' reasons.
 
     Raises OSError if a script cannot be read, and ValueError for a folder without scripts.
     """
-    rows = []
     reasons: Counter[str] = Counter()
-    for folder in folders:
-        scripts = sorted(folder.rglob("*.d"))
-        if not scripts:
-            raise ValueError(f"{folder} has no *.d")
-        plain = lenient = 0
-        for script in scripts:
-            words = command(script)
-            if refusal(words) is None:
-                plain += 1
-            elif (reason := refusal(["-Z", *words])) is None:
-                lenient += 1
-            else:
-                reasons[reason] += 1
-                print(f"{script}: {reason}", file=sys.stderr)
-        rows.append([folder.name, len(scripts), plain, plain + lenient])
-    return {"columns": ["set", "scripts", "compile", "with -Z"], "rows": rows, "reasons": dict(sorted(reasons.items()))}
+    scripts = sorted(folder.rglob("*.d"))
+    if not scripts:
+        raise ValueError(f"{folder} has no *.d")
+    plain = lenient = 0
+    for script in scripts:
+        words = command(script)
+        if refusal(words) is None:
+            plain += 1
+        elif (reason := refusal(["-Z", *words])) is None:
+            lenient += 1
+        else:
+            reasons[reason] += 1
+            print(f"{script}: {reason}", file=sys.stderr)
+    return {
+        "scripts": len(scripts),
+        "compile": plain,
+        "with -Z": plain + lenient,
+        "reasons": dict(sorted(reasons.items())),
+    }
 
 
 def section() -> str:
     """Return the saved totals as a table, and the reasons of those that do not compile with -Z."""
-    saved = json.loads(SAVED.read_text("utf-8"))
-    rows = [[str(cell) for cell in row] for row in saved["rows"]]
-    rows.append(["all", *(str(sum(row[place] for row in saved["rows"])) for place in (1, 2, 3))])
-    reasons = sorted(saved["reasons"].items(), key=lambda item: (-item[1], item[0]))
+    sets = json.loads(SAVED.read_text("utf-8"))
+    counts = ("scripts", "compile", "with -Z")
+    rows = [[name, *(str(one[count]) for count in counts), one["run"]["date"]] for name, one in sets.items()]
+    rows.append(["all", *(str(sum(one[count] for one in sets.values())) for count in counts), ""])
+    reasons: Counter[str] = Counter()
+    for one in sets.values():
+        reasons.update(one["reasons"])
+    told = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    of = ", ".join(f"`{name}`" for name, one in sets.items() if one["reasons"])
     return (
-        f"{table(saved['columns'], rows)}\n\n"
-        f"The scripts that do not compile with `-Z` either ({saved['run']['date']}) name:\n\n"
-        f"{table(('what', 'scripts'), [(reason, str(count)) for reason, count in reasons])}"
+        f"{table(('set', *counts, 'measured'), rows)}\n\n"
+        f"The scripts of {of} that do not compile with `-Z` either name:\n\n"
+        f"{table(('what', 'scripts'), [(reason, str(count)) for reason, count in told])}"
     )
 
 
 def main() -> None:
-    """Compile the scripts of the folders that are given, and save the totals."""
+    """Compile the scripts of the folders that are given, and save their totals beside the other sets'."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scripts", description=__doc__.split("\n", 1)[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    sets = json.loads(SAVED.read_text("utf-8")) if SAVED.exists() else {}
     try:
-        found = measured(parser.parse_args().folders)
+        for folder in parser.parse_args().folders:
+            sets[folder.name] = stamped(measured(folder))
+            SAVED.write_text(json.dumps(sets, indent=1) + "\n", "utf-8")
     except (OSError, ValueError) as error:
         sys.exit(f"the scripts cannot be counted: {error}")
-    save(SAVED, found)
     print(section())
 
 

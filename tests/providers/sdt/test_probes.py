@@ -153,9 +153,8 @@ PROBES = {
         ("kernel", "none", name) for name in ("as_fault", "cow_fault", "execpgin", "pgfrec", "prot_fault", "zfod")
     },
 }
-# No thread of the guest sleeps with a mutex, and none is interrupted: nobody ever waits for one. Nothing on the loopback
-# damages a packet, and no program here fills a queue, sends
-# to nobody, or goes away from a connection.
+# No thread of the guest sleeps with a mutex, and none is interrupted: nobody ever waits for one. Nothing on the
+# loopback damages a packet, and no program here fills a queue, sends to nobody, or goes away from a connection.
 NEVER = {
     ("lockstat", "kernel", "none", "adaptive-block"),
     *(
