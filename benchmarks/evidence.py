@@ -163,6 +163,6 @@ def _runs(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield _table(("result", *names), *((what, *(run.get(name, "") for name in names)) for what, run in known))
     if older:
         yield _paragraph(
-            f"{older} of these {len(results)} results are older than the record of it: their date is that of the commit "
-            "that brought them, and the versions that it did not fix are not known."
+            f"{older} of these {len(results)} results are older than the record of it: their date is that of the "
+            "commit that brought them, and the versions that it did not fix are not known."
         )
