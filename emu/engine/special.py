@@ -80,13 +80,16 @@ class Special:
         return self._serve(pc)
 
     def _serve(self, pc: int) -> int:
-        """Execute an instruction; return DELIVER if it has raised its exception, else HANDLED."""
+        """Execute an instruction; return DELIVER if an exception of the guest's follows, else HANDLED."""
         served = self._rules.serve(self, self._code(pc))
         if isinstance(served, int):
             self._now.pc.value = pc + served & self._isa.address_mask
             self._counter.state[Word.TOTAL] += 1
             self.served()
-            return HANDLED
+            after = self._rules.after(self._cpu)
+            if after is None:
+                return HANDLED
+            served = after
         self._serving = True
         try:
             return served(self._now)

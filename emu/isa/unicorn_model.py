@@ -115,7 +115,9 @@ class SpecialInstructions:
     """Does what the one does that starts these bytes, but for the pc; returns its length, or the
     exception with which the CPU refuses it."""
     level: Callable[[ModelledCpu], int] = lambda _cpu: 0
-    """The privilege on which `found` depends."""
+    """The part of the CPU's state on which `found` depends, such as the privilege."""
+    after: Callable[[ModelledCpu], Raise | None] = lambda _cpu: None
+    """Returns the exception that follows an instruction which the CPU steps; None: there is none."""
 
 
 class PublicCpu(ModelledCpu, Protocol):

@@ -7,6 +7,8 @@ set, and abort the process; a CPU refuses such an instruction (Intel SDM volume 
 most other instructions Unicorn skips the prefix; a kernel's are left to `emu.engine.refusals`.
 Unicorn lets a user program reach ports, and takes rdpmc and sysenter for instructions that it may
 have: a CPU gives #GP, and #UD as AMD's do with sysenter in long mode (AMD64 manual volume 3).
+After pause QEMU leaves its loop without the debug exception of the trap flag (target/i386
+misc_helper.c, do_pause), so the next instruction would be executed as well.
 
 Found by the pattern below, which reads no byte that the instruction does not have:
 
@@ -16,6 +18,7 @@ Found by the pattern below, which reads no byte that the instruction does not ha
                                                 0f  c7 /6 /7  rdrand, rdseed of a register
                                                 0f  33        rdpmc, of a user program
                                                 0f  34        sysenter, of a user program
+                              f3 without REX.B: 90        pause, if it is stepped
                                                 e4 to e7, ec to ef, 6c to 6f: in, out, ins, outs
                                     with LOCK:  0f  a3 ab b3 bb ba, ModRM from c0 on
                                                 whatever cannot be locked, of a user program
@@ -32,13 +35,14 @@ from emu.isa.unicorn_model import ModelledCpu, Raise, ServingCpu, SpecialInstruc
 from emu.isa.x86.cpuid import answer
 from emu.isa.x86.instruction import PREFIXES
 from emu.isa.x86.lock import LOCK, lockable
-from emu.isa.x86.unicorn import general_protection, in_user_mode, invalid_opcode
+from emu.isa.x86.unicorn import general_protection, in_user_mode, invalid_opcode, is_stepped, single_step
 
 _REX: Final = range(0x40, 0x50)
 _MOST_PREFIXES: Final = 14
 _ESCAPE: Final = 0x0F
 _RDTSC, _RDTSCP, _RDRAND = 0x31, (0x01, 0xF9), 0xC7
 _RDPMC, _SYSENTER, _CPUID = 0x33, 0x34, 0xA2
+_PAUSE: Final = 0x90
 _PORTS: Final = frozenset({*range(0xE4, 0xE8), *range(0xEC, 0xF0), *range(0x6C, 0x70)})
 _BIT_TESTS: Final = frozenset({0xA3, 0xAB, 0xB3, 0xBB, 0xBA})
 # ModRM bytes: mod 3 is a register.
@@ -63,6 +67,8 @@ class _Kind(Enum):
     UNKNOWN = auto()
     """A user program's gets #UD."""
     LOCKED = auto()
+    PAUSE = auto()
+    """One that is stepped."""
 
 
 _USER_ONLY: Final = frozenset({_Kind.PROTECTED, _Kind.UNKNOWN})
@@ -93,12 +99,14 @@ def _special(fetch: Callable[[int], int], address: int, *, long_mode: bool) -> _
         else:
             break
         at += 1
-    kind = _kind(fetch, at, prefixes)
+    kind = _kind(fetch, at, prefixes, rex)
     return kind and _Special(kind, at, frozenset(prefixes), rex)
 
 
-def _kind(fetch: Callable[[int], int], at: int, prefixes: set[int]) -> _Kind | None:
+def _kind(fetch: Callable[[int], int], at: int, prefixes: set[int], rex: int) -> _Kind | None:
     first = fetch(at)
+    if first == _PAUSE and _REPEAT in prefixes and LOCK not in prefixes and not rex & _REX_B:
+        return _Kind.PAUSE
     if first != _ESCAPE:
         kind = _Kind.PROTECTED if first in _PORTS else None
         refused = kind is None and LOCK in prefixes and not lockable(first, lambda: fetch(at + 1), escape=False)
@@ -123,9 +131,11 @@ def _escaped(second: int, third: Callable[[], int], prefixes: set[int]) -> _Kind
 
 def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int, *, long_mode: bool, counter: bool) -> bool:
     found = _special(fetch, address, long_mode=long_mode)
-    if found is not None and found.kind is _Kind.COUNTER and not counter:
+    if found is None or (found.kind is _Kind.COUNTER and not counter):
         return False
-    return found is not None and (found.kind not in _USER_ONLY or in_user_mode(cpu))
+    if found.kind is _Kind.PAUSE:
+        return is_stepped(cpu)
+    return found.kind not in _USER_ONLY or in_user_mode(cpu)
 
 
 def _serve(cpu: ServingCpu, code: bytes, registers: tuple[str, ...], flags: str) -> int | Raise:
@@ -138,6 +148,8 @@ def _serve(cpu: ServingCpu, code: bytes, registers: tuple[str, ...], flags: str)
             return general_protection
         case _Kind.COUNTER | _Kind.COUNTER_AND_CPU:
             return found.at + _count(cpu, registers, with_cpu=found.kind is _Kind.COUNTER_AND_CPU)
+        case _Kind.PAUSE:
+            return found.at + 1
         case _Kind.IDENTITY:
             return found.at + _identify(cpu, registers)
         case _Kind.RANDOM:
@@ -189,5 +201,6 @@ def special(registers: tuple[str, ...], flags: str, *, counter: bool = True) -> 
         found=partial(_found, long_mode=len(registers) > 8, counter=counter),
         fetch_unit=1,
         serve=lambda cpu, code: _serve(cpu, code, registers, flags),
-        level=in_user_mode,
+        level=lambda cpu: 2 * is_stepped(cpu) + in_user_mode(cpu),
+        after=lambda cpu: single_step if is_stepped(cpu) else None,
     )

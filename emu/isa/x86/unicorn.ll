@@ -26,6 +26,7 @@ byte:
   %at = phi i64 [ %start, %entry ], [ %behind, %prefix ]
   %locked = phi i1 [ false, %entry ], [ %locked.now, %prefix ]
   %repeat = phi i1 [ false, %entry ], [ %repeat.now, %prefix ]
+  %big = phi i1 [ false, %entry ], [ %big.now, %prefix ]
   %first = call i32 @code(i64 %at)
   %behind = add i64 %at, 1
   %escape = icmp eq i32 %first, 15
@@ -48,6 +49,10 @@ prefix:
   %locked.now = or i1 %locked, %is.lock
   %is.repeat = icmp eq i32 %first, 243
   %repeat.now = or i1 %repeat, %is.repeat
+  ; REX.B: 90 is then an exchange with r8
+  %rex.bits = and i32 %first, 241
+  %rex.b = or i32 $REX, 1
+  %big.now = icmp eq i32 %rex.bits, %rex.b
   br label %byte
 opcode:
   %third.at = add i64 %at, 2
@@ -84,6 +89,20 @@ locked.escaped:
   %lockable.escaped = call i1 @lockable(i32 %second, i32 256, i64 %third.at)
   br i1 %lockable.escaped, label %no, label %user
 plain:
+  %is.nop = icmp eq i32 %first, 144
+  %repeated.nop = and i1 %is.nop, %repeat
+  %not.big = xor i1 %big, true
+  %maybe.pause = and i1 %repeated.nop, %not.big
+  %not.locked = xor i1 %locked, true
+  %is.pause = and i1 %maybe.pause, %not.locked
+  br i1 %is.pause, label %pause, label %no.pause
+pause:
+  %eflags.p = getelementptr i8, ptr inttoptr (i64 $env to ptr), i64 $X86_EFLAGS
+  %eflags = load i32, ptr %eflags.p
+  %trap.flag = and i32 %eflags, 256
+  %is.stepped = icmp ne i32 %trap.flag, 0
+  br i1 %is.stepped, label %yes, label %no
+no.pause:
   ; in and out: e4 to e7 and ec to ef; ins and outs: 6c to 6f
   %port.bits = and i32 %first, 244
   %is.port = icmp eq i32 %port.bits, 228

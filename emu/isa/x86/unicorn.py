@@ -16,11 +16,15 @@ from emu.isa.x86.offsets import OFFSETS
 TARGET: Final = "x86_64"
 DELIVER: Final = "x86_cpu_do_interrupt_x86_64"
 # Vectors of exceptions (Intel SDM volume 3, table 6-1).
+DEBUG: Final = 1
 BREAKPOINT: Final = 3
 INVALID_OPCODE: Final = 6
 GENERAL_PROTECTION: Final = 13
 # The opcode of `int` with a number.
 INT: Final = 0xCD
+# TF of the flags, and BS of DR6.
+_TRAP_FLAG: Final = 0x100
+_SINGLE_STEP: Final = 1 << 14
 # The kernel guest's clock interrupt (testbins/kernel/<isa>/intr.S).
 _CLOCK_VECTOR: Final = 32
 
@@ -89,6 +93,18 @@ def invalid_opcode(cpu: InterruptedCpu) -> int:
 def general_protection(cpu: InterruptedCpu) -> int:
     """Raise #GP(0) at the pc; answers as `InterruptedCpu.ask`."""
     return _raise(cpu, GENERAL_PROTECTION)
+
+
+def is_stepped(cpu: ModelledCpu) -> bool:
+    """Return whether the trap flag is set: the CPU has a debug exception after each instruction."""
+    flags = ctypes.c_uint32.from_address(cpu.env + FLAGS).value if cpu.env else cpu.read_public(uc.UC_X86_REG_EFLAGS)
+    return bool(flags & _TRAP_FLAG)
+
+
+def single_step(cpu: InterruptedCpu) -> int:
+    """Raise #DB for the instruction before the pc; answers as `InterruptedCpu.ask`."""
+    cpu.write_public(uc.UC_X86_REG_DR6, cpu.read_public(uc.UC_X86_REG_DR6) | _SINGLE_STEP)
+    return _raise(cpu, DEBUG)
 
 
 def in_user_mode(cpu: ModelledCpu) -> bool:

@@ -11,6 +11,7 @@ import pytest
 
 from emu.engine import native
 from emu.engine.pages import PAGE
+from emu.engine.state import HANDLED
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.launching import Program
@@ -27,6 +28,8 @@ engines = pytest.mark.parametrize(
 NOPS = {"x86_64": "90", "i386": "90", "aarch64": "1f2003d5", "riscv64": "13000000"}
 RETURNS = {"x86_64": "c3", "i386": "c3", "aarch64": "c0035fd6", "riscv64": "8280"}
 INVALID_OPCODE = 6
+DEBUG = 1
+TRAP_FLAG = 0x100
 # The instruction, and what it gives when n instructions of 10 ns came before it.
 COUNTERS = {
     ("x86_64", "rdtsc", "0f31"): lambda n: 10 * n,
@@ -234,3 +237,40 @@ def test_two_processes_read_the_same_counters_and_random_numbers(isa):
     ]
     assert shown[0] == shown[1]
     assert shown[0]
+
+
+# Instructions behind which a CPU with the trap flag has its debug exception; pause leaves QEMU's loop.
+STEPPED = {
+    "pause": "f390", "pause with prefixes": "662ef390", "nop": "90", "xchg": "93", "cpuid": "0fa2", "rdtsc": "0f31",
+    "rdtscp": "0f01f9", "rdrand": "0fc7f0", "xgetbv": "0f01d0", "mfence": "0faef0", "rep movsb": "f3a4", "lodsb": "ac",
+    "jmp": "eb00", "call": "e800000000", "pushf": "9c", "fninit": "dbe3", "cld": "fc", "leave": "c9", "loop": "e200",
+}  # fmt: skip
+STEPPED_64 = {"xchg r8d, eax": "f34190", "pause with rex": "f34890", "rdrand rax": "480fc7f0"}
+
+
+@engines
+@pytest.mark.parametrize("name", [*STEPPED, *STEPPED_64])
+@pytest.mark.parametrize("isa", ["x86_64", "i386"])
+def test_the_trap_flag_stops_the_cpu_after_one_instruction(isa, name, accelerated):
+    if isa == "i386" and name in STEPPED_64:
+        pytest.skip("an instruction of 64 bits")
+    code = bytes.fromhex((STEPPED | STEPPED_64)[name])
+    guest = FunctionGuest(ISAS[isa], code + bytes.fromhex(NOPS[isa] * 9 + RETURNS[isa]), accelerated=accelerated)
+    engine, flags, seen = guest.engine, ISAS[isa].traps.flags, []
+    prefix = "r" if isa == "x86_64" else "e"
+    for register in ("si", "di", "bp", "sp"):
+        engine.write_register(prefix + register, guest.stack - 256)
+    engine.write_register(prefix + "cx", 1 if name in {"rep movsb", "loop"} else 0)
+    engine.pc = CODE
+    engine.write_register(flags, engine.read_register(flags) | TRAP_FLAG)
+    before = engine.instructions
+
+    def trap(number):
+        seen.append((number, engine.pc, engine.instructions - before))
+        engine.write_register(flags, engine.read_register(flags) & ~TRAP_FLAG)
+        engine.stop()
+        return HANDLED
+
+    engine.handlers.on_trap = trap
+    engine.run(hard=before + 5)
+    assert seen == [(DEBUG, CODE + len(code), 1)]
