@@ -115,7 +115,7 @@ def section() -> str:
 
 
 def main() -> None:
-    """Compile the scripts of the folders that are given, and save their totals beside the other sets'."""
+    """Compile the scripts of the folders that are given, and save their totals."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scripts", description=__doc__.split("\n", 1)[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     sets = json.loads(SAVED.read_text("utf-8")) if SAVED.exists() else {}

@@ -80,7 +80,7 @@ class Special:
         return self._serve(pc)
 
     def _serve(self, pc: int) -> int:
-        """Execute an instruction; return DELIVER if an exception of the guest's follows, else HANDLED."""
+        """Execute an instruction; return DELIVER if the guest gets an exception, else HANDLED."""
         served = self._rules.serve(self, self._code(pc))
         if isinstance(served, int):
             self._now.pc.value = pc + served & self._isa.address_mask

@@ -56,6 +56,23 @@ def test_ret_takes_a_signed_number_of_bytes():
     assert engine.reg_read(x86.UC_X86_REG_RSP) == (DATA + 8 - 0x8000) % (1 << 64)  # DATA + 8 + 0x8000 on a CPU
 
 
+def test_a_stepped_pause_has_no_exception():
+    ends = []
+    for code in ("90 ff c0 90", "f3 90 ff c0 90"):  # nop, or pause; inc eax; nop
+        engine = machine("x86", bytes.fromhex(code))
+        engine.reg_write(x86.UC_X86_REG_EFLAGS, engine.reg_read(x86.UC_X86_REG_EFLAGS) | 0x100)
+        seen = []
+
+        def took(engine, number, seen):
+            seen.append((number, engine.reg_read(x86.UC_X86_REG_RIP), engine.reg_read(x86.UC_X86_REG_EAX)))
+            engine.emu_stop()
+
+        engine.hook_add(uc.UC_HOOK_INTR, took, seen)
+        run(engine, 4)
+        ends += seen[:1]
+    assert ends == [(1, CODE + 1, 0), (1, CODE + 4, 1)]  # CODE + 2 and 0 on a CPU
+
+
 def test_pc_of_a_trap_is_advanced_by_four():
     engine, seen = machine("riscv", words(0)), []  # c.unimp: two bytes
 
