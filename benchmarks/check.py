@@ -4,10 +4,10 @@
 
 The kernel guest (FBT, on both trap paths, and a whole boot), its user programs, Debian's static
 busybox and the C library if `make debian` has fetched them, and Debian's Linux kernels if `make
-kernels` has.  Every instruction of the programs is displaced by the pid provider and by uprobes.  The totals go to
-benchmarks/results/check.json; the exit status says whether anything diverged.  An interrupted run
-continues where it stopped.  At its end it prints its rate, and the time that 10^8 and 10^9
-site-states take at that rate.
+kernels` has.  Every instruction of the programs is displaced by the pid provider and by uprobes.
+The totals go to benchmarks/results/check.json; the exit status says whether anything diverged.  An
+interrupted run continues where it stopped.  At its end it prints its rate, and the time that 10^8
+and 10^9 site-states take at that rate.
 """
 
 from __future__ import annotations
