@@ -22,6 +22,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
+from emu.engine.accrued import Accrued
 from emu.engine.address_table import Addressed, AddressTable, TableHeader
 from emu.engine.errors import EngineError
 from emu.engine.layout import ADVICE, HOOK_RANGE
@@ -79,10 +80,12 @@ class CodeHooks:
     """The functions that are called before instructions of one engine.
 
     After them a breakpoint may be served there, without its exception; only machine code does that
-    (`emu.engine.firing_code`).
+    (`emu.engine.firing_code`).  And before an instruction that reads or replaces what
+    floating point has accrued, that is moved to where it looks (`emu.isa.unicorn_model.Accruing`).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, accrued: Accrued | None = None) -> None:
+        self._accrued = accrued
         self.block = CodeHookTable()
         self._range = (ctypes.c_uint64 * 2)()
         self.callback: Any = _HOOK(self._run)
@@ -172,21 +175,22 @@ class CodeHooks:
         leaves the block. The instruction is not an exit then (`emu.engine.exits`).
         """
         calls = [call for call, _ in self._functions.get(address, ()) if call.function]
+        hooked = bool(calls) or (self._accrued is not None and self._accrued.asked(address))
         if not self.block.everywhere:
-            self._range[0] = self._range[1] = address if calls else NOWHERE
+            self._range[0] = self._range[1] = address if hooked else NOWHERE
         if not self._counted:
-            self._untested.value = not calls
+            self._untested.value = not hooked
         return any(call.leaves for call in calls)
 
     def count_all(self, *, counted: bool) -> None:
         """Note whether Unicorn counts instructions: it then tests the range at each of them.
 
-        So the range is all addresses, if anything is hooked; and the run may end behind each.
+        So the range is all addresses, if anything may be hooked; and the run may end behind each.
         """
         self._counted = counted
         self._untested.value = 0
         self.block.untested = ctypes.addressof(self._ignored if counted else self._untested)
-        self.block.everywhere = counted and bool(self._places.blocks)
+        self.block.everywhere = counted and (bool(self._places.blocks) or self._accrued is not None)
         self._range[0], self._range[1] = (1, 0) if self.block.everywhere else (NOWHERE, NOWHERE)
 
     def _run(self, uc: int, address: int, size: int, _data: int) -> None:
@@ -194,3 +198,5 @@ class CodeHooks:
         for call, function in self._functions.get(address, ()):
             if call.function:
                 function(uc, address, size, call.data)
+        if self._accrued is not None:
+            self._accrued.merge()

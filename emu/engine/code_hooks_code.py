@@ -38,6 +38,7 @@ class CodeHooksCode:
     def __init__(self, module: Module, isa: Isa, places: HookPlaces, firing: FiringCode) -> None:
         self._places = places
         self._firing = firing
+        self._accruing = isa.unicorn.accruing is not None
         self._find = self._make_find(module)
         self._served = self._make_served(module)
         self._make_choose(module)
@@ -91,6 +92,9 @@ class CodeHooksCode:
             served.set(f.call(self._served, place))
             with f.when(f.ne(served.get(), 0)):
                 chosen.set(address)
+        if self._accruing:
+            with f.when(f.ne(f.value(f"call i64 @accruing(i64 {address})"), 0), likely=False):
+                chosen.set(address)
         untested = f.load(self._places.table, CodeHookTable.offset("untested"))
         f.store(untested, f.flag(f.eq(chosen.get(), NOWHERE)), 0, 1)
         f.ret_if(f.ne(f.load(self._places.table, CodeHookTable.offset("everywhere")), 0), served.get(), likely=False)
@@ -127,8 +131,12 @@ class CodeHooksCode:
         f = module.function("code_hook", 4)
         uc, address, size, _ = f.parameters
         place = f.call(self._find, address)
-        f.ret_if(f.eq(place, 0), likely=False)
-        f.ret_if(f.eq(f.call(self._call, uc, address, size, place), 0))
+        with f.when(f.eq(place, 0), likely=False):
+            self._merge_accrued(f)
+            f.ret()
+        with f.when(f.eq(f.call(self._call, uc, address, size, place), 0)):
+            self._merge_accrued(f)
+            f.ret()
         f.line(f"%back = call ptr @{_RETURN_ADDRESS}()")
         back = f.value("ptrtoint ptr %back to i64")
         with f.when(f.ne(f.load(self._places.table, CodeHookTable.offset("everywhere")), 0), likely=False):
@@ -136,3 +144,8 @@ class CodeHooksCode:
         f.call(self._sites.shorten, uc, f.load(back), place)
         f.store(back, f.call(self._places.next_block, self._places.env))
         f.ret()
+
+    def _merge_accrued(self, f: Function) -> None:
+        """Show the instruction the exceptions of those before it, if QEMU does not."""
+        if self._accruing:
+            f.line(f"call void @merge_accrued(ptr {f.value(f'inttoptr i64 {self._places.env} to ptr')})")

@@ -24,6 +24,9 @@ _STATE_WORDS: Final = 128
 # These are called millions of times; the binding's wrappers around them take longer than the functions.
 _reg_read, _reg_write, _context_restore = uclib.uc_reg_read, uclib.uc_reg_write, uclib.uc_context_restore
 
+# The attribute of a context with the registers that Unicorn leaves out of it.
+_LEFT_OUT: Final = "trapline_left_out"
+
 
 def _nothing() -> None:
     """Do nothing."""
@@ -187,11 +190,19 @@ class BaseCpu(ABC):
 
     def new_context(self) -> UcContext:
         """Return a buffer for all registers, filled with their current values."""
-        return self.uc.context_save()
+        context = self.uc.context_save()
+        self._save_left_out(context)
+        return context
 
     def save(self, context: UcContext) -> None:
         """Save all registers in such a buffer."""
         self.uc.context_update(context)
+        self._save_left_out(context)
+
+    def _save_left_out(self, context: UcContext) -> None:
+        """Save the registers that Unicorn's contexts do not have."""
+        if self.model.left_out:
+            setattr(context, _LEFT_OUT, [self.read_register(name) for name in self.model.left_out])
 
     def restore(self, context: UcContext) -> None:
         """Restore all registers from such a buffer.
@@ -199,6 +210,9 @@ class BaseCpu(ABC):
         The address space does not change.
         """
         _context_restore(self.reference, context.context)
+        if self.model.left_out:
+            for name, value in zip(self.model.left_out, getattr(context, _LEFT_OUT), strict=True):
+                self.write_register(name, value)
 
 
 class Cpu(BaseCpu):

@@ -32,6 +32,7 @@ from typing import Final
 import unicorn
 
 from emu.engine import exit_tests, exits, interpreted, jumps, native, served_sites
+from emu.engine.accrued import Accrued
 from emu.engine.code import Code
 from emu.engine.code_hooks import CodeHooks
 from emu.engine.counting import Counter
@@ -100,7 +101,9 @@ class Engine:
         self._plans = Encoder(isa, self.cpu.env)
         self.tracepoints = Tracepoints(self._plans, *self._who())
         self.handlers = Handlers(isa, self.cpu, self.memory, self.counter, self.tracepoints, on_system_call)
-        self._code_hooks = PublicCodeHooks() if portable else CodeHooks()
+        accruing = isa.unicorn.accruing
+        accrued = Accrued(accruing, self.cpu.env, self.memory) if accruing is not None else None
+        self._code_hooks = PublicCodeHooks() if portable else CodeHooks(accrued)
         self.code = Code(self.cpu, self.memory, self.counter, self._code_hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
         self._windows = Windows()

@@ -38,6 +38,7 @@ class Special:
         self.served: Callable[[], object] = lambda: None
         """Called after an instruction was served."""
         self.read_register, self.write_register = cpu.read_register, cpu.write_register
+        self.read_any, self.write_any = cpu.uc.reg_read, cpu.uc.reg_write
         self._rules = isa.unicorn.special
         self._isa = isa
         self._cpu = cpu

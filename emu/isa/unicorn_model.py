@@ -88,6 +88,12 @@ class ServingCpu(Protocol):
     def write_register(self, name: str, value: int) -> None:
         """Set a register."""
 
+    def read_any(self, number: int) -> Any:
+        """Return a register as Unicorn's binding gives it: a number, or a tuple."""
+
+    def write_any(self, number: int, value: Any) -> None:
+        """Set such a register."""
+
     def time(self) -> int:
         """Return virtual nanoseconds since the machine started."""
 
@@ -118,6 +124,21 @@ class SpecialInstructions:
     """The part of the CPU's state on which `found` depends, such as the privilege."""
     after: Callable[[ModelledCpu], Raise | None] = lambda _cpu: None
     """Returns the exception that follows an instruction which the CPU steps; None: there is none."""
+
+
+@immutable
+class Accruing:
+    """Instructions that read or replace exceptions which floating-point operations have accrued.
+
+    It is for a CPU whose QEMU notes those where no instruction sees them.
+    """
+
+    found: Callable[[Callable[[int], int], int], bool]
+    """(fetch, address): whether one is at an address; `fetch(address)` returns the byte there.
+    `accruing` in machine code."""
+    merge: Callable[[int], None]
+    """Moves what has accrued to the registers of the CPU state at an address in this process.
+    `merge_accrued` in machine code."""
 
 
 class PublicCpu(ModelledCpu, Protocol):
@@ -250,6 +271,10 @@ class UnicornModel:
     """Brings the CPU into the state in which firmware leaves it."""
     handled: Callable[[ModelledCpu], None] | None = None
     """Makes QEMU forget an exception that the host has handled; None: nothing is to be forgotten."""
+    accruing: Accruing | None = None
+    """None: QEMU's own accounts of exceptions are right."""
+    left_out: tuple[str, ...] = ()
+    """Registers that Unicorn's contexts do not keep, or only in part."""
     reservation: int | None = None
     """Offset of the address that a load-exclusive has reserved; all ones: none.  None: there are no
     such instructions."""

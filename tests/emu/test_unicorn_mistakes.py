@@ -6,6 +6,7 @@ docs/unicorn.md names may go.
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from pathlib import Path
@@ -240,11 +241,53 @@ def test_a_served_ebreak_ends_with_an_error():
         run(engine, 8)
 
 
+def exceptions(code, register):
+    """Run floating-point instructions of x86; return the exceptions that a status register shows."""
+    engine = machine("x86", bytes.fromhex(code))
+    engine.reg_write(x86.UC_X86_REG_CR4, 1 << 9)  # SSE is on
+    engine.reg_write(x86.UC_X86_REG_FPCW, 0x37F)
+    run(engine, len(bytes.fromhex(code)))
+    return engine.reg_read(register) & 0x3F
+
+
+def test_accrued_exceptions_are_not_shown():
+    # 0 / 0: xorps %xmm0,%xmm0    divss %xmm0,%xmm0.
+    assert exceptions("0f57c0 f30f5ec0", x86.UC_X86_REG_MXCSR) == 0
+    assert exceptions("d9e8 d9eb def9", x86.UC_X86_REG_FPSW) == 0  # 1 / pi is inexact
+
+
+def test_zero_by_zero_is_a_division_by_zero():
+    assert exceptions("d9ee d9ee def9", x86.UC_X86_REG_FPSW) == 4  # a CPU: invalid
+
+
+def test_the_x87_computes_with_double():
+    # fldl (%rsi)    fldl (%rdi)    fprem    fstpl (%rdi): 70.3 and 0.3.
+    engine = machine("x86", bytes.fromhex("dd06 dd07 d9f8 dd1f"))
+    engine.reg_write(x86.UC_X86_REG_FPCW, 0x37F)
+    engine.mem_write(DATA, struct.pack("<2d", 70.3, 0.3))
+    engine.reg_write(x86.UC_X86_REG_RDI, DATA)
+    engine.reg_write(x86.UC_X86_REG_RSI, DATA + 8)
+    run(engine, 8)
+    (found,) = struct.unpack("<d", engine.mem_read(DATA, 8))
+    assert found != math.fmod(70.3, 0.3)
+    assert abs(found - math.fmod(70.3, 0.3)) < 1e-14
+
+
 def test_pstate_takes_no_effect():
     engine = machine("arm64", words(0xD5384240))  # mrs x0, CurrentEL: undefined in EL0
     engine.reg_write(arm64.UC_ARM64_REG_PSTATE, 0)
     run(engine, 4)
     assert engine.reg_read(arm64.UC_ARM64_REG_X0) == 4  # EL1
+
+
+def test_a_context_has_no_accrued_exceptions():
+    engine = machine("riscv", b"")
+    engine.reg_write(riscv.UC_RISCV_REG_MSTATUS, 3 << 13)  # else there is no floating point
+    engine.reg_write(riscv.UC_RISCV_REG_FCSR, 0)
+    context = engine.context_save()
+    engine.reg_write(riscv.UC_RISCV_REG_FCSR, 0xFF)
+    engine.context_restore(context)
+    assert engine.reg_read(riscv.UC_RISCV_REG_FCSR) & 0xFF == 0x1F  # the rounding mode is kept
 
 
 def test_wfi_counts_twice():

@@ -34,6 +34,7 @@ REGISTERS = RegisterFile(
         Register("gs_selector", uc.UC_X86_REG_GS, segment(5)),
         Register("gs_base", uc.UC_X86_REG_GS_BASE, segment(5) + 1),
         Register("fpcw", uc.UC_X86_REG_FPCW),
+        Register("fpsw", uc.UC_X86_REG_FPSW),
         Register("fptag", uc.UC_X86_REG_FPTAG),
         Register("mxcsr", uc.UC_X86_REG_MXCSR),
         Register("cr2", uc.UC_X86_REG_CR2, slot("CR2")),

@@ -13,6 +13,7 @@ from emu.isa.i386.registers import GENERAL
 from emu.isa.i386.traps import INT3
 from emu.isa.unicorn_model import InterruptedCpu, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
+from emu.isa.x86.accrued import accruing
 from emu.isa.x86.offsets import OFFSETS
 from emu.isa.x86.special import special
 
@@ -48,6 +49,7 @@ UNICORN = UnicornModel(
     check_offset=OFFSETS["REGS"],
     interrupt=x86.interrupt,
     special=special(GENERAL, "eflags"),
+    accruing=accruing(long_mode=False),
     vectors=(VectorFile(uc.UC_X86_REG_XMM0, uc.UC_X86_REG_XMM7, 16), x86.X87),
     breakpoint=x86.BREAKPOINT,
     breakpoint_length=len(INT3),

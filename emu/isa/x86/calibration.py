@@ -10,6 +10,7 @@ from unicorn import x86_const as uc
 from emu.isa.x86.offsets import PART
 from emu.wheel.bench import CODE, Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
 
+_SHORT: Final = 2
 _INT: Final = 4
 _WORD: Final = 8
 # #GP, #DE, #DF
@@ -23,6 +24,18 @@ _INT_41: Final = bytes.fromhex("cd41")
 _INT3: Final = bytes.fromhex("cc")
 _NOP: Final = bytes.fromhex("90")
 _HLT: Final = bytes.fromhex("f4")
+# 0/0 and 1/0: xorps %xmm0,%xmm0    divss %xmm0,%xmm0; xorps %xmm1,%xmm1    pcmpeqd %xmm0,%xmm0    psrld $25,%xmm0
+# pslld $23,%xmm0    divss %xmm1,%xmm0.
+_SSE_DIVISIONS: Final = (
+    bytes.fromhex("0f57c0 f30f5ec0"),
+    bytes.fromhex("0f57c9 660f76c0 660f72d019 660f72f017 f30f5ec1"),
+)
+# fldz    fldz    fdivp; fld1    fldz    fdivp.
+_X87_DIVISIONS: Final = (bytes.fromhex("d9ee d9ee def9"), bytes.fromhex("d9e8 d9ee def9"))
+# fninit
+_EMPTY_X87: Final = bytes.fromhex("dbe3")
+# No exception, then invalid (1), and then divide by zero (4) as well (fpu/softfloat-types.h).
+_ACCRUED: Final = (0, 1, 5)
 # MSRs, by AMD's manual, volume 2, A.1.
 _STAR, _LSTAR, _SFMASK = 0xC000_0081, 0xC000_0082, 0xC000_0084
 _FS_BASE, _GS_BASE = 0xC000_0100, 0xC000_0101
@@ -64,6 +77,11 @@ def _experiments(bench: Bench) -> dict[str, int]:
         "STAR": _msr(bench, _STAR),
         "LSTAR": _msr(bench, _LSTAR),
         "SFMASK": _msr(bench, _SFMASK),
+        "MXCSR": bench.found("mxcsr", uc.UC_X86_REG_MXCSR, (0x1FA5, 0x3F8A), _INT),
+        "FPUS": bench.found("the x87 status word", uc.UC_X86_REG_FPSW, (0x0145, 0x4601), _SHORT),
+        "FPUC": bench.found("the x87 control word", uc.UC_X86_REG_FPCW, (0x0F7F, 0x0B7E), _SHORT),
+        "SSE_FLAGS": _accrued(bench, "SSE", _SSE_DIVISIONS),
+        "X87_FLAGS": _accrued(bench, "x87", _X87_DIVISIONS),
         **_exceptions(bench),
     }
 
@@ -110,6 +128,19 @@ def _hidden(bench: Bench) -> int:
     if place % _WORD:
         raise NotFoundError("hflags: it is not at a whole word")
     return place
+
+
+def _accrued(bench: Bench, unit: str, divisions: tuple[bytes, ...]) -> int:
+    """Find where the operations of a unit accrue exceptions, by two divisions."""
+    bench.uc.reg_write(_OSFXSR[0], int(bench.uc.reg_read(_OSFXSR[0])) | _OSFXSR[1])
+    bench.run(_EMPTY_X87 + _HLT)
+    contents = [bench.env_bytes()]
+    for division in divisions:
+        bench.run(division + _HLT)
+        contents.append(bench.env_bytes())
+    return only(
+        f"the exceptions of {unit}", (at for at, row in enumerate(zip(*contents, strict=True)) if row == _ACCRUED)
+    )
 
 
 def _segments(bench: Bench) -> int:

@@ -22,6 +22,13 @@ KNOWN: Final[Mapping[str, int]] = {
     "HFLAGS": 0xB0,
     # ES CS SS DS FS GS, of 24 bytes each: selector, base, limit and flags.
     "SEGMENTS": 0xB8,
+    # The status and the control word of the x87, and the exceptions that its operations accrue (fp_status).
+    "FPUS": 0x260,
+    "FPUC": 0x262,
+    "X87_FLAGS": 0x30A,
+    # The exceptions that SSE's operations accrue (sse_status).
+    "SSE_FLAGS": 0x32A,
+    "MXCSR": 0x330,
     "CR2": 0x1B8,
     "CR3": 0x1C0,
     "CR4": 0x1C8,

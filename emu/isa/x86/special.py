@@ -1,4 +1,4 @@
-"""Special instructions of x86: time-stamp counter, random numbers, cpuid, those to be refused.
+"""Special instructions of x86: time-stamp counter, random numbers, cpuid, x87, those to be refused.
 
 Unicorn answers rdtsc with the host's clock and rdrand with the host's random numbers, and cpuid
 promises what the guests do not have (`emu.isa.x86.cpuid`).  LOCK before
@@ -7,6 +7,7 @@ set, and abort the process; a CPU refuses such an instruction (Intel SDM volume 
 most other instructions Unicorn skips the prefix; a kernel's are left to `emu.engine.refusals`.
 Unicorn lets a user program reach ports, and takes rdpmc and sysenter for instructions that it may
 have: a CPU gives #GP, and #UD as AMD's do with sysenter in long mode (AMD64 manual volume 3).
+Remainders and transcendental functions of the x87 are `emu.isa.x86.x87`.
 After pause QEMU leaves its loop without the debug exception of the trap flag (target/i386
 misc_helper.c, do_pause), so the next instruction would be executed as well.
 
@@ -19,6 +20,7 @@ Found by the pattern below, which reads no byte that the instruction does not ha
                                                 0f  33        rdpmc, of a user program
                                                 0f  34        sysenter, of a user program
                               f3 without REX.B: 90        pause, if it is stepped
+                              without LOCK:     d9  f0 to f3 f5 f8 f9 fb fe ff: x87
                                                 e4 to e7, ec to ef, 6c to 6f: in, out, ins, outs
                                     with LOCK:  0f  a3 ab b3 bb ba, ModRM from c0 on
                                                 whatever cannot be locked, of a user program
@@ -32,17 +34,18 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from emu.isa.unicorn_model import ModelledCpu, Raise, ServingCpu, SpecialInstructions
+from emu.isa.x86 import x87, x87_stack
 from emu.isa.x86.cpuid import answer
 from emu.isa.x86.instruction import PREFIXES
 from emu.isa.x86.lock import LOCK, lockable
-from emu.isa.x86.unicorn import general_protection, in_user_mode, invalid_opcode, is_stepped, single_step
+from emu.isa.x86.unicorn import general_protection, has_x87, in_user_mode, invalid_opcode, is_stepped, single_step
 
 _REX: Final = range(0x40, 0x50)
 _MOST_PREFIXES: Final = 14
 _ESCAPE: Final = 0x0F
 _RDTSC, _RDTSCP, _RDRAND = 0x31, (0x01, 0xF9), 0xC7
 _RDPMC, _SYSENTER, _CPUID = 0x33, 0x34, 0xA2
-_PAUSE: Final = 0x90
+_PAUSE, _X87 = 0x90, 0xD9
 _PORTS: Final = frozenset({*range(0xE4, 0xE8), *range(0xEC, 0xF0), *range(0x6C, 0x70)})
 _BIT_TESTS: Final = frozenset({0xA3, 0xAB, 0xB3, 0xBB, 0xBA})
 # ModRM bytes: mod 3 is a register.
@@ -69,6 +72,7 @@ class _Kind(Enum):
     LOCKED = auto()
     PAUSE = auto()
     """One that is stepped."""
+    X87 = auto()
 
 
 _USER_ONLY: Final = frozenset({_Kind.PROTECTED, _Kind.UNKNOWN})
@@ -107,6 +111,8 @@ def _kind(fetch: Callable[[int], int], at: int, prefixes: set[int], rex: int) ->
     first = fetch(at)
     if first == _PAUSE and _REPEAT in prefixes and LOCK not in prefixes and not rex & _REX_B:
         return _Kind.PAUSE
+    if first == _X87 and LOCK not in prefixes:
+        return _Kind.X87 if fetch(at + 1) in x87.OPERATIONS else None
     if first != _ESCAPE:
         kind = _Kind.PROTECTED if first in _PORTS else None
         refused = kind is None and LOCK in prefixes and not lockable(first, lambda: fetch(at + 1), escape=False)
@@ -135,6 +141,8 @@ def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int, *, long_
         return False
     if found.kind is _Kind.PAUSE:
         return is_stepped(cpu)
+    if found.kind is _Kind.X87:
+        return has_x87(cpu)
     return found.kind not in _USER_ONLY or in_user_mode(cpu)
 
 
@@ -150,6 +158,9 @@ def _serve(cpu: ServingCpu, code: bytes, registers: tuple[str, ...], flags: str)
             return found.at + _count(cpu, registers, with_cpu=found.kind is _Kind.COUNTER_AND_CPU)
         case _Kind.PAUSE:
             return found.at + 1
+        case _Kind.X87:
+            x87_stack.execute(cpu, code[found.at + 1])
+            return found.at + 2
         case _Kind.IDENTITY:
             return found.at + _identify(cpu, registers)
         case _Kind.RANDOM:
@@ -201,6 +212,6 @@ def special(registers: tuple[str, ...], flags: str, *, counter: bool = True) -> 
         found=partial(_found, long_mode=len(registers) > 8, counter=counter),
         fetch_unit=1,
         serve=lambda cpu, code: _serve(cpu, code, registers, flags),
-        level=lambda cpu: 2 * is_stepped(cpu) + in_user_mode(cpu),
+        level=lambda cpu: 4 * has_x87(cpu) + 2 * is_stepped(cpu) + in_user_mode(cpu),
         after=lambda cpu: single_step if is_stepped(cpu) else None,
     )

@@ -89,6 +89,28 @@ locked.escaped:
   %lockable.escaped = call i1 @lockable(i32 %second, i32 256, i64 %third.at)
   br i1 %lockable.escaped, label %no, label %user
 plain:
+  ; d9 f0 to f3, f5, f8, f9, fb, fe, ff: the x87 (emu/isa/x86/x87.py)
+  %is.x87 = icmp eq i32 %first, 217
+  %x87.allowed = xor i1 %locked, true
+  %may.be.x87 = and i1 %is.x87, %x87.allowed
+  br i1 %may.be.x87, label %x87, label %no.x87
+x87:
+  %x87.second = call i32 @code(i64 %behind)
+  %x87.place = sub i32 %x87.second, 240
+  %x87.in.table = icmp ult i32 %x87.place, 16
+  br i1 %x87.in.table, label %x87.served, label %no
+x87.served:
+  %x87.place.16 = trunc i32 %x87.place to i16
+  %x87.bit = lshr i16 $X86_X87_SERVED, %x87.place.16
+  %x87.serves = trunc i16 %x87.bit to i1
+  br i1 %x87.serves, label %x87.on, label %no
+x87.on:
+  %x87.hflags.p = getelementptr i8, ptr inttoptr (i64 $env to ptr), i64 $X86_HFLAGS
+  %x87.hflags = load i32, ptr %x87.hflags.p
+  %x87.off = and i32 %x87.hflags, $X86_NO_X87
+  %x87.is.on = icmp eq i32 %x87.off, 0
+  br i1 %x87.is.on, label %yes, label %no
+no.x87:
   %is.nop = icmp eq i32 %first, 144
   %repeated.nop = and i1 %is.nop, %repeat
   %not.big = xor i1 %big, true
@@ -125,6 +147,104 @@ yes:
   ret i32 0
 no:
   ret i32 1
+}
+
+; Whether an instruction reads or replaces exceptions that floating point has accrued (emu/isa/x86/accrued.py).
+define internal i64 @accruing(i64 %start) {
+entry:
+  %end = add i64 %start, 14
+  br label %byte
+byte:
+  %at = phi i64 [ %start, %entry ], [ %behind, %prefix ]
+  %first = call i32 @code(i64 %at)
+  %behind = add i64 %at, 1
+  switch i32 %first, label %other [
+    i32 15, label %escape  i32 217, label %d9  i32 219, label %db  i32 221, label %dd  i32 223, label %df
+    i32 38, label %prefix  i32 46, label %prefix  i32 54, label %prefix  i32 62, label %prefix  i32 100, label %prefix
+    i32 101, label %prefix  i32 102, label %prefix  i32 103, label %prefix  i32 242, label %prefix
+    i32 243, label %prefix
+  ]
+other:
+  %high = and i32 %first, 240
+  %is.rex = icmp eq i32 %high, $REX
+  br i1 %is.rex, label %prefix, label %no
+prefix:
+  %too.many = icmp uge i64 %at, %end
+  br i1 %too.many, label %no, label %byte
+escape:
+  %second = call i32 @code(i64 %behind)
+  %is.group = icmp eq i32 %second, 174
+  br i1 %is.group, label %group, label %no
+group:
+  %modrm.at = add i64 %at, 2
+  %modrm = call i32 @code(i64 %modrm.at)
+  %in.memory = icmp ult i32 %modrm, 192
+  br i1 %in.memory, label %yes, label %no
+d9:
+  ; reg 4 or 6, in memory
+  %modrm.d9 = call i32 @code(i64 %behind)
+  %field.d9 = and i32 %modrm.d9, 40
+  %even.d9 = icmp eq i32 %field.d9, 32
+  %memory.d9 = icmp ult i32 %modrm.d9, 192
+  %is.d9 = and i1 %even.d9, %memory.d9
+  br i1 %is.d9, label %yes, label %no
+dd:
+  ; reg 4, 6 or 7, in memory
+  %modrm.dd = call i32 @code(i64 %behind)
+  %field.dd = and i32 %modrm.dd, 56
+  %upper.dd = icmp uge i32 %field.dd, 32
+  %not.5.dd = icmp ne i32 %field.dd, 40
+  %fits.dd = and i1 %upper.dd, %not.5.dd
+  %memory.dd = icmp ult i32 %modrm.dd, 192
+  %is.dd = and i1 %fits.dd, %memory.dd
+  br i1 %is.dd, label %yes, label %no
+db:
+  %modrm.db = call i32 @code(i64 %behind)
+  %pair.db = and i32 %modrm.db, 254
+  %is.db = icmp eq i32 %pair.db, 226
+  br i1 %is.db, label %yes, label %no
+df:
+  %modrm.df = call i32 @code(i64 %behind)
+  %is.df = icmp eq i32 %modrm.df, 224
+  br i1 %is.df, label %yes, label %no
+yes:
+  ret i64 1
+no:
+  ret i64 0
+}
+
+define internal void @merge_accrued(ptr %env) {
+  %sse.p = getelementptr i8, ptr %env, i64 $X86_SSE_FLAGS
+  %sse = load i8, ptr %sse.p
+  store i8 0, ptr %sse.p
+  %sse.32 = zext i8 %sse to i32
+  %same = and i32 %sse.32, 61
+  %flushed = and i32 %sse.32, 128
+  %was.flushed = icmp ne i32 %flushed, 0
+  %more = select i1 %was.flushed, i32 48, i32 0
+  %mxcsr.p = getelementptr i8, ptr %env, i64 $X86_MXCSR
+  %mxcsr = load i32, ptr %mxcsr.p
+  %some = or i32 %mxcsr, %same
+  %all = or i32 %some, %more
+  store i32 %all, ptr %mxcsr.p
+  %x87.p = getelementptr i8, ptr %env, i64 $X86_X87_FLAGS
+  %x87 = load i8, ptr %x87.p
+  store i8 0, ptr %x87.p
+  %x87.16 = zext i8 %x87 to i16
+  %x87.same = and i16 %x87.16, 61
+  %status.p = getelementptr i8, ptr %env, i64 $X86_FPUS
+  %status = load i16, ptr %status.p
+  %now = or i16 %status, %x87.same
+  %control.p = getelementptr i8, ptr %env, i64 $X86_FPUC
+  %control = load i16, ptr %control.p
+  %wanted = xor i16 %control, -1
+  %raised = and i16 %now, %wanted
+  %exceptions = and i16 %raised, 63
+  %any = icmp ne i16 %exceptions, 0
+  %summary = select i1 %any, i16 u0x8080, i16 0
+  %complete = or i16 %now, %summary
+  store i16 %complete, ptr %status.p
+  ret void
 }
 
 ; Whether LOCK may stand before an opcode (emu/isa/x86/lock.py); 256 is the map of those behind 0f.  Each opcode has a

@@ -10,6 +10,7 @@ from unicorn import Uc
 from unicorn import x86_const as uc
 
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, VectorFile
+from emu.isa.x86 import accrued, x87
 from emu.isa.x86.offsets import OFFSETS
 
 # QEMU's name of the CPU: one model serves both modes.
@@ -24,6 +25,9 @@ GENERAL_PROTECTION: Final = 13
 INT: Final = 0xCD
 # TF of the flags, and BS of DR6.
 _TRAP_FLAG: Final = 0x100
+# CR0.EM and CR0.TS, and the bits of QEMU's hflags that repeat them (target/i386/cpu.h).
+_EMULATED_OR_SWITCHED: Final = 1 << 2 | 1 << 3
+NO_X87: Final = 1 << 10 | 1 << 11
 _SINGLE_STEP: Final = 1 << 14
 # The kernel guest's clock interrupt (testbins/kernel/<isa>/intr.S).
 _CLOCK_VECTOR: Final = 32
@@ -48,8 +52,12 @@ IS_INT: Final = OFFSETS["IS_INT"]
 _OLD_EXCEPTION: Final = OFFSETS["OLD_EXCEPTION"]
 
 NAMES: Final = {
+    **accrued.NAMES,
     "X86_EFLAGS": FLAGS,
     "X86_HFLAGS": HFLAGS,
+    "X86_NO_X87": NO_X87,
+    # A bit for each second byte from f0 on.
+    "X86_X87_SERVED": sum(1 << code - 0xF0 for code in x87.OPERATIONS),
     "X86_CS": SEGMENTS + 1 * SEGMENT_SIZE,
     "X86_SS": SEGMENTS + 2 * SEGMENT_SIZE,
     "X86_STAR": STAR,
@@ -111,6 +119,13 @@ def in_user_mode(cpu: ModelledCpu) -> bool:
     """Return whether the CPU is at privilege level 3."""
     level = ctypes.c_uint32.from_address(cpu.env + HFLAGS).value if cpu.env else cpu.read_public(uc.UC_X86_REG_CS)
     return level & 3 == 3
+
+
+def has_x87(cpu: ModelledCpu) -> bool:
+    """Return whether the x87's instructions are executed; otherwise they raise #NM."""
+    if cpu.env:
+        return not ctypes.c_uint32.from_address(cpu.env + HFLAGS).value & NO_X87
+    return not cpu.read_public(uc.UC_X86_REG_CR0) & _EMULATED_OR_SWITCHED
 
 
 def raised_by_int(cpu: ModelledCpu, before: Callable[[], bytes], number: int) -> bool:

@@ -39,6 +39,7 @@ REGISTERS = RegisterFile(
         Register("cs_selector", uc.UC_X86_REG_CS, segment(1)),
         Register("ss_selector", uc.UC_X86_REG_SS, segment(2)),
         Register("fpcw", uc.UC_X86_REG_FPCW),
+        Register("fpsw", uc.UC_X86_REG_FPSW),
         Register("fptag", uc.UC_X86_REG_FPTAG),
         Register("mxcsr", uc.UC_X86_REG_MXCSR),
         Register("cr2", uc.UC_X86_REG_CR2, slot("CR2")),

@@ -11,6 +11,7 @@ from unicorn import x86_const as uc
 
 from emu.isa.unicorn_model import InterruptedCpu, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
+from emu.isa.x86.accrued import accruing
 from emu.isa.x86.offsets import OFFSETS
 from emu.isa.x86.special import special
 from emu.isa.x86_64.public import PUBLIC
@@ -58,6 +59,7 @@ UNICORN = UnicornModel(
     check_offset=OFFSETS["REGS"],
     interrupt=x86.interrupt,
     special=special(GENERAL_REGISTERS, "rflags"),
+    accruing=accruing(long_mode=True),
     vectors=(VectorFile(uc.UC_X86_REG_XMM0, uc.UC_X86_REG_XMM15, 16), x86.X87),
     breakpoint=x86.BREAKPOINT,
     system_call_instruction=uc.UC_X86_INS_SYSCALL,

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # Ranges in which states differ begin and end at multiples of this; the gap between two of them is at least the other.
 _GRAIN: Final = 16
 _GAP: Final = 128
+# The number of bytes behind the end of a context among which registers are found that it leaves out.
+_BEHIND: Final = 64
 
 
 class Images:
@@ -33,8 +35,7 @@ class Images:
         self.flags = ctypes.addressof(self._flags)
         self.address = ctypes.addressof(self._addresses)
         self._kept: dict[int, Any] = {}
-        context = cpu.engine.new_context()
-        self.size = ctypes.c_size_t.from_address(ctypes.cast(context.context, ctypes.c_void_p).value or 0).value
+        self.size = _size(cpu)
         self._base = bytes(self.base_of(cpu))
         self._differing: set[int] = set()
         self._varying = (ctypes.c_uint64 * (2 * RANGES + 2))()
@@ -79,6 +80,23 @@ class Images:
         for table, ranges in ((self._varying, found), (self._fixed, between)):
             for number, (start, end) in enumerate((*ranges, (0, 0))):
                 table[2 * number], table[2 * number + 1] = start, end - start
+
+
+def _size(cpu: TrialCpu) -> int:
+    """Return the number of bytes of the CPU state that images have: what a context has, and more.
+
+    A register of which a context leaves a part out is looked for behind its end.
+    """
+    engine, env = cpu.engine, cpu.engine.cpu.env
+    context = engine.new_context()
+    size = ctypes.c_size_t.from_address(ctypes.cast(context.context, ctypes.c_void_p).value or 0).value
+    contents = []
+    for value in (0, 0xFF):
+        for name in cpu.isa.unicorn.left_out:
+            engine.write_register(name, value)
+        contents.append(ctypes.string_at(env, size + _BEHIND))
+    engine.restore(context)
+    return 1 + max(at for at in range(size + _BEHIND) if at < size or contents[0][at] != contents[1][at])
 
 
 def _joined(places: Sequence[int]) -> Iterator[tuple[int, int]]:
