@@ -1,9 +1,9 @@
 """The exceptions that floating-point operations of x86 accrue: mxcsr and the x87 status word.
 
 QEMU's operations note their exceptions in a structure of their own (target/i386/cpu.h, sse_status
-and fp_status), and QEMU 5 never moves them to mxcsr, nor to the x87's status word but for a division by
-zero: programs saw none.  So before an instruction that reads or replaces one of
-these registers, what has accrued is moved there.
+and fp_status), and QEMU 5 never moves them to mxcsr, and to the x87's status word only a division
+by zero: programs saw no others.  So before an instruction that reads or replaces one of these
+registers, what has accrued is moved there.
 
     prefixes (66 67 f2 f3 segments, REX)  0f ae, in memory:         fxsave fxrstor ldmxcsr stmxcsr
                                                                     xsave xrstor xsaveopt

@@ -25,7 +25,7 @@ def execute(cpu: ServingCpu, code: int) -> None:
     """Execute the instruction with this second byte, but for the pc.
 
     An exception that is not masked is raised by a later instruction, as all of them; its result is
-    stored nevertheless.  A stack that is full or empty is no exception, as QEMU has it.
+    stored nevertheless.  QEMU has no exceptions of a full or an empty stack, and neither has this.
     """
     status, control = cpu.read_register("fpsw"), cpu.read_register("fpcw")
     top = status >> _TOP & _TOP_MASK
