@@ -26,6 +26,7 @@ from emu.engine.accrued import Accrued
 from emu.engine.address_table import Addressed, AddressTable, TableHeader
 from emu.engine.errors import EngineError
 from emu.engine.layout import ADVICE, HOOK_RANGE
+from emu.engine.temporaries import Temporaries
 from emu.function_address import function_address
 from emu.native.block import Block
 
@@ -84,8 +85,9 @@ class CodeHooks:
     floating point has accrued, that is moved to where it looks (`emu.isa.unicorn_model.Accruing`).
     """
 
-    def __init__(self, accrued: Accrued | None = None) -> None:
+    def __init__(self, accrued: Accrued | None = None, temporaries: Temporaries | None = None) -> None:
         self._accrued = accrued
+        self._temporaries = temporaries
         self.block = CodeHookTable()
         self._range = (ctypes.c_uint64 * 2)()
         self.callback: Any = _HOOK(self._run)
@@ -171,9 +173,13 @@ class CodeHooks:
     def choose(self, address: int) -> bool:
         """Set the range of the hook for an instruction that is about to be translated.
 
+        It may also end the block there (`emu.engine.temporaries`).
+
         Returns whether the hook takes the instruction's place: a function is called there that
         leaves the block. The instruction is not an exit then (`emu.engine.exits`).
         """
+        if self._temporaries is not None:
+            self._temporaries.leave_room()
         calls = [call for call, _ in self._functions.get(address, ()) if call.function]
         hooked = bool(calls) or (self._accrued is not None and self._accrued.asked(address))
         if not self.block.everywhere:

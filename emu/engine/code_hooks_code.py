@@ -16,6 +16,7 @@ Unicorn's data.  So the block is left by a long jump then, as by an exception.
 
 from __future__ import annotations
 
+from emu.engine import temporaries
 from emu.engine.address_table_code import return_found
 from emu.engine.code_hooks import NOWHERE, CodeHookTable, HookedCall, HookedPlace
 from emu.engine.code_places import HookPlaces
@@ -39,6 +40,7 @@ class CodeHooksCode:
         self._places = places
         self._firing = firing
         self._accruing = isa.unicorn.accruing is not None
+        self._leaking = isa.unicorn.leaking
         self._find = self._make_find(module)
         self._served = self._make_served(module)
         self._make_choose(module)
@@ -73,11 +75,15 @@ class CodeHooksCode:
     def _make_choose(self, module: Module) -> None:
         """u64 choose(address): prepare for an instruction that is to be translated.
 
-        It sets the hook's range, and the mark of `emu.engine.exit_tests`. It returns 1 if a
-        breakpoint is served there.
+        It sets the hook's range, and the mark of `emu.engine.exit_tests`, and ends the block there
+        for `emu.engine.temporaries`. It returns 1 if a breakpoint is served there.
         """
         f = module.function("choose", 1)
         (address,) = f.parameters
+        if self._leaking is not None:
+            used = f.load(self._places.context, self._leaking.temporaries, 4)
+            with f.when(f.ugt(used, temporaries.MOST), likely=False):
+                f.store(self._places.context, temporaries.ENOUGH, self._leaking.operations, 4)
         place = f.call(self._find, address)
         chosen, served = f.variable(NOWHERE), f.variable(0)
         with f.when(f.ne(place, 0), likely=False):

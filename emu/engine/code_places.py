@@ -19,6 +19,8 @@ class HookPlaces:
     """The engine's words (`emu.engine.state`)."""
     env: Value
     """The CPU state."""
+    context: Value
+    """QEMU's context for translation."""
     code_byte: Value
     """U32 cpu_ldub_code(env, address): a byte as the translator reads it."""
     next_block: Value

@@ -50,6 +50,7 @@ from emu.engine.scanning import PublicCodeHooks, Scanner
 from emu.engine.spaces import Spaces
 from emu.engine.special import Special
 from emu.engine.state import BLOCKS, Word
+from emu.engine.temporaries import Temporaries
 from emu.engine.tlb import SoftTlb
 from emu.engine.tracepoints import Tracepoints
 from emu.isa.base import Isa
@@ -101,9 +102,7 @@ class Engine:
         self._plans = Encoder(isa, self.cpu.env)
         self.tracepoints = Tracepoints(self._plans, *self._who())
         self.handlers = Handlers(isa, self.cpu, self.memory, self.counter, self.tracepoints, on_system_call)
-        accruing = isa.unicorn.accruing
-        accrued = Accrued(accruing, self.cpu.env, self.memory) if accruing is not None else None
-        self._code_hooks = PublicCodeHooks() if portable else CodeHooks(accrued)
+        self._code_hooks = PublicCodeHooks() if portable else CodeHooks(*self._translation())
         self.code = Code(self.cpu, self.memory, self.counter, self._code_hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
         self._windows = Windows()
@@ -255,6 +254,12 @@ class Engine:
             known = tuple(Adjust(self.counter.address + 8 * word, change) for word, change in changes if change)
             self._discounting[instructions, carried_out] = known
         return known
+
+    def _translation(self) -> tuple[Accrued | None, Temporaries | None]:
+        """Return what is done for the guest's CPU when its instructions are translated."""
+        model = self.isa.unicorn
+        accrued = Accrued(model.accruing, self.cpu.env, self.memory) if model.accruing else None
+        return accrued, Temporaries(self.cpu.handle, model.leaking) if model.leaking else None
 
     def _who(self) -> tuple[int, int]:
         """Return the addresses of the words with the current address space and the current thread."""

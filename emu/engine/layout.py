@@ -25,6 +25,8 @@ KNOWN: Final[Mapping[str, int]] = {
     "UC_EXITS": 0x798,
     # The function that drops the code of an address.
     "UC_INVALIDATE": 0x178,
+    # The pointer to QEMU's context for translation.
+    "UC_TCG": 0x300,
     # struct hook: the two words with the start and the end of its range.
     "HOOK_RANGE": 0x18,
     # CPUState
@@ -39,6 +41,7 @@ _OFFSETS: Final = part(COMMON, KNOWN)
 UC_CPU: Final = _OFFSETS["UC_CPU"]
 UC_EXITS: Final = _OFFSETS["UC_EXITS"]
 UC_INVALIDATE: Final = _OFFSETS["UC_INVALIDATE"]
+UC_TCG: Final = _OFFSETS["UC_TCG"]
 HOOK_RANGE: Final = _OFFSETS["HOOK_RANGE"]
 CPU_UC: Final = _OFFSETS["CPU_UC"]
 CPU_ENV: Final = _OFFSETS["CPU_ENV"]

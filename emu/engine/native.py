@@ -19,7 +19,7 @@ from typing import Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.engine import jumps, layout
+from emu.engine import jumps, layout, temporaries
 from emu.engine.clock_words import ClockWord
 from emu.engine.code_hooks import CodeHooks
 from emu.engine.code_hooks_code import CodeHooksCode
@@ -115,6 +115,7 @@ class Callbacks:
             "windows": windows.address,
             "tracepoints": tracepoints.header.address,
             "hooked": hooked.address,
+            "context": temporaries.context(cpu.handle),
             "code_hooks": code_hooks.block.address,
             # If the guest has page tables, no TLB is filled.
             "on_fill": windows.address if tlb is None else function_address(tlb.callback),
@@ -187,6 +188,7 @@ def _write_firing(module: Module, isa: Isa, symbols: Mapping[str, Value], *, hos
         hooked=symbols["hooked"],
         words=symbols["words"],
         env=symbols["env"],
+        context=symbols["context"],
         code_byte=symbols["cpu_ldub_code"],
         next_block=symbols["helper_lookup_tb_ptr"],
         leave=symbols["cpu_loop_exit"],

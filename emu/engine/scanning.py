@@ -67,6 +67,8 @@ class Scanner:
         self._hooked: set[int] = set()
         self._hook = _HOOK(self._reached)
         self._exits: set[int] = set()
+        self._crowded: set[int] = set()
+        self._ignored = _HOOK(lambda _uc, _address, _size, _data: None)
         self._in_block = lru_cache(_REMEMBERED)(self._found_in)
 
     def enter(self, address: int, size: int) -> bool:
@@ -96,14 +98,22 @@ class Scanner:
         return left
 
     def search_page(self, page: int) -> None:
-        """Make exits of code in a page that would abort the translator."""
-        fatal = self._cpu.public.fatal
-        if fatal is None:
-            return
+        """Keep code in a page from the translator that would abort it, or overflow its tables.
+
+        Code that aborts it is made an exit.  A hook at each instruction makes blocks shorter: it is
+        ten operations more, and a block ends when it has 4000.
+        """
+        public = self._cpu.public
         code = self._memory.read(page, PAGE)
         with suppress(BadAddressError):
-            code += self._memory.read(page + PAGE, _LONGEST)
-        found = {page + match.start() for match in fatal.finditer(code)} - self._exits
+            code += self._memory.read(page + PAGE, PAGE)
+        for start, end in public.crowded(code):
+            if page + end not in self._crowded:
+                self._crowded.add(page + end)
+                self._hooks.add(unicorn.UC_HOOK_CODE, self._ignored, page + start, page + end - 1)
+        if public.fatal is None:
+            return
+        found = {page + match.start() for match in public.fatal.finditer(code[: PAGE + _LONGEST])} - self._exits
         if found:
             self._exits |= found
             self._cpu.uc.ctl_set_exits(sorted(self._exits))

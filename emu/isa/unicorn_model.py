@@ -141,6 +141,18 @@ class Accruing:
     `merge_accrued` in machine code."""
 
 
+class Leaking(NamedTuple):
+    """Offsets in QEMU's context for translation, for a CPU whose translator keeps temporaries.
+
+    `emu.engine.temporaries` says what follows from that.
+    """
+
+    temporaries: int
+    """The number of temporaries that a block has so far (nb_temps)."""
+    operations: int
+    """The number of its operations (nb_ops)."""
+
+
 class PublicCpu(ModelledCpu, Protocol):
     """The CPU in portable mode, where only Unicorn's public calls are used (`emu.engine.portable`)."""
 
@@ -228,6 +240,9 @@ class PublicModel:
     """Registers that no public call writes as they are."""
     fatal: re.Pattern[bytes] | None = None
     """Code that aborts Unicorn's translator, at any address; None: there is none."""
+    crowded: Callable[[bytes], list[tuple[int, int]]] = lambda _code: []
+    """Returns runs of instructions, by their start and end in some code, that may be a block whose
+    translation overflows QEMU's tables (`emu.engine.temporaries`)."""
 
 
 @immutable
@@ -273,6 +288,8 @@ class UnicornModel:
     """Makes QEMU forget an exception that the host has handled; None: nothing is to be forgotten."""
     accruing: Accruing | None = None
     """None: QEMU's own accounts of exceptions are right."""
+    leaking: Leaking | None = None
+    """None: QEMU's translator frees all temporaries."""
     left_out: tuple[str, ...] = ()
     """Registers that Unicorn's contexts do not keep, or only in part."""
     reservation: int | None = None

@@ -16,6 +16,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.function_address import function_address
 from emu.wheel.bench import CODE, NOWHERE, Bench, NotFoundError, agreed, only, places
+from emu.wheel.context import CONTEXT, context_for_translation, look_up, qemu
 
 _WORD: Final = 8
 _INT: Final = 4
@@ -25,10 +26,9 @@ _UNMAPPED: Final = (0x7654_3000, 0x1234_5000)
 _SENTINELS: Final = (0x5AB1_7E57_0DDB_C330, 0x5AB1_7E57_0DDB_D440)
 # Counts of instructions after which a run ends; it ends sooner.
 _COUNTS: Final = (0x0123_4567, 0x0765_4321)
-# Bytes that are searched: of struct uc_struct with its jump buffers; of a hook; of TCGContext; of a block.
+# Bytes that are searched: of struct uc_struct with its jump buffers; of a hook; of a block.
 _ENGINE: Final = 0x8000
 _HOOK_SIZE: Final = 0x80
-_CONTEXT: Final = 0x400
 _BLOCK: Final = 0x80
 _NEAR: Final = 1 << 28
 # The prologue is so close before the epilogue.
@@ -237,19 +237,13 @@ def _spied(bench: Bench, place: int, code: bytes) -> set[tuple[int, int]]:
 
 
 def _translated(bench: Bench) -> dict[str, int]:
-    """Find QEMU's context for translation, the two ends of its blocks, and what a block describes.
-
-    A function of QEMU's answers where the block at the pc is, or with the epilogue.
-    """
+    """Find the two ends of QEMU's blocks, and what a block describes."""
     bench.uc.mem_write(CODE, _code(bench))
-    bench.uc.ctl_flush_tb()
-    epilogue = _look_up(bench, CODE)
-    place, at = _context(bench, epilogue)
+    epilogue, place, at = context_for_translation(bench)
     context = bench.reader.word(bench.handle + place) or 0
     for start in (CODE, CODE + len(bench.subject.nop)):
         bench.uc.emu_start(start, NOWHERE)
     return {
-        "UC_TCG": place,
         "TCG_EPILOGUE": at,
         "TCG_PROLOGUE": only("the prologue", _prologues(bench, context, epilogue)),
         **_description(bench, context, epilogue),
@@ -257,35 +251,9 @@ def _translated(bench: Bench) -> dict[str, int]:
     }
 
 
-def _look_up(bench: Bench, pc: int) -> int:
-    """Return the machine code of the block at a pc, or the epilogue."""
-    bench.uc.reg_write(bench.subject.pc, pc)
-    return int(_qemu(bench, "helper_lookup_tb_ptr")(bench.env, *[0] * 7))
-
-
-def _qemu(bench: Bench, name: str) -> Any:
-    return _SPIED(function_address(bench.function(f"{name}_{bench.subject.target}")))
-
-
-def _context(bench: Bench, epilogue: int) -> tuple[int, int]:
-    """Return the place of the pointer to the context, and that of the epilogue in it.
-
-    Other pointers may be shortly before the context by chance, so the nearest is taken.
-    """
-    found = []
-    for place in range(0, len(bench.engine_bytes()) - _WORD, _WORD):
-        pointer = bench.reader.word(bench.handle + place) or 0
-        data = bench.reader.read(pointer, _CONTEXT) if pointer % _WORD == 0 else b""
-        found += [(at, place) for at in places(data, epilogue, _WORD)]
-    if not found:
-        raise NotFoundError("the context for translation: no place fits")
-    nearest = min(at for at, _ in found)
-    return only("the context for translation", (place for at, place in found if at == nearest)), nearest
-
-
 def _prologues(bench: Bench, context: int, epilogue: int) -> Iterator[int]:
     """Yield the places of functions that are called with the CPU's registers and a block's code."""
-    code = _look_up(bench, CODE)
+    code = look_up(bench, CODE)
     called: list[tuple[int, int]] = []
 
     def enter(env: int, block: int) -> int:
@@ -294,7 +262,7 @@ def _prologues(bench: Bench, context: int, epilogue: int) -> Iterator[int]:
         return 0
 
     callback = _ENTERED(enter)
-    for place in range(0, _CONTEXT, _WORD):
+    for place in range(0, CONTEXT, _WORD):
         function = bench.reader.word(context + place) or 0
         if not epilogue - _PROLOGUE < function < epilogue:
             continue
@@ -310,10 +278,10 @@ def _description(bench: Bench, context: int, epilogue: int) -> dict[str, int]:
     """Find a block's address and that of its machine code in its description."""
     found: dict[str, list[set[int]]] = {"BLOCK_PC": [], "BLOCK_CODE": []}
     for pc in (CODE, CODE + len(bench.subject.nop)):
-        code = _look_up(bench, pc)
+        code = look_up(bench, pc)
         if code == epilogue:
             raise NotFoundError("a block: it is not found after a run")
-        block = int(_qemu(bench, "tcg_tb_lookup")(context, code, *[0] * 6))
+        block = int(qemu(bench, "tcg_tb_lookup")(context, code, *[0] * 6))
         data = bench.reader.read(block, _BLOCK)
         found["BLOCK_PC"].append(places(data, pc, _WORD))
         found["BLOCK_CODE"].append(places(data, code, _WORD))
@@ -324,7 +292,7 @@ def _clusters(bench: Bench, epilogue: int) -> Iterator[int]:
     """Yield the places of the CPU's cluster: with another one no block is found."""
     for place in places(bench.cpu_bytes(), -1, _INT):
         bench.write(bench.cpu + place, _CLUSTER, _INT)
-        lost = _look_up(bench, CODE) == epilogue
+        lost = look_up(bench, CODE) == epilogue
         bench.write(bench.cpu + place, -1, _INT)
-        if lost and _look_up(bench, CODE) != epilogue:
+        if lost and look_up(bench, CODE) != epilogue:
             yield place

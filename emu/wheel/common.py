@@ -10,6 +10,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.function_address import function_address
 from emu.wheel.bench import CODE, Bench, NotFoundError, agreed, only, places
+from emu.wheel.context import context_for_translation
 
 _WORD: Final = 8
 _INT: Final = 4
@@ -30,6 +31,7 @@ def experiments(bench: Bench) -> None:
     bench.facts["HOOK_RANGE"] = _hook_range(bench)
     bench.facts["UC_INVALIDATE"] = _invalidate(bench)
     bench.facts["UC_EXITS"] = _exits(bench)
+    _, bench.facts["UC_TCG"], _ = context_for_translation(bench)
 
 
 def _exception(bench: Bench) -> int:

@@ -6,6 +6,7 @@ docs/unicorn.md names may go.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import re
 import struct
@@ -16,6 +17,9 @@ import unicorn as uc
 from unicorn import arm64_const as arm64
 from unicorn import riscv_const as riscv
 from unicorn import x86_const as x86
+
+from emu.engine.temporaries import context
+from emu.isa.x86.offsets import OFFSETS
 
 PAGE = Path(__file__).parents[2] / "docs" / "unicorn.md"
 CODE, DATA, SIZE = 0x1000, 0x2000, 0x10000
@@ -271,6 +275,14 @@ def test_the_x87_computes_with_double():
     (found,) = struct.unpack("<d", engine.mem_read(DATA, 8))
     assert found != math.fmod(70.3, 0.3)
     assert abs(found - math.fmod(70.3, 0.3)) < 1e-14
+
+
+def test_the_x87_keeps_temporaries():
+    """More than 240 without a branch would end this process."""
+    most = 200
+    engine = machine("x86", bytes.fromhex("d9 c9") * most)  # fxch
+    run(engine, 2 * most)
+    assert ctypes.c_int32.from_address(context(engine._uch.value) + OFFSETS["TCG_TEMPS"]).value > 2 * most
 
 
 def test_pstate_takes_no_effect():

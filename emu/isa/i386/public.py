@@ -12,9 +12,11 @@ from typing import Final
 
 from unicorn import x86_const as uc
 
+from emu.capstone_numbers import CS_MODE_32
 from emu.isa.unicorn_model import PublicCpu, PublicModel
 from emu.isa.x86 import public as x86
 from emu.isa.x86.delivery import deliver, interrupt
+from emu.isa.x86.leaking import crowded
 
 _GS_BASE, _FS_BASE = "gs_base", "fs_base"
 _DESCRIPTOR: Final = 8
@@ -89,6 +91,7 @@ PUBLIC: Final = PublicModel(
     prepare=partial(x86.prepare, mode=_MODE),
     handled=_handled,
     fatal=x86.FATAL,
+    crowded=partial(crowded, mode=CS_MODE_32),
     reads={"hflags": x86.level, "gs_base": _read_base, "fs_base": _read_fs_base},
     writes={
         "hflags": partial(x86.set_level, mode=_MODE),

@@ -11,7 +11,7 @@ from unicorn import x86_const as uc
 from emu.isa.i386.public import PUBLIC
 from emu.isa.i386.registers import GENERAL
 from emu.isa.i386.traps import INT3
-from emu.isa.unicorn_model import InterruptedCpu, UnicornModel, VectorFile
+from emu.isa.unicorn_model import InterruptedCpu, Leaking, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.accrued import accruing
 from emu.isa.x86.offsets import OFFSETS
@@ -50,6 +50,7 @@ UNICORN = UnicornModel(
     interrupt=x86.interrupt,
     special=special(GENERAL, "eflags"),
     accruing=accruing(long_mode=False),
+    leaking=Leaking(OFFSETS["TCG_TEMPS"], OFFSETS["TCG_OPS"]),
     vectors=(VectorFile(uc.UC_X86_REG_XMM0, uc.UC_X86_REG_XMM7, 16), x86.X87),
     breakpoint=x86.BREAKPOINT,
     breakpoint_length=len(INT3),

@@ -32,6 +32,10 @@ _SSE_DIVISIONS: Final = (
 )
 # fldz    fldz    fdivp; fld1    fldz    fdivp.
 _X87_DIVISIONS: Final = (bytes.fromhex("d9ee d9ee def9"), bytes.fromhex("d9e8 d9ee def9"))
+_FXCH: Final = bytes.fromhex("d9c9")
+# Instructions of two blocks, and the bytes of the context for translation that may have its counts.
+_LENGTHS: Final = (20, 40)
+_COUNTS: Final = 0x80
 # fninit
 _EMPTY_X87: Final = bytes.fromhex("dbe3")
 # No exception, then invalid (1), and then divide by zero (4) as well (fpu/softfloat-types.h).
@@ -83,6 +87,7 @@ def _experiments(bench: Bench) -> dict[str, int]:
         "SSE_FLAGS": _accrued(bench, "SSE", _SSE_DIVISIONS),
         "X87_FLAGS": _accrued(bench, "x87", _X87_DIVISIONS),
         **_exceptions(bench),
+        **_translated(bench),
     }
 
 
@@ -141,6 +146,29 @@ def _accrued(bench: Bench, unit: str, divisions: tuple[bytes, ...]) -> int:
     return only(
         f"the exceptions of {unit}", (at for at, row in enumerate(zip(*contents, strict=True)) if row == _ACCRUED)
     )
+
+
+def _translated(bench: Bench) -> dict[str, int]:
+    """Find the counts of a block's temporaries and operations, by blocks of two lengths.
+
+    Each fxch keeps two temporaries; a nop is one operation.
+    """
+    context = bench.reader.word(bench.handle + bench.facts["UC_TCG"]) or 0
+
+    def grown(code: bytes) -> list[int]:
+        counts = []
+        for number in _LENGTHS:
+            bench.run(code * number + _HLT)
+            counts.append(list(memoryview(bench.reader.read(context, _COUNTS)).cast("i")))
+        return [after - before for before, after in zip(*counts, strict=True)]
+
+    length = _LENGTHS[1] - _LENGTHS[0]
+    grown_by = list(zip(grown(_FXCH), grown(_NOP), strict=True))
+    return {
+        "TCG_TEMPS": _INT * only("temporaries", (at for at, grew in enumerate(grown_by) if grew == (2 * length, 0))),
+        "TCG_OPS": _INT
+        * only("operations", (at for at, (x87, nop) in enumerate(grown_by) if x87 > 2 * length and nop == length)),
+    }
 
 
 def _segments(bench: Bench) -> int:

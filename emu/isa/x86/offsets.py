@@ -40,6 +40,9 @@ KNOWN: Final[Mapping[str, int]] = {
     "IS_INT": 0x150C,
     # The exception whose delivery QEMU thinks is under way; -1: none.
     "OLD_EXCEPTION": 0x1578,
+    # TCGContext (qemu/include/tcg/tcg.h): the temporaries and the operations of the block that is translated.
+    "TCG_TEMPS": 0x30,
+    "TCG_OPS": 0x38,
 }
 OFFSETS: Final = part(PART, KNOWN)
 

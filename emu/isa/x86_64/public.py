@@ -7,9 +7,11 @@ from typing import Final
 
 from unicorn import x86_const as uc
 
+from emu.capstone_numbers import CS_MODE_64
 from emu.isa.unicorn_model import PublicModel
 from emu.isa.x86 import public as x86
 from emu.isa.x86.delivery import deliver, interrupt, system_call
+from emu.isa.x86.leaking import crowded
 
 _MODE: Final = x86.Mode(
     word=8,
@@ -35,6 +37,7 @@ PUBLIC: Final = PublicModel(
     handled=partial(x86.handled, mode=_MODE),
     system_call=partial(system_call, mode=_MODE),
     fatal=x86.FATAL,
+    crowded=partial(crowded, mode=CS_MODE_64),
     reads={"hflags": x86.level},
     writes={
         "hflags": partial(x86.set_level, mode=_MODE),

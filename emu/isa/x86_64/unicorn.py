@@ -9,7 +9,7 @@ from typing import Final
 import unicorn
 from unicorn import x86_const as uc
 
-from emu.isa.unicorn_model import InterruptedCpu, UnicornModel, VectorFile
+from emu.isa.unicorn_model import InterruptedCpu, Leaking, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.accrued import accruing
 from emu.isa.x86.offsets import OFFSETS
@@ -60,6 +60,7 @@ UNICORN = UnicornModel(
     interrupt=x86.interrupt,
     special=special(GENERAL_REGISTERS, "rflags"),
     accruing=accruing(long_mode=True),
+    leaking=Leaking(OFFSETS["TCG_TEMPS"], OFFSETS["TCG_OPS"]),
     vectors=(VectorFile(uc.UC_X86_REG_XMM0, uc.UC_X86_REG_XMM15, 16), x86.X87),
     breakpoint=x86.BREAKPOINT,
     system_call_instruction=uc.UC_X86_INS_SYSCALL,

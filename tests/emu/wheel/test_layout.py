@@ -140,7 +140,7 @@ def test_doctor_says_how_and_what_to_do():
     assert lines[0].endswith("its layout is known")
     assert lines[1] == "nothing is to be done"
     assert f"common   UC_CPU             {engine_layout.KNOWN['UC_CPU']:#8x}" in lines
-    assert f"blocks   UC_TCG             {blocks_layout.KNOWN['UC_TCG']:#8x}" in lines
+    assert f"blocks   UC_LEVEL           {blocks_layout.KNOWN['UC_LEVEL']:#8x}" in lines
 
 
 def test_doctor_says_in_two_lines_that_the_mode_is_portable_why_and_what_to_do(monkeypatch):

@@ -18,7 +18,6 @@ from emu.wheel.modes import Mode
 KNOWN: Final[Mapping[str, int]] = {
     # struct uc_struct
     "UC_STOP_INTERRUPT": 0xE0,
-    "UC_TCG": 0x300,
     # With a count of instructions, emu_start has a hook that counts, and that stays afterwards.
     "UC_COUNTER": 0x558,
     "UC_COUNT": 0x560,
@@ -63,7 +62,6 @@ class BlockLayout(NamedTuple):
     """The offsets in bytes; the names are those of `KNOWN`."""
 
     uc_stop_interrupt: int
-    uc_tcg: int
     uc_counter: int
     uc_count: int
     uc_stop_request: int

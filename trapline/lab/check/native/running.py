@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.engine.hit_steps import COPY_FAULT, of_exception
-from emu.engine.layout import CPU_EXCEPTION
+from emu.engine.layout import CPU_EXCEPTION, UC_TCG
 from emu.engine.state import HANDLED, NEVER, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module, Variable
@@ -188,7 +188,7 @@ class RunningCode:
         block = f.call(self._code, trial, 1)
         with f.when(f.eq(block, 0)):
             f.ret(f.call(self._end, trial, Outcome.STRANGE))
-        buffer, tcg = f.add(uc, self._layout.uc_jump_buffers), f.load(uc, self._layout.uc_tcg)
+        buffer, tcg = f.add(uc, self._layout.uc_jump_buffers), f.load(uc, UC_TCG)
         code = f.load(block, self._layout.block_code)
         found = f.call(self._run, buffer, f.load(tcg, self._layout.tcg_prologue), env, code)
         with f.when(f.eq(found, _LONGJUMP)):
@@ -251,7 +251,7 @@ class RunningCode:
         batch, trial = f.parameters
         uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
         words = f.load(trial, TrialBlock.offset("words"))
-        buffer, tcg = f.add(uc, self._layout.uc_jump_buffers), f.load(uc, self._layout.uc_tcg)
+        buffer, tcg = f.add(uc, self._layout.uc_jump_buffers), f.load(uc, UC_TCG)
         f.store(batch, 0, BatchBlock.offset("traps"))
         for word, value in ((Word.BLOCK, 0), (Word.STOPPED, 0), (Word.SOFT, NEVER), (Word.SERVED, 0)):
             f.store(words, value, 8 * word)

@@ -42,7 +42,7 @@ def test_machine_code_tries_the_states_with_a_layout_that_was_found(calibrated):
 
 
 def test_without_an_offset_python_tries_the_states_and_a_line_says_why(calibrated, monkeypatch):
-    found = {name: offset for name, offset in layout.KNOWN.items() if name != "UC_TCG"}
+    found = {name: offset for name, offset in layout.KNOWN.items() if name != "UC_LEVEL"}
     monkeypatch.setattr(finding, "find", lambda _library, _part: {wheel.BLOCKS: found})
     assert layout.find() is None
     code, sites = program(ISAS["x86_64"], [HARMLESS["x86_64"]])
@@ -51,7 +51,7 @@ def test_without_an_offset_python_tries_the_states_and_a_line_says_why(calibrate
     assert one.executed[MACHINE_CODE] == 0
     tally = Tally({}, seconds=1, fresh=STATES, executed=one.executed)
     last = list(lines(tally))[-1]
-    assert str(last).endswith("; 0% tried by machine code: calibration did not find blocks UC_TCG (trapline doctor)")
+    assert str(last).endswith("; 0% tried by machine code: calibration did not find blocks UC_LEVEL (trapline doctor)")
 
 
 def test_experiments_look_for_the_functions_that_machine_code_calls():
