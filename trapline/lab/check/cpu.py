@@ -301,12 +301,13 @@ class TrialCpu:
 def _padding(file: VectorFile, size: int) -> Iterator[slice]:
     """Yield the bytes of a run, of so many bytes, that no register has.
 
-    QEMU keeps an x87 register, of ten bytes, in sixteen (target/i386 cpu.h, FPReg), and copies the
-    other six from wherever its own stack was.
+    QEMU keeps an x87 register, of ten bytes, in sixteen (target/i386 cpu.h, FPReg), and one of SSE
+    in the 64 of AVX-512, which it does not have (ZMMReg).  It copies the others from wherever its
+    own stack was: after pshufb they are the host's.
     """
-    stride = 1 << (file.size - 1).bit_length()
+    stride = (size - file.size) // (file.last - file.first)
     for start in range(file.size, size, stride) if stride != file.size else ():
-        yield slice(start, min(start + stride - file.size, size))
+        yield slice(start, start + stride - file.size)
 
 
 _libc = ctypes.CDLL(None)
