@@ -151,13 +151,12 @@ class Content:
             self.memory.take(len(self._pages))
             self._counted = self.memory
         pages = _bounded(first, last)
-        # The shorter of the two is walked: a file may be small, and the requested part larger than any memory.
-        present = (
-            sum(index in pages for index in self._pages)
-            if len(self._pages) < len(pages)
-            else sum(index in self._pages for index in pages)
-        )
         if self._counted is not None:
+            # The shorter of the two is walked: a file may be small, and the requested part larger than any memory.
+            walked, looked_up = (self._pages, pages) if len(self._pages) < len(pages) else (pages, self._pages)
+            present = sum(map(looked_up.__contains__, walked))
+            if present == len(pages):
+                return
             self._counted.take(len(pages) - present)
         for index in pages:
             if index not in self._pages:

@@ -49,13 +49,19 @@ class Capability(IntEnum):
     KILL = 5
     SETGID = 6
     SETUID = 7
+    NET_BIND_SERVICE = 10
+    NET_RAW = 13
+    IPC_LOCK = 14
     IPC_OWNER = 15
     SYS_CHROOT = 18
     SYS_PTRACE = 19
     SYS_ADMIN = 21
     SYS_NICE = 23
     SYS_RESOURCE = 24
+    SYS_TTY_CONFIG = 26
     MKNOD = 27
+    SETFCAP = 31
+    SYSLOG = 34
 
 
 # CAP_CHOWN to CAP_CHECKPOINT_RESTORE.

@@ -14,6 +14,8 @@ class Descriptors:
     def __init__(self, table: FileTable, limit: int = 1024) -> None:
         self.table = table
         self.limit = limit
+        self.users = 1
+        """The processes, and threads with a table of their own, that have it."""
         self._files: dict[int, OpenFile] = {}
         self._low = 0
         """Every number below it is taken."""
@@ -79,6 +81,24 @@ class Descriptors:
         for number, file in self._files.items():
             child.put(number, file, close_on_exec=number in self._close_on_exec)
         return child
+
+    def share(self) -> Descriptors:
+        """Count a user more, and return this table."""
+        self.users += 1
+        return self
+
+    def leave(self) -> None:
+        """Count a user less; the last one closes everything."""
+        self.users -= 1
+        if not self.users:
+            self.close_all()
+
+    def unshared(self) -> Descriptors:
+        """Return a table for one of its users alone, who leaves this one."""
+        if self.users == 1:
+            return self
+        self.users -= 1
+        return self.copy()
 
     def close_all(self) -> None:
         """Close everything."""

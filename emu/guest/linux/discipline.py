@@ -40,7 +40,14 @@ _TENTH: Final = 100_000_000
 _TAB: Final = 8
 _DELETE: Final = 0x7F
 
+# Bytes of the flags in struct termios.
+_FLAGS: Final = 16
+# struct termio, of System V: it has the low halves of the flags, and so many special characters.
+_TERMIO: Final = struct.Struct("<HHHHB8sx")
+_LOW, _SHORT = 0xFFFF, 8
+
 TERMIOS_SIZE: Final = _TERMIOS.size
+TERMIO_SIZE: Final = _TERMIO.size
 TERMIOS2_SIZE: Final = _TERMIOS.size + _SPEEDS.size
 
 
@@ -55,6 +62,8 @@ class Discipline:
         self.input_flags, self.output_flags, self.control_flags, self.local_flags, self.characters = _NEW
         self._signal = signal
         self.line = 0
+        self.locked = bytes(TERMIOS_SIZE)
+        """The settings that stay as they are, as a struct termios: bits of flags, whole others."""
         self.screen = bytearray()
         self.stopped = False
         """Whether output waits for XON."""
@@ -76,15 +85,31 @@ class Discipline:
         )
         return data + _SPEEDS.pack(_SPEED, _SPEED) if speeds else data
 
+    def packed_short(self) -> bytes:
+        """Return struct termio: the low halves of the flags, and the first special characters."""
+        flags = (self.input_flags, self.output_flags, self.control_flags, self.local_flags)
+        return _TERMIO.pack(*(one & _LOW for one in flags), self.line, self.characters[:_SHORT])
+
+    def set_short(self, data: bytes) -> None:
+        """Take the settings of a struct termio; what it has no place for stays."""
+        *low, line, characters = _TERMIO.unpack(data)
+        flags = (self.input_flags, self.output_flags, self.control_flags, self.local_flags)
+        whole = (one & ~_LOW | half for one, half in zip(flags, low, strict=True))
+        self.set(_TERMIOS.pack(*whole, line, characters + self.characters[_SHORT:]))
+
     def set(self, data: bytes) -> None:
         """Take the settings of a struct termios or termios2.
 
         Bytes typed so far can be read in the new mode.
         """
         was_canonical = self.canonical
+        data = bytes(
+            new & ~lock | old & lock if place < _FLAGS else old if lock else new
+            for place, (new, old, lock) in enumerate(zip(data[:TERMIOS_SIZE], self.packed(), self.locked, strict=True))
+        )
         (
             self.input_flags, self.output_flags, self.control_flags, self.local_flags, self.line, self.characters,
-        ) = _TERMIOS.unpack(data[: _TERMIOS.size])  # fmt: skip
+        ) = _TERMIOS.unpack(data)  # fmt: skip
         if was_canonical and not self.canonical:
             self._raw += b"".join(self._lines) + self._edited
             self._lines.clear()

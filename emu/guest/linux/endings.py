@@ -55,7 +55,8 @@ class Endings:
         if process.limits.cpu is not None:
             process.limits.cpu.set(None)
         self._semaphores.ended(process)
-        process.files.close_all()
+        process.show(None)
+        process.files.leave()
         process.leaves_executable()
         self._terminals.ended(process)
         self._on_cpu.leave_space(process.space)
@@ -138,6 +139,9 @@ class Endings:
             thread.call = None
         self._pi_locks.ended(thread)
         thread.process.threads.remove(thread)
+        if thread.files is not None:
+            thread.files.leave()
+            thread.files = None
         self._tasks.threads.pop(thread.tid, None)
         self._schedule.remove(thread)
         if self._tasks.current is thread:

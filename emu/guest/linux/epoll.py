@@ -87,7 +87,6 @@ class Epoll(AnonymousOpen):
             raise LinuxError(EINVAL)
         if isinstance(file, Epoll) and (file.reaches(self) or file.depth() > _DEEPEST):
             raise LinuxError(ELOOP)
-        self._live()
         if (fd, file) in self._items:
             raise LinuxError(EEXIST)
         self._items[fd, file] = _Item(fd, file, events, data)

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from emu.engine.pages import PAGE
 from emu.guest.linux.content import FileMemory
 from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import EBADF, EINVAL, EISDIR, ENOTTY, ENXIO, LinuxError
+from emu.guest.linux.file_seals import Seal
 from emu.guest.linux.files import FIONREAD, O_APPEND, OpenFile
 from emu.guest.linux.inodes import Generated, Inode
 from emu.guest.linux.regular_files import RegularFile
@@ -47,6 +49,8 @@ class RegularOpen(OpenFile):
         """Write; at the end if the file was opened for appending."""
         here = self.position if offset is None else offset
         offset_now = self.inode.size if self.flags & O_APPEND else here
+        if Seal.GROW in self.inode.seals:
+            data = _whole_pages_in(data, offset_now, self.inode.size) or data
         if data:
             self.inode.write(offset_now, data)
             self.inode.modified = self.inode.changed = self._wall()
@@ -76,6 +80,11 @@ class RegularOpen(OpenFile):
         else:
             self.position = bases[whence] + offset
         return self.position
+
+
+def _whole_pages_in(data: bytes, offset: int, size: int) -> bytes:
+    """Return what of some data, page by page, ends before the end of a file that may not grow."""
+    return data if offset + len(data) <= size else data[: max(0, size // PAGE * PAGE - offset)]
 
 
 class GeneratedOpen(OpenFile):

@@ -64,6 +64,8 @@ class OpenFile:
 
     host = False
     """Whether its readiness depends on the user's input."""
+    takes_offsets = True
+    """Whether it can be read and written at an offset (FMODE_PREAD, FMODE_PWRITE)."""
     smallest_read = 0
     """The smallest size that read takes: files that give records of one size refuse less."""
     arrivals = departures = 0
@@ -161,6 +163,8 @@ class OpenFile:
 
 class AnonymousOpen(OpenFile):
     """A file that only stands for something of the kernel's: an epoll, a timer, a counter."""
+
+    takes_offsets = False
 
     def seek(self, offset: int, whence: int) -> int:
         """Stay (noop_llseek)."""

@@ -16,7 +16,7 @@ from emu.guest.linux.sockets import Socket
 def collect(processes: Iterable[Process], files: set[OpenFile]) -> None:
     """Drop the messages of those of the open `files` that are sockets no process can reach."""
     reached: set[OpenFile] = set()
-    to_visit = [process.files.get(number) for process in processes for number in process.files]
+    to_visit = [table.get(number) for process in processes for table in process.tables for number in table]
     while to_visit:
         file = to_visit.pop()
         if file in reached:

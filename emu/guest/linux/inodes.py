@@ -8,6 +8,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable
 
+from emu.guest.linux.extended_attributes import ExtendedAttributes
 from emu.guest.linux.locks import Locks
 
 
@@ -27,6 +28,8 @@ class Inode:
         self.device = 0
         """The device of a device file: major << 8 | minor."""
         self._locks: Locks | None = None
+        self.extended: ExtendedAttributes | None = None
+        """Its extended attributes; None: it has none, and never had one."""
 
     @property
     def locks(self) -> Locks:

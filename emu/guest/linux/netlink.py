@@ -1,6 +1,6 @@
 """Sockets to the kernel (AF_NETLINK), of the family of routes.
 
-There is no network: a dump of interfaces, addresses or routes is empty, and any other request is
+They tell of the loopback and its addresses (`route_answers`); requests that change something are
 refused.  The kernel tells of message queues through such a socket, too (SIGEV_THREAD).
 
 Source: Linux net/netlink/af_netlink.c, include/uapi/linux/netlink.h.
@@ -12,8 +12,9 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from emu.guest.linux import route_answers
 from emu.guest.linux.content import FileMemory
-from emu.guest.linux.errno import EADDRINUSE, ECONNREFUSED, EINVAL, EOPNOTSUPP, LinuxError
+from emu.guest.linux.errno import EADDRINUSE, ECONNREFUSED, EINVAL, LinuxError
 from emu.guest.linux.socket_ends import Kind, SocketEnd
 from emu.guest.linux.socket_messages import Credentials, Message, memory_of
 from emu.guest.linux.sockets import Socket
@@ -79,6 +80,10 @@ class NetlinkSocket(Socket):
         """Let `name` be the address: a struct sockaddr_nl."""
         self.name = _ADDRESS.pack(AF_NETLINK, self._port, self._groups)
 
+    def packed(self, name: bytes) -> bytes:
+        """Return an address, which it knows as a struct sockaddr_nl."""
+        return name
+
     def bind_to(self, address: bytes) -> None:
         """Take a port, and listen to groups, to which nothing is sent.  Raises `LinuxError` EINVAL."""
         port, groups = self._read(address)
@@ -139,15 +144,25 @@ class NetlinkSocket(Socket):
             size, kind, flags, sequence, _ = _HEADER.unpack_from(data, at)
             if not _HEADER.size <= size <= len(data) - at:
                 return
-            head = data[at : at + _HEADER.size]
+            head, body = data[at : at + _HEADER.size], data[at + _HEADER.size : at + size]
             at += -(-size // 4) * 4
             request = flags & _REQUEST and kind >= _FIRST_TYPE
             if request and flags & _DUMP == _DUMP:
+                found = route_answers.dump(kind, body)
+                if found:
+                    yield b"".join(self._message(one.kind, _MULTIPLE, sequence, one.body) for one in found)
                 yield self._message(_DONE, _MULTIPLE, sequence, bytes(4))
                 continue
-            error = EOPNOTSUPP if request else 0
+            error = 0
+            if request:
+                try:
+                    answer = route_answers.one(kind, body)
+                    yield self._message(answer.kind, 0, sequence, answer.body)
+                except LinuxError as refused:
+                    error = refused.number
             if error or flags & _ACK:
                 yield self._message(_ERROR, 0, sequence, struct.pack("<i", -error) + head)
 
     def _message(self, kind: int, flags: int, sequence: int, body: bytes) -> bytes:
+        body = body.ljust(-(-len(body) // 4) * 4, b"\0")
         return _HEADER.pack(_HEADER.size + len(body), kind, flags, sequence, self._port) + body

@@ -86,4 +86,5 @@ class OnCpu:
             if thread.context is not None:
                 self._engine.restore(thread.context)
             self._tasks.current = thread
+        thread.process.show(thread)
         self.use(thread.process.space)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from emu.guest.linux.directories import Listing
 from emu.guest.linux.files import AnonymousOpen
 from emu.guest.linux.inodes import Inode
 from emu.guest.linux.process import Process
@@ -10,6 +13,8 @@ from emu.guest.linux.readiness import POLLHUP, READABLE
 
 class ProcessFile(AnonymousOpen):
     """A process, which stays the same even if its pid is reused."""
+
+    takes_offsets = True  # it is a file of pidfs, and read refuses
 
     def __init__(self, inode: Inode, flags: int, process: Process) -> None:
         super().__init__(inode, flags, "anon_inode:[pidfd]")
@@ -27,3 +32,11 @@ class ProcessFile(AnonymousOpen):
     def wakeups(self, events: int) -> int:  # noqa: ARG002  every change is told to all
         """Return how often waiting threads were woken."""
         return int(not self.process.alive) + int(self.process.reaped)
+
+
+class ProcessDirectory(Listing):
+    """The directory of a process in /proc; open, it stands for the process too."""
+
+    def __init__(self, names: Callable[[], list[str]], find: Callable[[str], Inode | None], process: Process) -> None:
+        super().__init__(names, find)
+        self.process = process

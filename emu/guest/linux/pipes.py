@@ -164,6 +164,8 @@ class Pipe:
 class PipeEnd(OpenFile):
     """One end of a pipe, or both (a FIFO that was opened for reading and writing)."""
 
+    takes_offsets = False
+
     def __init__(self, pipe: Pipe, inode: Inode, flags: int, path: str, *, packets: int = 0) -> None:
         super().__init__(inode, flags, path)
         self.pipe = pipe

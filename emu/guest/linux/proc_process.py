@@ -14,7 +14,8 @@ from emu.guest.linux.cpus import list_of
 from emu.guest.linux.credentials import Ids
 from emu.guest.linux.inodes import Inode
 from emu.guest.linux.limits import INFINITE, NAMES
-from emu.guest.linux.process import REAL_TIME, Life, Process, Thread
+from emu.guest.linux.process import INIT, REAL_TIME, Life, Process, Thread
+from emu.guest.linux.space import Mark
 from emu.isa.linux_signals import IGNORE, SignalInfo
 
 if TYPE_CHECKING:
@@ -24,6 +25,14 @@ if TYPE_CHECKING:
 _SECOND: Final = 1_000_000_000
 _TICKS: Final = 100
 _STATES: Final = {"R": "running", "S": "sleeping", "T": "stopped", "Z": "zombie"}
+# The marks of an area by their flags in smaps.
+_MARKS: Final = (
+    ("lo", Mark.LOCKED),
+    ("dc", Mark.NOT_IN_CHILD),
+    ("lf", Mark.LOCKED_ON_FAULT),
+    ("wf", Mark.WIPED_IN_CHILD),
+    ("sl", Mark.SEALED),
+)
 MOUNTS: Final = b"root / tmpfs rw 0 0\nproc /proc proc rw 0 0\n"
 _MOUNTINFO: Final = b"""\
 1 0 0:1 / / rw - tmpfs root rw
@@ -46,7 +55,7 @@ def files(kernel: Kernel, process: Process, thread: Thread | None) -> dict[str, 
         "mountinfo": lambda: _MOUNTINFO,
         "oom_score": lambda: b"0\n",
         "oom_score_adj": lambda: b"0\n",
-        "personality": lambda: b"00000000\n",
+        "personality": lambda: b"%08x\n" % _personality(process, thread),
         "sessionid": lambda: b"4294967295",
         "smaps": lambda: _smaps(kernel, process),
         "smaps_rollup": lambda: _rollup(process),
@@ -134,8 +143,12 @@ def _smaps(kernel: Kernel, process: Process) -> bytes:
             for flag, right in (("rd", Access.READ), ("wr", Access.WRITE), ("ex", Access.EXECUTE))
             if right in area.access
         )
-        text += f"{_heading(kernel, area)}\n{_rows(sizes | _sizes(process, [area]))}"
-        text += f"THPeligible:           0\nVmFlags: {flags}{'sh ' if area.shared else ''}\n"
+        flags += "sh " if area.shared else ""
+        flags += "".join(f"{flag} " for flag, mark in _MARKS if mark in area.marks)
+        sizes |= _sizes(process, [area])
+        if Mark.LOCKED in area.marks:
+            sizes["Locked"] = sizes["Pss"]
+        text += f"{_heading(kernel, area)}\n{_rows(sizes)}THPeligible:           0\nVmFlags: {flags}\n"
     return _bytes(text)
 
 
@@ -150,6 +163,11 @@ def _rollup(process: Process) -> bytes:
 # -- the process
 
 
+def _personality(process: Process, thread: Thread | None) -> int:
+    one = thread or (process.threads[0] if process.threads else None)
+    return one.personality if one is not None else 0
+
+
 def _state(process: Process, thread: Thread | None) -> str:
     if not process.alive:
         return Life.DEAD.value
@@ -159,7 +177,7 @@ def _state(process: Process, thread: Thread | None) -> str:
 
 def _stat(kernel: Kernel, process: Process, thread: Thread | None) -> bytes:
     """Return the fields of stat, by their numbers in proc_pid_stat(5)."""
-    parent = process.parent.pid if process.parent is not None else 0
+    parent = _parent(process)
     rate = kernel.clock.rate
     ran, children = ((thread or process).ran, process.children_ran)
     fields: list[object] = [0] * 53
@@ -185,6 +203,13 @@ def _stat(kernel: Kernel, process: Process, thread: Thread | None) -> bytes:
     return _bytes(" ".join(str(field) for field in fields[1:]) + "\n")
 
 
+def _parent(process: Process) -> int:
+    """Return the number of the parent; process 1 has none."""
+    if process.is_init:
+        return 0
+    return process.parent.pid if process.parent is not None else INIT
+
+
 def _mask(numbers: list[int]) -> str:
     return f"{sum(1 << number - 1 for number in set(numbers)):016x}"
 
@@ -194,7 +219,7 @@ def _numbers(queue: Iterable[SignalInfo]) -> list[int]:
 
 
 def _status(process: Process, thread: Thread | None, cpus: int) -> bytes:
-    parent = process.parent.pid if process.parent is not None else 0
+    parent = _parent(process)
     one = thread or (process.threads[0] if process.threads else None)
     credentials, state = process.credentials, _state(process, thread)
     allowed = cpus & one.affinity if one is not None else cpus
@@ -220,7 +245,7 @@ def _status(process: Process, thread: Thread | None, cpus: int) -> bytes:
             for name, size in (
                 ("VmPeak", 4 * _pages(process)),
                 ("VmSize", 4 * _pages(process)),
-                ("VmLck", 0),
+                ("VmLck", process.space.marked(Mark.LOCKED) >> 10),
                 ("VmPin", 0),
                 ("VmHWM", 4 * process.most_pages),
                 ("VmRSS", resident),

@@ -37,6 +37,8 @@ class Wait:
     """The object whose change can make the condition true (`Blocked.changed`); None: any."""
 
 
+# The number of the process that was there before all others.
+INIT: Final = 1
 # The key of waits that only a signal or the time ends.
 NOTHING: Final = object()
 
@@ -176,6 +178,33 @@ class Process:
     """PR_SET_DUMPABLE; it is only remembered, because there are no core files."""
     is_reaper: bool = False
     """Whether it becomes the parent of orphans below it (PR_SET_CHILD_SUBREAPER)."""
+    common: tuple[Descriptors, Surroundings] | None = None
+    """The descriptors and surroundings of those threads that have none of their own; None: all
+    threads share `files` and `surroundings`.  Otherwise these two are those of the thread that
+    runs."""
+
+    def divide(self) -> None:
+        """Let threads have descriptors and surroundings of their own from now on."""
+        if self.common is None:
+            self.common = (self.files, self.surroundings)
+
+    def show(self, thread: Thread | None) -> None:
+        """Let `files` and `surroundings` be those of one thread; None: those of all others."""
+        if self.common is not None:
+            files, surroundings = self.common
+            self.files = thread.files or files if thread is not None else files
+            self.surroundings = thread.surroundings or surroundings if thread is not None else surroundings
+
+    @property
+    def tables(self) -> list[Descriptors]:
+        """All its tables of descriptors."""
+        tables = [self.files if self.common is None else self.common[0]]
+        return tables + [thread.files for thread in self.threads if thread.files is not None]
+
+    @property
+    def is_init(self) -> bool:
+        """Whether it is the process that no program of the guest can change."""
+        return self.pid == INIT
 
     def runs(self, file: RegularFile) -> None:
         """Note which file it runs from now on."""
@@ -276,6 +305,14 @@ class Thread:
     """The CPU on which it runs, waits for its turn, or ran last."""
     affinity: int = -1
     """The CPUs on which it may run, as a mask."""
+    io_priority: int = 0
+    """Its class and level of input and output (ioprio_set); 0: none."""
+    personality: int = 0
+    """The behaviour of other systems that it has asked for (personality)."""
+    files: Descriptors | None = None
+    """Its own descriptors; None: its process's."""
+    surroundings: Surroundings | None = None
+    """Its own root and working directory; None: its process's."""
     not_before: int = 0
     """The virtual time at which it has become ready, with several CPUs."""
 

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from emu.engine.pages import PAGE
-from emu.guest.linux import posix_queues, proc_ipc, proc_process
+from emu.guest.linux import posix_queues, proc_ipc, proc_net, proc_process
 from emu.guest.linux.calls.system import RELEASE
 from emu.guest.linux.directories import Directory, Listing
-from emu.guest.linux.inodes import Anonymous, Generated, Inode, MagicLink
+from emu.guest.linux.inodes import Generated, Inode, MagicLink
+from emu.guest.linux.namespaces import NAME_SPACES, NameSpace
 from emu.guest.linux.paths import path_of
-from emu.guest.linux.process import Process, Thread
+from emu.guest.linux.pidfd import ProcessDirectory
+from emu.guest.linux.process import INIT, Process, Thread
 from emu.words import decimal
 
 if TYPE_CHECKING:
@@ -19,12 +21,6 @@ if TYPE_CHECKING:
 
 _SECOND: Final = 1_000_000_000
 _TICKS: Final = 100
-# The name spaces, and the numbers of the first ones (include/linux/proc_ns.h; mnt and net have the next ones).
-_NAME_SPACES: Final = {
-    "cgroup": 4026531835, "ipc": 4026531839, "mnt": 4026531841, "net": 4026531840, "pid": 4026531836,
-    "pid_for_children": 4026531836, "time": 4026531834, "time_for_children": 4026531834, "user": 4026531837,
-    "uts": 4026531838,
-}  # fmt: skip
 
 
 class Proc:
@@ -51,13 +47,15 @@ class Proc:
 
     def _names(self) -> list[str]:
         numbers = [str(pid) for pid, process in self._kernel.processes.items() if not process.reaped]
-        return [*numbers, *self._files, "self", "thread-self", "sys", "sysvipc"]
+        return [str(INIT), *numbers, *self._files, "net", "self", "thread-self", "sys", "sysvipc"]
 
     def _find(self, name: str) -> Inode | None:
         if name in self._files:
             return self._once(name, lambda: Generated(self._files[name]))
         if name == "sys":
             return self._once(name, self._settings)
+        if name == "net":
+            return self._once(name, lambda: proc_net.directory(self._kernel))
         if name == "sysvipc":
             return self._once(name, lambda: proc_ipc.directory(self._kernel))
         if name == "self":
@@ -65,7 +63,7 @@ class Proc:
         if name == "thread-self":
             return self._once(name, lambda: self._own(_path_of_task, self._of_thread))
         number = _number(name)
-        process = self._kernel.processes.get(number)
+        process = self._kernel.tasks.find(number)
         if process is None:
             thread = self._kernel.threads.get(number)
             return None if thread is None else self._once(thread, lambda: self._directory(thread.process, thread))
@@ -105,17 +103,16 @@ class Proc:
         queues = files.make("mqueue", 0o555)
         for name, number in posix_queues.SETTINGS.items():
             queues.add(name, Generated(lambda number=number: b"%d\n" % number))  # type: ignore[misc]
+        settings.add("net", proc_net.settings())
         return settings
 
     @staticmethod
     def _name_spaces() -> Inode:
         """Return /proc/PID/ns, which all processes share: each kind of name space exists once."""
         directory = Directory(0o511)
-        for name, number in _NAME_SPACES.items():
-            inode = Anonymous()
-            inode.number = number
-            text = f"{name.removesuffix('_for_children')}:[{number}]"
-            directory.add(name, MagicLink(lambda text=text: text, lambda inode=inode: inode))  # type: ignore[misc]
+        for name in NAME_SPACES:
+            inode = NameSpace(name)
+            directory.add(name, MagicLink(lambda inode=inode: inode.text, lambda inode=inode: inode))  # type: ignore[misc]
         return directory
 
     # -- a process
@@ -141,18 +138,23 @@ class Proc:
                 Generated(lambda: proc_process.descriptor(process, fd)) if (fd := _number(name)) >= 0 else None
             ),
         )
+        made["net"] = self._once("net", lambda: proc_net.directory(kernel))
         made["ns"] = self._ns
         if thread is None:
             made["task"] = Listing(
                 lambda: [str(one.tid) for one in process.threads],
                 lambda name: self._thread(process, name),
             )
-        directory = Listing(lambda: list(made), made.get)
+        directory = (
+            ProcessDirectory(lambda: list(made), made.get, process)
+            if thread is None
+            else Listing(lambda: list(made), made.get)
+        )
         directory.uid, directory.gid = process.credentials.user.effective, process.credentials.group.effective
         return directory
 
     def _thread(self, process: Process, name: str) -> Inode | None:
-        thread = self._kernel.threads.get(_number(name))
+        thread = self._kernel.tasks.find_thread(_number(name))
         if thread is None or thread.process is not process:
             return None
         return self._once(("task", thread), lambda: self._directory(process, thread))

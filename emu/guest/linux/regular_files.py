@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from emu.engine.pages import PAGE
 from emu.guest.linux.content import Content, FileMemory
 from emu.guest.linux.errno import EIO, ETXTBSY, LinuxError
+from emu.guest.linux.file_seals import NO_WRITING, Seal, need_size, need_unsealed
 from emu.guest.linux.inodes import Inode
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class RegularFile(Inode):
         """The number of open files that may write to it."""
         self.executions = 0
         """The number of processes that run it."""
+        self.seals = Seal.SEAL
+        """What is forbidden; only a file of memfd_create may get seals."""
 
     def need_no_execution(self) -> None:
         """Return if it may be written now.  Raises `LinuxError` ETXTBSY: a process runs it."""
@@ -82,7 +85,9 @@ class RegularFile(Inode):
         return self.content.read(offset, size)
 
     def write(self, offset: int, data: bytes) -> None:
-        """Write bytes; a gap before them is a hole.  Raises `LinuxError`: EFBIG, ENOSPC."""
+        """Write bytes; a gap before them is a hole.  Raises `LinuxError`: EFBIG, ENOSPC, EPERM."""
+        need_unsealed(self.seals, NO_WRITING)
+        need_size(self.seals, self.size, max(self.size, offset + len(data)))
         content = self.content
         if self.mapped_for_writing:
             self._collect(offset, len(data))
@@ -91,8 +96,9 @@ class RegularFile(Inode):
         self._show(offset, len(data))
 
     def truncate(self, size: int) -> None:
-        """Make the file this long.  Raises `LinuxError` EFBIG."""
+        """Make the file this long.  Raises `LinuxError`: EFBIG, EPERM."""
         content, old = self.content, self.size
+        need_size(self.seals, old, size)
         self.host = None
         if self.mapped_for_writing:
             self._collect(min(size, old) // PAGE * PAGE, PAGE)
@@ -101,7 +107,8 @@ class RegularFile(Inode):
             self._show(min(old, size), abs(size - old))
 
     def clear(self, start: int, end: int) -> None:
-        """Make a hole, or zeros."""
+        """Make a hole, or zeros.  Raises `LinuxError` EPERM."""
+        need_unsealed(self.seals, NO_WRITING)
         content = self.content
         if self.mapped_for_writing:
             self._collect(0, content.size)

@@ -33,14 +33,14 @@ class Sending:
 
     def send(self, process: Process, info: SignalInfo) -> None:
         """Send a signal to a process: a thread that does not block it will take it."""
-        if process.alive and self._prepare(process, info.number):
+        if process.alive and not process.is_init and self._prepare(process, info.number):
             self._queue(process.pending, info)
             for thread in process.threads:
                 self._schedule.blocked.signalled(thread)
 
     def send_thread(self, thread: Thread, info: SignalInfo) -> None:
         """Send a signal to one thread."""
-        if thread.life is not Life.DEAD and self._prepare(thread.process, info.number):
+        if thread.life is not Life.DEAD and not thread.process.is_init and self._prepare(thread.process, info.number):
             self._queue(thread.pending, info)
             self._schedule.blocked.signalled(thread)
 

@@ -1,13 +1,15 @@
-"""The state of a socket (AF_UNIX), and whether a call on it would wait.
+"""The state of a socket, and whether a call on it would wait.
 
-Source: Linux net/unix/af_unix.c, net/core/sock.c.
+The rules here are those of AF_UNIX; sockets of other families derive from them.  Source: Linux
+net/unix/af_unix.c, net/core/sock.c.
 """
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
 
@@ -17,10 +19,14 @@ from emu.guest.linux.inodes import Inode
 from emu.guest.linux.readiness import POLLERR, POLLHUP, POLLRDHUP, POLLWRBAND, READABLE, WRITABLE, Notices
 from emu.guest.linux.socket_messages import Credentials, Inbox
 
-# Bytes that may be under way from a socket (net.core.wmem_default).
+# Bytes that may be under way from a socket, and wait in one (net.core.wmem_default, rmem_default).
 _SEND_BUFFER: Final = 212_992
+_RECEIVE_BUFFER: Final = 212_992
 # Datagrams that wait for a receiver who has not connected to the sender (net.unix.max_dgram_qlen).
 _LONGEST_QUEUE: Final = 10
+# Options of the level SOL_SOCKET that decide who may share an address.
+SOL_SOCKET: Final = 1
+SO_REUSEADDR, SO_REUSEPORT = 2, 15
 # Directions that are shut down.
 RECEIVE, SEND = 1, 2
 
@@ -41,15 +47,27 @@ class Options:
     receive_timeout: int | None = None
     """Nanoseconds; None: forever."""
     send_timeout: int | None = None
-    others: dict[int, int] = field(default_factory=dict)
-    """Integers that are only remembered, by option."""
+    linger: int | None = None
+    """Seconds that closing waits for what was sent; None: it does not wait."""
+    linger_time: int = 0
+    """The same as it was set last, in effect or not."""
+    others: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Integers that are only remembered, by level and option."""
+
+    def copy(self) -> Options:
+        """Return the same, apart."""
+        return replace(self, others=dict(self.others))
 
 
 class SocketEnd(OpenFile):
     """A socket without its calls: its state, and whether a call would wait."""
 
+    takes_offsets = False
+
     family = 1
     """AF_* of `socket`."""
+    protocol = 0
+    """IPPROTO_* of `socket`."""
 
     def __init__(
         self, inode: Inode, flags: int, path: str, kind: Kind, credentials: Credentials, memory: FileMemory
@@ -77,6 +95,7 @@ class SocketEnd(OpenFile):
         """The error of the next call (SO_ERROR)."""
         self.dead = False
         self.send_buffer = _SEND_BUFFER
+        self.receive_buffer = _RECEIVE_BUFFER
         self.under_way = 0
         """Bytes of memory of what this socket has sent and no socket has received."""
         self.wants_room = False
@@ -93,6 +112,23 @@ class SocketEnd(OpenFile):
     def listening(self) -> bool:
         """Whether it takes connections."""
         return self.backlog is not None
+
+    def packed(self, name: bytes) -> bytes:
+        """Return an address that the socket knows as a struct sockaddr."""
+        end = b"\0" if name and name[:1] != b"\0" else b""
+        return struct.pack("<H", self.family) + name + end
+
+    def own_address(self) -> bytes:
+        """Return its struct sockaddr."""
+        return self.packed(self.name)
+
+    def peer_address(self) -> bytes | None:
+        """Return the struct sockaddr of the other end; None: it is not connected."""
+        return self.packed(self.peer.name) if self.peer is not None and self.connected else None
+
+    def accepted_from(self) -> bytes:
+        """Return the struct sockaddr of the other end of a connection that is accepted."""
+        return self.peer_address() or b""
 
     def wake(self) -> None:
         """Wake the threads that wait for the socket."""
@@ -151,9 +187,13 @@ class SocketEnd(OpenFile):
         """Return whether sending would not wait, if only because it fails."""
         if self.shut & SEND or target.dead or target.shut & RECEIVE:
             return True
-        if self.under_way >= self.send_buffer:
+        if self.under_way >= self.capacity(target):
             return False
         return self.kind is not Kind.DGRAM or target.peer is self or not target.queue_full
+
+    def capacity(self, target: SocketEnd) -> int:  # noqa: ARG002  it counts for TCP
+        """Return the bytes that may be under way to another socket."""
+        return self.send_buffer
 
     def taken(self, size: int) -> None:
         """Hear that the other end has received something."""

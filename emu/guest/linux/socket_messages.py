@@ -102,6 +102,23 @@ class Inbox:
         self._use(message.memory)
         self._queue.append(message)
 
+    def extend(self, data: bytes, most: int) -> bool:
+        """Add data to the last message; return whether it is not longer than `most` with it.
+
+        Raises `LinuxError` ENOBUFS.
+        """
+        if not self._queue or len(self._queue[-1].data) + len(data) > most:
+            return False
+        self._use(len(data))
+        self._queue[-1].data += data
+        self._queue[-1].memory += len(data)
+        return True
+
+    @property
+    def memory_used(self) -> int:
+        """Bytes of memory that the messages take."""
+        return self._bytes
+
     def size(self) -> int:
         """Return the bytes of all messages."""
         return sum(len(message.data) for message in self._queue)

@@ -1,4 +1,4 @@
-"""The names of sockets: abstract names, and inodes of the file system.
+"""The names of sockets: abstract names, inodes of the file system, and a network's addresses.
 
 Source: Linux net/unix/af_unix.c.
 """
@@ -8,13 +8,15 @@ from __future__ import annotations
 from emu.guest.linux.errno import ECONNREFUSED, LinuxError
 from emu.guest.linux.inodes import Inode
 from emu.guest.linux.inodes import Socket as SocketInode
+from emu.guest.linux.network import Network
 from emu.guest.linux.sockets import Socket
 
 
 class Addresses:
-    """The abstract names of the guest's sockets."""
+    """The names of the guest's sockets that are not in the file system."""
 
     def __init__(self) -> None:
+        self.network = Network()
         self._abstract: dict[bytes, Socket] = {}
         self._next = 1
 

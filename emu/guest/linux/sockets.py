@@ -1,6 +1,7 @@
 """Sockets between processes of the guest (AF_UNIX): streams, datagrams, and packets in order.
 
-Nothing here knows the host: a socket's other end is always another socket of this guest.  Source:
+Nothing here knows the host: a socket's other end is always another socket of this guest.  Sockets
+of the other families derive from these.  Source:
 Linux net/unix/af_unix.c, net/core/sock.c, net/core/scm.c.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from emu.guest.linux import interface
 from emu.guest.linux.errno import (
     EAGAIN,
     ECONNREFUSED,
@@ -17,7 +19,6 @@ from emu.guest.linux.errno import (
     EISCONN,
     EMSGSIZE,
     ENOTCONN,
-    ENOTTY,
     EOPNOTSUPP,
     EPERM,
     EPIPE,
@@ -41,7 +42,7 @@ class Socket(SocketEnd):
     # -- connections
 
     def pair(self, other: SocketEnd) -> None:
-        """Connect two new sockets (socketpair)."""
+        """Connect two new sockets to each other."""
         for one, peer in ((self, other), (other, self)):
             one.peer, one.connected, one.peer_credentials = peer, True, peer.credentials
 
@@ -96,6 +97,11 @@ class Socket(SocketEnd):
         self.peer, self.connected = other, other is not None
         self.wake()
 
+    def take_connection(self) -> SocketEnd:
+        """Return the next connection, which is accepted."""
+        self.departures += 1
+        return self.waiting.popleft()
+
     def shut_down(self, directions: int) -> None:
         """Shut down receiving (1), sending (2), or both (3); the other end hears of it."""
         self.shut |= directions
@@ -118,6 +124,8 @@ class Socket(SocketEnd):
             raise LinuxError(self.take_error())
         if self.shut & SEND:
             raise LinuxError(EPIPE)
+        if to is not None and to.family != self.family:
+            raise LinuxError(EINVAL)
         target = to or self.peer
         if target is None or (self.kind is not Kind.DGRAM and not self.connected):
             raise LinuxError(ENOTCONN)
@@ -131,12 +139,16 @@ class Socket(SocketEnd):
             if not self.can_send(target):
                 self.wants_room = True
                 return -1
-            self._put(target, data, credentials, files)
+            self.put(target, data, credentials, files)
             return len(data)
+        return self.send_stream(data, credentials, files, target)
+
+    def send_stream(self, data: bytes, credentials: Credentials, files: Sequence[OpenFile], target: SocketEnd) -> int:
+        """Send as many bytes of a stream as fit, and return their number."""
         done = 0
-        while done < len(data) and self.under_way < self.send_buffer:
+        while done < len(data) and self.under_way < self.capacity(target):
             part = data[done : done + min(LONGEST_PART, max(1, self.send_buffer // 2 - 64))]
-            self._put(target, part, credentials, files)
+            self.put(target, part, credentials, files)
             files = ()
             done += len(part)
         self.wants_room = self.wants_room or done < len(data)
@@ -160,10 +172,11 @@ class Socket(SocketEnd):
         if not self.can_send(target):
             self.wants_room = True
             return -1
-        self._put(target, data, credentials, files)
+        self.put(target, data, credentials, files)
         return len(data)
 
-    def _put(self, target: SocketEnd, data: bytes, credentials: Credentials, files: Sequence[OpenFile]) -> None:
+    def put(self, target: SocketEnd, data: bytes, credentials: Credentials, files: Sequence[OpenFile]) -> None:
+        """Put a message into another socket."""
         memory = memory_of(len(data), stream=self.is_stream)
         target.inbox.put(Message(data, self.name, credentials, self.taken, memory, tuple(files)))
         share(files)
@@ -200,6 +213,10 @@ class Socket(SocketEnd):
         release(got.files)
         return got.data
 
+    def patience(self) -> int | None:
+        """Return how long receiving waits, in nanoseconds; None: until there is something."""
+        return self.options.receive_timeout
+
     def write(self, data: bytes, offset: int | None = None) -> int:
         """Send.  Raises `LinuxError`."""
         if offset is not None:
@@ -209,18 +226,22 @@ class Socket(SocketEnd):
     def control(self, memory: UserMemory, request: int, argument: int) -> int:
         """Return the number of bytes that can be received, or that are in transit.
 
-        Raises `LinuxError`: EINVAL, ENOTTY.
+        Other requests are about the network's interface.  Raises `LinuxError`: EINVAL, ENOTTY, ...
         """
         if request == FIONREAD:
             if self.listening:
                 raise LinuxError(EINVAL)
             told = self.inbox.first_size() if self.kind is Kind.DGRAM else self.inbox.size()
         elif request == _TIOCOUTQ:
-            told = self.under_way
+            told = self.unsent()
         else:
-            raise LinuxError(ENOTTY)
+            return interface.control(memory, request, argument)
         memory.write(argument, told.to_bytes(4, "little"))
         return 0
+
+    def unsent(self) -> int:
+        """Return the bytes in transit, as SIOCOUTQ reports them.  Raises `LinuxError` EINVAL."""
+        return self.under_way
 
     def closed(self) -> None:
         """End what is connected here.

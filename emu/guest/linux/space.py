@@ -10,9 +10,10 @@ process alone, as it does in the kernels this follows.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from enum import Flag
 from typing import Protocol
 
 from emu.bad_address import BadAddressError
@@ -28,6 +29,25 @@ _both = int.__and__
 _READ, _WRITE, _EXECUTE = map(int, (Access.READ, Access.WRITE, Access.EXECUTE))
 _TO_WRITE = Access.WRITE
 _WITHOUT_WRITE = [Access(rights & ~_WRITE) for rights in range(8)]
+
+
+class Mark(Flag):
+    """What a program has asked of a part of its memory, besides its rights."""
+
+    NONE = 0
+    SEALED = 1
+    """It stays as it is (mseal)."""
+    LOCKED = 2
+    """It stays in memory (mlock)."""
+    LOCKED_ON_FAULT = 4
+    """It is locked page by page, as it is used."""
+    NOT_IN_CHILD = 8
+    """A child does not get it (MADV_DONTFORK)."""
+    WIPED_IN_CHILD = 16
+    """A child gets zeros in its place (MADV_WIPEONFORK)."""
+
+
+LOCKS = Mark.LOCKED | Mark.LOCKED_ON_FAULT
 
 
 class Backing(Protocol):
@@ -56,6 +76,7 @@ class Area:
     may_write: bool = True
     """Whether mprotect may make it writable: not if it shares a file that was opened for
     reading."""
+    marks: Mark = Mark.NONE
 
     def cut(self, start: int, end: int) -> Area:
         """Return the part of it in [start, end)."""
@@ -63,6 +84,12 @@ class Area:
             return self
         start, end = max(start, self.start), min(end, self.end)
         return replace(self, start=start, end=end, offset=self.offset + start - self.start)
+
+    def joins(self, after: Area) -> bool:
+        """Return whether it and the area behind it are one mapping."""
+        return after == replace(self, start=after.start, end=after.end, offset=after.offset) and (
+            self.end == after.start and (self.backing is None or after.offset - self.offset == self.end - self.start)
+        )
 
 
 class SharedMemory:
@@ -88,6 +115,11 @@ class SharedMemory:
         if index not in self._pages:
             self._pages[index] = self._frames.take()
         return self._pages[index]
+
+    def clear(self, start: int, end: int) -> None:
+        """Make zeros of whole pages, for all that share them."""
+        for index in _within(self._pages, start, end):
+            self._frames.write(self._pages[index], 0, bytes(PAGE))
 
 
 class Space:
@@ -115,11 +147,18 @@ class Space:
         """The number of threads that run in it."""
         self.restorer = 0
         """Address of the code that returns from a signal."""
+        self.future_marks = Mark.NONE
+        """The marks of what is mapped from now on (mlockall)."""
+        self.barriers = 0
+        """The commands of membarrier that its threads have registered for."""
         self.flush_page: Callable[[int], None] = lambda _address: None
         self.forbid_writing: Callable[[Collection[int]], None] = lambda _pages: None
         self._resident: dict[int, int] = {}
         self._areas: list[Area] = []
         self._starts: list[int] = []
+        self._size = 0
+        self._packed: tuple[int, int] | None = None
+        """A size and an address from which on, up to `top`, no room for so many bytes is free."""
 
     # -- areas
 
@@ -131,7 +170,7 @@ class Space:
     @property
     def size(self) -> int:
         """Bytes of address space that are mapped (total_vm)."""
-        return sum(area.end - area.start for area in self._areas)
+        return self._size
 
     @property
     def resident(self) -> int:
@@ -164,13 +203,17 @@ class Space:
 
         None if there is none.
         """
-        end = self.top if below is None else below
-        for area in reversed(self._areas):
-            if area.start >= end:
-                continue
+        if below is None:
+            end = self._packed[1] if self._packed is not None and size >= self._packed[0] else self.top
+        else:
+            end = below
+        for place in range(bisect_left(self._starts, end) - 1, -1, -1):
+            area = self._areas[place]
             if end - area.end >= size:
                 break
             end = area.start
+        if below is None:
+            self._packed = size, end
         return end - size if end - size >= self.lowest else None
 
     def map(self, area: Area) -> None:
@@ -181,7 +224,7 @@ class Space:
     def unmap(self, start: int, end: int) -> list[Area]:
         """Take everything out of [start, end), and return the parts of areas that were there."""
         removed = []
-        for area in list(self._overlapping(start, end)):
+        for area in self.overlapping(start, end):
             removed.append(area.cut(start, end))
             self._remove(area)
             if area.start < start:
@@ -191,16 +234,62 @@ class Space:
         self.drop(start, end)
         return removed
 
-    def protect(self, start: int, end: int, access: Access) -> bool:
-        """Change what [start, end) may be used for; False if not all of it is mapped."""
-        whole = self._covered(start, end)
-        for area in list(self._overlapping(start, end)):
+    def overlapping(self, start: int, end: int) -> list[Area]:
+        """Return the areas of which some is in [start, end)."""
+        return list(self._overlapping(start, end))
+
+    def between(self, start: int, end: int) -> list[Area]:
+        """Return the parts of the areas in [start, end), up to the first gap."""
+        parts = []
+        for area in self._overlapping(start, end):
+            if area.start > start:
+                break
+            parts.append(area.cut(start, end))
+            start = area.end
+        return parts
+
+    def sealed(self, start: int, end: int) -> bool:
+        """Return whether some of [start, end) has to stay as it is."""
+        return any(Mark.SEALED in area.marks for area in self._overlapping(start, end))
+
+    def marked(self, mark: Mark) -> int:
+        """Return how many bytes have a mark."""
+        return sum(area.end - area.start for area in self._areas if mark in area.marks)
+
+    def mark(self, start: int, end: int, *, give: Mark = Mark.NONE, take: Mark = Mark.NONE) -> None:
+        """Give marks to what is mapped in [start, end), and take others away."""
+        self._change(start, end, lambda part: replace(part, marks=part.marks & ~take | give))
+
+    def _change(self, start: int, end: int, change: Callable[[Area], Area]) -> None:
+        """Change the parts of areas in [start, end), and join what has become alike."""
+        for area in self.overlapping(start, end):
+            part = area.cut(start, end)
+            changed = change(part)
+            if changed == part:
+                continue
             self._remove(area)
             if area.start < start:
                 self._insert(area.cut(area.start, start))
-            self._insert(replace(area.cut(start, end), access=access))
+            self._insert(changed)
             if end < area.end:
                 self._insert(area.cut(end, area.end))
+        self._join(start, end)
+
+    def _join(self, start: int, end: int) -> None:
+        """Make one area of neighbours that are alike, the borders of [start, end) included."""
+        place = max(0, bisect_right(self._starts, start) - 2)
+        while place + 1 < len(self._areas) and self._starts[place + 1] <= end:
+            area, after = self._areas[place : place + 2]
+            if area.joins(after):
+                self._remove(after)
+                self.extend(area, after.end)
+            else:
+                place += 1
+
+    def protect(self, start: int, end: int, access: Access) -> bool:
+        """Change what [start, end) may be used for; False if not all of it is mapped."""
+        whole = self._covered(start, end)
+        self._change(start, end, lambda part: replace(part, access=access))
         for page in _within(self._resident, start, end):
             self.readable.pop(page, None)
             self.writable.pop(page, None)
@@ -241,11 +330,26 @@ class Space:
         child.restorer = self.restorer
         child._areas = list(self._areas)
         child._starts = list(self._starts)
-        self.frames.share_all(self._resident.values())
+        child._size = self._size
         child._resident = dict(self._resident)
+        child.barriers = self.barriers
+        if any(area.marks for area in self._areas):
+            child._keep_marks()
+        self.frames.share_all(child._resident.values())
         self.forbid_writing(self.writable.keys())
         self.writable.clear()
         return child
+
+    def _keep_marks(self) -> None:
+        """Do what the marks of a parent's areas say about its child, which this is."""
+        areas = self._areas
+        self._areas = [replace(one, marks=one.marks & ~LOCKS) for one in areas if Mark.NOT_IN_CHILD not in one.marks]
+        self._starts = [area.start for area in self._areas]
+        self._size = sum(area.end - area.start for area in self._areas)
+        for area in areas:
+            if area.marks & (Mark.NOT_IN_CHILD | Mark.WIPED_IN_CHILD):
+                for page in _within(self._resident, area.start, area.end):
+                    del self._resident[page]
 
     def release(self) -> None:
         """Give all frames back."""
@@ -255,14 +359,12 @@ class Space:
         self.writable.clear()
         self._areas.clear()
         self._starts.clear()
+        self._size, self._packed = 0, None
 
     def _overlapping(self, start: int, end: int) -> Iterator[Area]:
-        place = max(0, bisect_right(self._starts, start) - 1)
-        for area in self._areas[place:]:
-            if area.start >= end:
-                return
-            if area.end > start:
-                yield area
+        for place in range(max(0, bisect_right(self._starts, start) - 1), bisect_left(self._starts, end)):
+            if self._areas[place].end > start:
+                yield self._areas[place]
 
     def _covered(self, start: int, end: int) -> bool:
         for area in self._overlapping(start, end):
@@ -276,10 +378,14 @@ class Space:
             place = bisect_right(self._starts, area.start)
             self._starts.insert(place, area.start)
             self._areas.insert(place, area)
+            self._size += area.end - area.start
 
     def _remove(self, area: Area) -> None:
         place = bisect_right(self._starts, area.start) - 1
         del self._starts[place], self._areas[place]
+        self._size -= area.end - area.start
+        if self._packed is not None and area.end > self._packed[1]:
+            self._packed = None
 
     # -- pages
 
@@ -346,16 +452,16 @@ class Space:
 
     def touched(self, area: Area) -> list[int]:
         """Return the addresses of an area's pages that were used so far."""
-        return sorted(page * PAGE for page in self._resident if area.start <= page * PAGE < area.end)
+        return [page * PAGE for page in _within(self._resident, area.start, area.end)]
 
     def peek(self, address: int, size: int) -> bytes:
         """Read memory.  Raises `BadAddressError`."""
-        data = b""
+        data = bytearray()
         while len(data) < size:
             place = address + len(data)
             frame = self._frame(place, writing=False)
             data += self.frames.part(frame, place % PAGE, size - len(data))
-        return data
+        return bytes(data)
 
     def poke(self, address: int, data: bytes, *, forget: bool = True) -> None:
         """Write memory, in this process alone.  Raises `BadAddressError`.

@@ -8,8 +8,11 @@ from emu.guest.linux import loader
 from emu.guest.linux.credentials import EXECUTE
 from emu.guest.linux.errno import EACCES, ENOMEM, ETXTBSY, LinuxError
 from emu.guest.linux.frames import OutOfMemoryError
+from emu.guest.linux.init import make_init
 from emu.guest.linux.paths import path_of, walk
+from emu.guest.linux.personality import started
 from emu.guest.linux.process import AlternateStack, Process, Signals, Surroundings, Thread
+from emu.guest.linux.unsharing import join
 
 if TYPE_CHECKING:
     from emu.guest.linux.descriptors import Descriptors
@@ -35,6 +38,7 @@ def start(
     process = Process(pid, None, kernel.on_cpu.empty_space(), files, surroundings, Signals(), group=pid, session=pid)
     thread = Thread(pid, process)
     kernel.processes[pid] = kernel.tasks.first = process
+    kernel.tasks.init = make_init(kernel)
     kernel.tasks.current = thread
     kernel.add_thread(thread)
     execute(kernel, thread, path, arguments, environment)
@@ -50,7 +54,7 @@ def execute(
     """
     process = thread.process
     program = _load(kernel, process, path, arguments, environment)
-    if _is_mapped_for_writing(kernel, program.file):
+    if is_mapped_for_writing(kernel, program.file):
         program.space.release()
         raise LinuxError(ETXTBSY)
     for observer in kernel.observers:
@@ -62,6 +66,7 @@ def execute(
     process.space = program.space
     program.space.restorer = program.restorer
     kernel.on_cpu.use(program.space)
+    join(process, thread)
     process.files.executed()
     kernel.timers.executed(process)
     _reset_signals(process)
@@ -72,7 +77,10 @@ def execute(
     process.auxiliary = program.auxiliary
     process.name = program.path.rsplit("/", 1)[-1][:_NAME_MAX]
     process.executed = True
+    before = process.credentials.user, process.credentials.group
     process.credentials.executed(program.file)
+    changed = before != (process.credentials.user, process.credentials.group)
+    thread.personality = started(thread.personality, kernel.abi, changed=changed)
     thread.clear_tid = thread.robust_list = 0
     thread.stack = AlternateStack()
     thread.vfork_done = True
@@ -100,7 +108,7 @@ def _load(
         raise LinuxError(ENOMEM) from None
 
 
-def _is_mapped_for_writing(kernel: Kernel, file: RegularFile) -> bool:
+def is_mapped_for_writing(kernel: Kernel, file: RegularFile) -> bool:
     """Return whether a process shares a mapping of the file, by which it can be written."""
     if not file.mapped_for_writing:
         return False

@@ -35,6 +35,7 @@ class Stream(OpenFile):
         self._ready = ready
 
     host = True
+    takes_offsets = False
 
     def again(self, flags: int, path: str) -> Stream:
         """Return the same stream."""

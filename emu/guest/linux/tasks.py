@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Final
 
-from emu.guest.linux.process import LinuxObserver, Process, Thread
+from emu.guest.linux.process import INIT, LinuxObserver, Process, Thread
 
 FIRST_PID: Final = 100
 
@@ -22,6 +22,8 @@ class Tasks:
         self.threads: dict[int, Thread] = {}
         self.first: Process | None = None
         """The process that the guest was started for."""
+        self.init: Process | None = None
+        """Process 1, which is in no table: only calls that name it find it."""
         self.observers: list[LinuxObserver] = []
         self._current: Thread | None = None
         self._note_thread = note_thread
@@ -40,6 +42,16 @@ class Tasks:
     def new_number(self) -> int:
         """Return the next number of a process or thread."""
         return next(self._numbers)
+
+    def find(self, pid: int) -> Process | None:
+        """Return the process of a number that a program has named; None: there is none."""
+        return self.init if pid == INIT else self.processes.get(pid)
+
+    def find_thread(self, tid: int) -> Thread | None:
+        """Return the thread of a number that a program has named; None: there is none."""
+        if tid == INIT and self.init is not None:
+            return self.init.threads[0]
+        return self.threads.get(tid)
 
     def group(self, number: int) -> list[Process]:
         """Return the processes of a process group."""

@@ -8,14 +8,17 @@ from __future__ import annotations
 from typing import Final
 
 from emu.guest.linux.discipline import Discipline
-from emu.guest.linux.errno import EIO, EPERM, LinuxError
-from emu.guest.linux.inodes import Device
+from emu.guest.linux.errno import EIO, ENOSPC, EPERM, LinuxError
+from emu.guest.linux.inodes import Device, Inode
 from emu.guest.linux.process import Process, Thread
 from emu.guest.linux.sending import Sending
 from emu.guest.linux.tasks import Tasks
 from emu.isa.linux_signals import IGNORE, SI_KERNEL, Signal, SignalInfo
 
+# The major number, in st_rdev; the minor is the terminal's number (include/linux/kdev_t.h, new_encode_dev).
 _SLAVES: Final = 136 << 8
+# kernel.pty.max.
+_MOST: Final = 4096
 
 
 class OpenTerminals:
@@ -27,6 +30,13 @@ class OpenTerminals:
     def numbers(self) -> list[int]:
         """Return the numbers of all terminals."""
         return list(self._by_number)
+
+    def free(self) -> int:
+        """Return the lowest number that no terminal has.  Raises `LinuxError` ENOSPC."""
+        number = next(number for number in range(_MOST + 1) if number not in self._by_number)
+        if number == _MOST:
+            raise LinuxError(ENOSPC)
+        return number
 
     def get(self, number: int) -> Terminal | None:
         """Return a terminal."""
@@ -44,9 +54,10 @@ class OpenTerminals:
         """Return the terminal that controls a process's session."""
         return next((one for one in self._by_number.values() if one.session == process.session), None)
 
-    def of_inode(self, inode: object) -> Terminal | None:
+    def of_inode(self, inode: Inode) -> Terminal | None:
         """Return the terminal of an inode of /dev/pts."""
-        return next((one for one in self._by_number.values() if one.inode is inode), None)
+        terminal = self._by_number.get(inode.device & 0xFF | inode.device >> 12 & ~0xFF)
+        return terminal if terminal is not None and terminal.inode is inode else None
 
 
 class Terminal:
@@ -68,7 +79,7 @@ class Terminal:
         """Whether the side of the programs was ever open."""
         self.session: int | None = None
         self.foreground = 0
-        self.inode = Device("pts", _SLAVES | number, 0o620, now)
+        self.inode = Device("pts", _SLAVES | number & 0xFF | (number & ~0xFF) << 12, 0o620, now)
         self.arrivals = self.departures = 0
         self.shown = 0
         """The number of times that the screen got output."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.guest.linux.discipline import TERMIOS2_SIZE, TERMIOS_SIZE
+from emu.guest.linux.credentials import Capability
+from emu.guest.linux.discipline import TERMIO_SIZE, TERMIOS2_SIZE, TERMIOS_SIZE
 from emu.guest.linux.errno import EINTR, EINVAL, EIO, ENOTTY, EPERM, ESPIPE, ESRCH, LinuxError
 from emu.guest.linux.files import FIONREAD, O_CLOEXEC, OpenFile
 from emu.guest.linux.inodes import Inode
@@ -22,14 +23,21 @@ from emu.isa.linux_signals import Signal
 
 O_NOCTTY: Final = 0o400
 _TCGETS, _TCSETS, _TCSETSW, _TCSETSF = 0x5401, 0x5402, 0x5403, 0x5404
+_TCGETA, _TCSETA, _TCSETAW, _TCSETAF = 0x5405, 0x5406, 0x5407, 0x5408
+_TIOCGLCKTRMIOS, _TIOCSLCKTRMIOS = 0x5456, 0x5457
 _TCGETS2, _TCSETS2, _TCSETSW2, _TCSETSF2 = 0x802C542A, 0x402C542B, 0x402C542C, 0x402C542D
 _TCSBRK, _TCXONC, _TCFLSH, _TIOCEXCL, _TIOCNXCL = 0x5409, 0x540A, 0x540B, 0x540C, 0x540D
 _TIOCSCTTY, _TIOCGPGRP, _TIOCSPGRP, _TIOCOUTQ = 0x540E, 0x540F, 0x5410, 0x5411
 _TIOCGWINSZ, _TIOCSWINSZ, _TIOCPKT, _TIOCNOTTY, _TIOCGETD = 0x5413, 0x5414, 0x5420, 0x5422, 0x5424
 _TCSBRKP, _TIOCGSID = 0x5425, 0x5429
 _TIOCGPTN, _TIOCSPTLCK, _TIOCSIG, _TIOCGPTLCK, _TIOCGPTPEER = 0x80045430, 0x40045431, 0x40045436, 0x80045439, 0x5441
-_SETTING: Final = frozenset({_TCSETS, _TCSETSW, _TCSETSF, _TCSETS2, _TCSETSW2, _TCSETSF2})
-_FLUSHING: Final = frozenset({_TCSETSF, _TCSETSF2})
+# The requests that set: bytes of the structure.
+_SETTING: Final = {
+    **dict.fromkeys((_TCSETA, _TCSETAW, _TCSETAF), TERMIO_SIZE),
+    **dict.fromkeys((_TCSETS, _TCSETSW, _TCSETSF), TERMIOS_SIZE),
+    **dict.fromkeys((_TCSETS2, _TCSETSW2, _TCSETSF2), TERMIOS2_SIZE),
+}
+_FLUSHING: Final = frozenset({_TCSETAF, _TCSETSF, _TCSETSF2})
 # The requests that change nothing: there is no line that could break or be drained.
 _NOTHING: Final = frozenset({_TCSBRK, _TCSBRKP, _TIOCEXCL, _TIOCNXCL})
 
@@ -37,6 +45,7 @@ _NOTHING: Final = frozenset({_TCSBRK, _TCSBRKP, _TIOCEXCL, _TIOCNXCL})
 class _End(OpenFile):
     """The common part of both ends of a terminal."""
 
+    takes_offsets = False
     sees_all_sessions = False
     """Whether a process of any session may ask which session the terminal controls."""
 
@@ -66,9 +75,18 @@ class _End(OpenFile):
         discipline = terminal.discipline
         if request in {_TCGETS, _TCGETS2}:
             memory.write(argument, discipline.packed(speeds=request == _TCGETS2))
+        elif request == _TCGETA:
+            memory.write(argument, discipline.packed_short())
+        elif request == _TIOCGLCKTRMIOS:
+            memory.write(argument, discipline.locked)
+        elif request == _TIOCSLCKTRMIOS:
+            if not self._caller().process.credentials.can(Capability.SYS_ADMIN):
+                raise LinuxError(EPERM)
+            discipline.locked = memory.read(argument, TERMIOS_SIZE)
         elif request in _SETTING:
             self._may_change()
-            discipline.set(memory.read(argument, TERMIOS_SIZE if request < 1 << 16 else TERMIOS2_SIZE))
+            data = memory.read(argument, _SETTING[request])
+            (discipline.set_short if len(data) == TERMIO_SIZE else discipline.set)(data)
             if request in _FLUSHING:
                 discipline.forget_input()
             terminal.wake()

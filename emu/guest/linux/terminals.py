@@ -43,10 +43,8 @@ class Terminals:
         return self._open.controlling(process)
 
     def open_master(self, inode: Inode, flags: int) -> MasterFile:
-        """Make a terminal."""
-        used = self._open.numbers()
-        number = next(number for number in range(len(used) + 1) if number not in used)
-        terminal = Terminal(self._tasks, self._sending, self._open, number, self._wall())
+        """Make a terminal.  Raises `LinuxError` ENOSPC: there are too many."""
+        terminal = Terminal(self._tasks, self._sending, self._open, self._open.free(), self._wall())
         self._open.add(terminal)
         return MasterFile(inode, flags, "/dev/ptmx", terminal)
 

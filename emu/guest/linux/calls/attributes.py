@@ -14,13 +14,22 @@ from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Long, Pa
 from emu.guest.linux.credentials import WRITE, Capability
 from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import EINVAL, EISDIR, EOPNOTSUPP, EPERM, LinuxError
+from emu.guest.linux.file_seals import Seal, need_unsealed
 from emu.guest.linux.inodes import Inode, Symlink
 from emu.guest.linux.inotify import IN_ATTRIB, IN_MODIFY
 from emu.guest.linux.regular_files import RegularFile
 
 _UTIME_NOW, _UTIME_OMIT = 0x3FFFFFFF, 0x3FFFFFFE
 _SET_UID, _SET_GID = 0o4000, 0o2000
+_EXECUTABLE: Final = 0o111
 _SECOND: Final = 1_000_000_000
+_AT_SYMLINK_NOFOLLOW, _AT_EMPTY_PATH = 0x100, 0x1000
+
+
+def _check_flags(flags: int) -> None:
+    """Check the AT_ flags of a call.  Raises `LinuxError` EINVAL."""
+    if flags & ~(_AT_SYMLINK_NOFOLLOW | _AT_EMPTY_PATH):
+        raise LinuxError(EINVAL)
 
 
 def _need_to_own(c: Caller, inode: Inode) -> None:
@@ -52,6 +61,8 @@ def _chmod(c: Caller, inode: Inode, mode: int) -> int:
     credentials = c.process.credentials
     if not credentials.can(Capability.FSETID) and not credentials.in_group(inode.gid):
         mode &= ~_SET_GID
+    if isinstance(inode, RegularFile) and (mode ^ inode.permissions) & _EXECUTABLE:
+        need_unsealed(inode.seals, Seal.EXEC)
     inode.permissions = mode & 0o7777
     inode.changed = c.kernel.wall()
     c.kernel.watches.tell(inode, IN_ATTRIB)
@@ -67,6 +78,7 @@ def fchmodat(c: Caller, directory: Int, path: Path, mode: Unsigned) -> int:
 @call("fchmodat2")
 def fchmodat2(c: Caller, directory: Int, path: Path, mode: Unsigned, flags: Unsigned) -> int:
     """Change permissions."""
+    _check_flags(flags)
     return _chmod(c, inode_at(c, directory, path, flags), mode)
 
 
@@ -79,7 +91,7 @@ def chmod(c: Caller, path: Path, mode: Unsigned) -> int:
 @call("fchmod")
 def fchmod(c: Caller, fd: Int, mode: Unsigned) -> int:
     """Change permissions of an open file."""
-    return _chmod(c, c.file(fd).inode, mode)
+    return _chmod(c, c.opened(fd).inode, mode)
 
 
 def _chown(c: Caller, inode: Inode, uid: int, gid: int) -> int:
@@ -104,6 +116,7 @@ def _chown(c: Caller, inode: Inode, uid: int, gid: int) -> int:
 @call("fchownat")
 def fchownat(c: Caller, directory: Int, path: Path, uid: Int, gid: Int, flags: Unsigned) -> int:
     """Change the owner."""
+    _check_flags(flags)
     return _chown(c, inode_at(c, directory, path, flags), uid, gid)
 
 
@@ -122,7 +135,7 @@ def lchown(c: Caller, path: Path, uid: Int, gid: Int) -> int:
 @call("fchown")
 def fchown(c: Caller, fd: Int, uid: Int, gid: Int) -> int:
     """Change the owner of an open file."""
-    return _chown(c, c.file(fd).inode, uid, gid)
+    return _chown(c, c.opened(fd).inode, uid, gid)
 
 
 def _set_times(c: Caller, inode: Inode, accessed: int | None, modified: int | None, *, to_now: bool = False) -> int:
@@ -144,12 +157,20 @@ def _set_times(c: Caller, inode: Inode, accessed: int | None, modified: int | No
 @call("utimensat")
 def utimensat(c: Caller, directory: Int, path: Address, at: Address, flags: Unsigned) -> int:
     """Set the times of a file."""
-    inode = inode_at(c, directory, c.path(path), flags) if path else c.file(directory).inode
+    form = struct.Struct(f"<4{c.time_form}")
+    fields = form.unpack(c.read(at, form.size)) if at else (0, 0, 0, 0)
+    if any(rest not in {_UTIME_NOW, _UTIME_OMIT} and not 0 <= rest < _SECOND for rest in fields[1::2]):
+        raise LinuxError(EINVAL)
+    if fields[1::2] == (_UTIME_OMIT, _UTIME_OMIT):
+        return 0
+    by_path = path or directory == AT_FDCWD
+    if flags and not by_path:
+        raise LinuxError(EINVAL)
+    _check_flags(flags)
+    inode = inode_at(c, directory, c.path(path), flags) if by_path else c.opened(directory).inode
     wall = c.kernel.wall()
     if not at:
         return _set_times(c, inode, wall, wall, to_now=True)
-    form = struct.Struct(f"<4{c.time_form}")
-    fields = form.unpack(c.read(at, form.size))
     chosen: list[int | None] = []
     for seconds, nanoseconds in (fields[:2], fields[2:]):
         if nanoseconds == _UTIME_OMIT:

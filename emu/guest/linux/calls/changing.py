@@ -120,6 +120,8 @@ def symlink(c: Caller, target: Path, path: Path) -> int:
 @call("linkat")
 def linkat(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: Unsigned) -> int:
     """Give a file another name."""
+    if flags & ~(_AT_SYMLINK_FOLLOW | _AT_EMPTY_PATH):
+        raise LinuxError(EINVAL)
     if not old and flags & _AT_EMPTY_PATH:
         inode = c.file(old_at).inode
     else:
@@ -147,6 +149,8 @@ def _need_to_remove(c: Caller, directory: Directory, inode: Inode) -> None:
 @call("unlinkat")
 def unlinkat(c: Caller, directory: Int, path: Path, flags: Unsigned) -> int:
     """Take a name away."""
+    if flags & ~_AT_REMOVEDIR:
+        raise LinuxError(EINVAL)
     place = c.place(directory, path, follow=False)
     inode = place.found()
     if flags & _AT_REMOVEDIR:
@@ -192,6 +196,9 @@ def _holds(inode: Inode, directory: Directory) -> bool:
 @call("renameat2")
 def renameat2(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: Unsigned) -> int:
     """Give something another name."""
+    both = _RENAME_NOREPLACE | _RENAME_EXCHANGE
+    if flags & ~both or flags & both == both:
+        raise LinuxError(EINVAL)
     source = c.place(old_at, old, follow=False)
     target = c.place(new_at, new, follow=False)
     inode = source.found()
@@ -205,10 +212,10 @@ def renameat2(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: 
         raise LinuxError(EINVAL)
     if flags & _RENAME_EXCHANGE and _holds(target.found(), source.directory):
         raise LinuxError(EINVAL)
-    if target.inode is inode:
-        return 0
     if flags & _RENAME_NOREPLACE and target.inode is not None:
         raise LinuxError(EEXIST)
+    if target.inode is inode:
+        return 0
     if flags & _RENAME_EXCHANGE:
         other = target.found()
         entries = source.directory.entries(), target.directory.entries()

@@ -8,15 +8,11 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.guest.linux.calls.table import (
-    Address,
-    Caller,
-    Int,
-    Long,
-    call,
-)
+from emu.guest.linux.calls.limiting import process_of
+from emu.guest.linux.calls.table import Address, Caller, Int, call
 from emu.guest.linux.credentials import Capability
 from emu.guest.linux.errno import (
+    EINTR,
     EINVAL,
     EPERM,
     ESRCH,
@@ -53,9 +49,8 @@ def _sent(c: Caller, number: int, code: int = SI_USER) -> SignalInfo:
 @call("kill")
 def kill(c: Caller, pid: Int, number: Int) -> int:
     """Send a signal to a process, a group, or all."""
-    check_signal(number)
     if pid > 0:
-        targets = [process for process in c.kernel.processes.values() if process.pid == pid]
+        targets = [process_of(c, pid)]
     elif pid == -1:
         targets = [process for process in c.kernel.processes.values() if process is not c.process]
     else:
@@ -63,6 +58,7 @@ def kill(c: Caller, pid: Int, number: Int) -> int:
         targets = [process for process in c.kernel.processes.values() if process.group == group]
     if not targets:
         raise LinuxError(ESRCH)
+    check_signal(number)
     allowed = [process for process in targets if may_signal(c, process, number)]
     if not allowed:
         raise LinuxError(EPERM)
@@ -72,13 +68,12 @@ def kill(c: Caller, pid: Int, number: Int) -> int:
     return 0
 
 
-@call("tgkill")
-def tgkill(c: Caller, pid: Int, tid: Int, number: Int) -> int:
-    """Send a signal to a thread."""
-    check_signal(number)
-    thread = c.kernel.threads.get(tid)
-    if thread is None or pid not in {-1, thread.process.pid}:
+def _send_thread(c: Caller, pid: int | None, tid: int, number: int) -> int:
+    """Send a signal to a thread; `pid` is its process, if that is to be checked."""
+    thread = c.kernel.tasks.find_thread(tid)
+    if thread is None or pid not in {None, thread.process.pid}:
         raise LinuxError(ESRCH)
+    check_signal(number)
     if not may_signal(c, thread.process, number):
         raise LinuxError(EPERM)
     if number:
@@ -86,31 +81,42 @@ def tgkill(c: Caller, pid: Int, tid: Int, number: Int) -> int:
     return 0
 
 
+@call("tgkill")
+def tgkill(c: Caller, pid: Int, tid: Int, number: Int) -> int:
+    """Send a signal to a thread of a process."""
+    if pid <= 0 or tid <= 0:
+        raise LinuxError(EINVAL)
+    return _send_thread(c, pid, tid, number)
+
+
 @call("tkill")
 def tkill(c: Caller, tid: Int, number: Int) -> int:
     """Send a signal to a thread."""
-    return tgkill(c, -1, tid, number)
+    if tid <= 0:
+        raise LinuxError(EINVAL)
+    return _send_thread(c, None, tid, number)
 
 
 @call("rt_sigqueueinfo")
 def rt_sigqueueinfo(c: Caller, pid: Int, number: Int, info: Address) -> int:
-    """Send a signal with a value."""
-    check_signal(number)
-    process = c.kernel.processes.get(pid)
-    if process is None:
-        raise LinuxError(ESRCH)
-    if not may_signal(c, process, number):
-        raise LinuxError(EPERM)
+    """Send a signal with a value; only to itself may a process send what the kernel would."""
     code, sender, uid, value = struct.unpack(
         "<8xi4xiIQ" if c.word == 8 else "<8xiiII", c.read(info, 32)[: 16 + 2 * c.word]
     )
+    if (code >= 0 or code == SI_TKILL) and pid != c.process.pid:
+        raise LinuxError(EPERM)
+    if pid <= 0:
+        raise LinuxError(ESRCH)
+    process = process_of(c, pid)
+    check_signal(number)
+    if not may_signal(c, process, number):
+        raise LinuxError(EPERM)
     if number:
         c.kernel.sending.send(process, SignalInfo(number, code, pid=sender, uid=uid, value=value))
     return 0
 
 
 @call("restart_syscall")
-def restart_syscall(c: Caller, ignored: Long) -> int:
-    """Refuse: system calls are restarted by making them again."""
-    del c, ignored
-    raise LinuxError(EINVAL)
+def restart_syscall(_c: Caller) -> int:
+    """Say that nothing is to be restarted: calls are made again instead."""
+    raise LinuxError(EINTR)

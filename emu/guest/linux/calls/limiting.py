@@ -20,7 +20,7 @@ _SELF, _CHILDREN, _THREAD = 0, -1, 1
 
 def process_of(c: Caller, pid: int) -> Process:
     """Return the process of a pid or tid, 0: the caller's.  Raises `LinuxError` ESRCH."""
-    process = c.kernel.processes.get(pid) if pid else c.process
+    process = c.kernel.tasks.find(pid) if pid else c.process
     if process is None and pid in c.kernel.threads:
         process = c.kernel.threads[pid].process
     if process is None:
@@ -38,7 +38,8 @@ def _set(c: Caller, process: Process, resource: int, limit: Limit) -> None:
         raise LinuxError(EPERM)
     process.limits[resource] = limit
     if resource == NOFILE:
-        process.files.limit = limit.soft
+        for table in process.tables:
+            table.limit = limit.soft
     elif resource == CPU:
         limit_cpu(c, process)
 

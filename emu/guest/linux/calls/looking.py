@@ -1,6 +1,6 @@
 """System calls that tell about files: stat and related calls, links, directories, file systems.
 
-Source: Linux fs/stat.c, fs/readdir.c, fs/statfs.c, fs/xattr.c.
+Source: Linux fs/stat.c, fs/readdir.c, fs/statfs.c.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from typing import Final
 
 from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Path, Size, Unsigned, call
 from emu.guest.linux.credentials import Ids
+from emu.guest.linux.directories import Listing
 from emu.guest.linux.errno import (
     EINVAL,
-    ENODATA,
     ENOTDIR,
     ERANGE,
     LinuxError,
 )
 from emu.guest.linux.file_kinds import DirectoryOpen
 from emu.guest.linux.inodes import Generated, Inode, Symlink
+from emu.guest.linux.namespaces import NameSpace
 from emu.guest.linux.paths import path_of
 from emu.isa.linux_abi import blocks, times
 
@@ -31,6 +32,12 @@ _STATX_BASIC: Final = 0x7FF
 _STATFS: Final = struct.Struct("<qqQQQQQiiqqq32x")
 _TMPFS_MAGIC: Final = 0x01021994
 _PROC_MAGIC: Final = 0x9FA0
+_NSFS_MAGIC: Final = 0x6E73_6673
+# The AT_ flags of stat, AT_NO_AUTOMOUNT and AT_STATX_SYNC_TYPE included.
+_STAT_FLAGS: Final = _AT_SYMLINK_NOFOLLOW | _AT_EMPTY_PATH | 0x800 | 0x6000
+_SYNC_TYPE: Final = 0x6000
+# STATX__RESERVED.
+_RESERVED_MASK: Final = 0x8000_0000
 
 
 def _stat(c: Caller, inode: Inode, buffer: int) -> int:
@@ -48,6 +55,8 @@ def inode_at(c: Caller, directory: int, path: str, flags: int) -> Inode:
 @call("newfstatat")
 def newfstatat(c: Caller, directory: Int, path: Path, buffer: Address, flags: Unsigned) -> int:
     """Describe a file."""
+    if flags & ~_STAT_FLAGS:
+        raise LinuxError(EINVAL)
     return _stat(c, inode_at(c, directory, path, flags), buffer)
 
 
@@ -72,7 +81,8 @@ def fstat(c: Caller, fd: Int, buffer: Address) -> int:
 @call("statx")
 def statx(c: Caller, directory: Int, path: Path, flags: Unsigned, mask: Unsigned, buffer: Address) -> int:
     """Describe a file."""
-    del mask
+    if mask & _RESERVED_MASK or flags & ~_STAT_FLAGS or flags & _SYNC_TYPE == _SYNC_TYPE:
+        raise LinuxError(EINVAL)
     inode = c.kernel.numbered(inode_at(c, directory, path, flags))
     access, access_ns, change, change_ns, status, status_ns = times(inode)
     c.write(
@@ -81,7 +91,7 @@ def statx(c: Caller, directory: Int, path: Path, flags: Unsigned, mask: Unsigned
             _STATX_BASIC, 4096, 0, inode.links, inode.uid, inode.gid, inode.mode, 0, inode.number, inode.size,
             blocks(inode), 0,
             access, access_ns, 0, 0, 0, 0, status, status_ns, 0, change, change_ns, 0,
-            inode.device >> 8, inode.device & 0xFF, 0, 1, 0, 0, 0,
+            inode.device >> 8 & 0xFFF, inode.device & 0xFF | inode.device >> 12 & ~0xFF, 0, 1, 0, 0, 0,
         ),
     )  # fmt: skip
     return 0
@@ -189,7 +199,8 @@ def getcwd(c: Caller, buffer: Address, size: Size) -> int:
 
 def statfs_fields(inode: Inode) -> tuple[int, ...]:
     """Return the fields of struct statfs: they are the same in every layout of it."""
-    magic = _PROC_MAGIC if isinstance(inode, Generated) else _TMPFS_MAGIC
+    magic = _PROC_MAGIC if isinstance(inode, (Generated, Listing)) else _TMPFS_MAGIC
+    magic = _NSFS_MAGIC if isinstance(inode, NameSpace) else magic
     return magic, 4096, 1 << 20, 1 << 19, 1 << 19, 1 << 20, 1 << 19, 0, 0, 255, 4096, 0
 
 
@@ -208,24 +219,3 @@ def statfs(c: Caller, path: Path, buffer: Address) -> int:
 def fstatfs(c: Caller, fd: Int, buffer: Address) -> int:
     """Describe the file system."""
     return _statfs(c, c.file(fd).inode, buffer)
-
-
-@call("getxattr", "lgetxattr", "fgetxattr")
-def getxattr(c: Caller) -> int:
-    """Say that there are no extended attributes."""
-    del c
-    raise LinuxError(ENODATA)
-
-
-@call("listxattr", "llistxattr", "flistxattr")
-def listxattr(c: Caller) -> int:
-    """List no extended attributes."""
-    del c
-    return 0
-
-
-@call("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
-def setxattr(c: Caller) -> int:
-    """Refuse extended attributes."""
-    del c
-    raise LinuxError(95)  # EOPNOTSUPP

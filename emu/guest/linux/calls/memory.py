@@ -1,4 +1,4 @@
-"""System calls about memory.  Source: Linux mm/mmap.c, mm/mprotect.c, mm/mremap.c, mm/madvise.c."""
+"""System calls that map memory.  Source: Linux mm/mmap.c, mm/mprotect.c, mm/msync.c, mm/mincore.c."""
 
 from __future__ import annotations
 
@@ -6,19 +6,42 @@ from typing import Final
 
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
-from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, answer, call
-from emu.guest.linux.errno import EACCES, EBADF, EEXIST, EFAULT, EINVAL, ENODEV, ENOMEM, LinuxError
+from emu.guest.linux.calls.memory_locks import need_room_to_lock, need_to_lock, populate
+from emu.guest.linux.calls.ranges import need_unsealed, parts, whole_pages
+from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, call
+from emu.guest.linux.errno import (
+    EACCES,
+    EBADF,
+    EBUSY,
+    EEXIST,
+    EINVAL,
+    ENODEV,
+    ENOMEM,
+    EOPNOTSUPP,
+    EOVERFLOW,
+    EPERM,
+    LinuxError,
+)
 from emu.guest.linux.file_kinds import RegularOpen
+from emu.guest.linux.file_seals import NO_WRITING
 from emu.guest.linux.inodes import Device
 from emu.guest.linux.limits import AS, DATA
-from emu.guest.linux.space import Area, Backing, SharedMemory
+from emu.guest.linux.personality import READ_IMPLIES_EXEC
+from emu.guest.linux.space import Area, Backing, Mark, SharedMemory
 
 _MAP_SHARED, _MAP_PRIVATE, _MAP_SHARED_VALIDATE, _MAP_TYPE = 1, 2, 3, 0xF
 _MAP_FIXED: Final = 0x10
 _MAP_ANONYMOUS: Final = 0x20
 _MAP_FIXED_NOREPLACE: Final = 0x100000
-_MREMAP_MAYMOVE, _MREMAP_FIXED, _MREMAP_DONTUNMAP = 1, 2, 4
-_MADV_DONTNEED: Final = 4
+_MAP_LOCKED: Final = 0x2000
+# Flags that MAP_SHARED_VALIDATE knows (LEGACY_MAP_MASK).
+_VALIDATED: Final = 0x7C07_F9F3
+# The end of the largest file, by the bytes of a word (MAX_LFS_FILESIZE).
+_LARGEST_FILE: Final = {8: (1 << 63) - 1, 4: 0xFFFF_FFFF << 12}
+_MS_ASYNC, _MS_INVALIDATE, _MS_SYNC = 1, 2, 4
+_PROT_READ, _PROT_EXEC = 1, 4
+# PROT_READ, PROT_WRITE, PROT_EXEC and PROT_SEM; PROT_GROWSDOWN and PROT_GROWSUP.
+_KNOWN_PROT, _GROWS = 0xF, 0x0300_0000
 _PROT: Final = Access.READ | Access.WRITE | Access.EXECUTE
 _BRK_MAX: Final = 1 << 32
 
@@ -27,7 +50,9 @@ def _round(size: int) -> int:
     return -(-size // PAGE) * PAGE
 
 
-def _access(protection: int) -> Access:
+def _access(c: Caller, protection: int) -> Access:
+    if protection & _PROT_READ and c.thread.personality & READ_IMPLIES_EXEC:
+        protection |= _PROT_EXEC
     access = Access(protection) & _PROT
     if access & (Access.WRITE | Access.EXECUTE):
         access |= Access.READ  # as the CPUs have it
@@ -46,9 +71,14 @@ def mmap(
         raise LinuxError(EINVAL)
     if size > space.highest or space.full:
         raise LinuxError(ENOMEM)
+    if kind == _MAP_SHARED_VALIDATE and (flags & _MAP_ANONYMOUS or flags & ~_VALIDATED):
+        raise LinuxError(EINVAL if flags & _MAP_ANONYMOUS else EOPNOTSUPP)
+    if not flags & _MAP_ANONYMOUS and offset + size > _LARGEST_FILE[c.word]:
+        raise LinuxError(EOVERFLOW)
     fixed = flags & (_MAP_FIXED | _MAP_FIXED_NOREPLACE)
     shared = kind != _MAP_PRIVATE
-    backing, name, may_write = _backing(c, fd, flags, _access(protection), shared=shared)
+    access = _access(c, protection)
+    backing, name, may_write = _backing(c, fd, flags, access, shared=shared)
     start: int | None = address
     if fixed:
         if address % PAGE or address < space.lowest:
@@ -68,12 +98,20 @@ def mmap(
         start = _round(address)
     if start is None:
         raise LinuxError(ENOMEM)
-    _need_room(c, size)
-    area = Area(start, start + size, _access(protection), shared, backing, offset if backing else 0, name, may_write)
+    marks = space.future_marks
+    if flags & _MAP_LOCKED:
+        need_to_lock(c)
+        marks |= Mark.LOCKED
+    need_room_to_lock(c, marks, size)
+    need_room(c, size)
+    area = Area(start, start + size, access, shared, backing, offset if backing else 0, name, may_write, marks)
     if fixed:
+        need_unsealed(c, start, start + size)
         tell_unmapped(c, start, start + size)
     space.map(area)
     announce(c, area)
+    if Mark.LOCKED in marks and Mark.LOCKED_ON_FAULT not in marks:
+        populate(c, area)
     return start
 
 
@@ -83,7 +121,7 @@ def announce(c: Caller, area: Area) -> None:
         observer.mapped(c.process, area)
 
 
-def _need_room(c: Caller, size: int) -> None:
+def need_room(c: Caller, size: int) -> None:
     """Check the limit of address space.  Raises `LinuxError` ENOMEM."""
     if c.process.space.size + size > c.process.limits[AS].soft:
         raise LinuxError(ENOMEM)
@@ -102,15 +140,19 @@ def _backing(c: Caller, fd: int, flags: int, access: Access, *, shared: bool) ->
         raise LinuxError(ENODEV)
     if shared and Access.WRITE in access and not file.can_write:
         raise LinuxError(EACCES)
-    if shared and file.can_write:
+    sealed = bool(file.inode.seals & NO_WRITING)
+    if shared and Access.WRITE in access and sealed:
+        raise LinuxError(EPERM)
+    may_write = not shared or (file.can_write and not sealed)
+    if shared and may_write:
         file.inode.mapped_for_writing = True
-    return file.inode.pages(c.kernel.frames), file.path, not shared or file.can_write
+    return file.inode.pages(c.kernel.frames), file.path, may_write
 
 
 def tell_unmapped(c: Caller, start: int, end: int) -> None:
     """Tell observers that what is mapped in [start, end) is about to go away."""
     space = c.process.space
-    areas = [area.cut(start, end) for area in space.areas if area.start < end and area.end > start]
+    areas = [area.cut(start, end) for area in space.overlapping(start, end)] if c.kernel.observers else []
     if areas:
         for observer in c.kernel.observers:
             observer.unmapped(c.process, areas)
@@ -122,32 +164,53 @@ def munmap(c: Caller, address: Address, length: Size) -> int:
     size = _round(length)
     if address % PAGE or not length or address + size > c.process.space.highest:
         raise LinuxError(EINVAL)
+    need_unsealed(c, address, address + size)
     tell_unmapped(c, address, address + size)
     c.process.space.unmap(address, address + size)
     return 0
 
 
-@call("mprotect", "pkey_mprotect")
+@call("mprotect")
 def mprotect(c: Caller, address: Address, length: Size, protection: Unsigned) -> int:
-    """Change what memory may be used for."""
-    space = c.process.space
-    end = address + _round(length)
-    if address % PAGE:
+    """Change what memory may be used for, up to the first area that refuses."""
+    if address % PAGE or protection & _GROWS == _GROWS:
         raise LinuxError(EINVAL)
     if not length:
         return 0
-    access = _access(protection)
-    areas = [area for area in space.areas if area.start < end and area.end > address]
-    if Access.WRITE in access and any(not area.may_write for area in areas):
-        raise LinuxError(EACCES)
-    if not space.protect(address, end, access):
+    size = whole_pages(c, length)
+    end = address + size
+    if not size or end > c.kernel.isa.address_mask:
         raise LinuxError(ENOMEM)
-    for area in areas:
-        changed = space.area_at(max(area.start, address))
+    if protection & ~(_KNOWN_PROT | _GROWS):
+        raise LinuxError(EINVAL)
+    space, access = c.process.space, _access(c, protection)
+    whole = space.between(address, end)
+    allowed, refusal = [], ENOMEM if not whole or whole[-1].end < end else 0
+    for area in whole:
+        if Access.WRITE in access and not area.may_write:
+            refusal = EACCES
+            break
+        if Mark.SEALED in area.marks:
+            refusal = EPERM
+            break
+        allowed.append(area)
+    if allowed:
+        space.protect(address, allowed[-1].end, access)
+    for area in allowed:
+        changed = space.area_at(area.start)
         if changed is not None:
-            for observer in c.kernel.observers:
-                observer.mapped(c.process, changed)
+            announce(c, changed)
+    if refusal:
+        raise LinuxError(refusal)
     return 0
+
+
+@call("pkey_mprotect")
+def pkey_mprotect(c: Caller, address: Address, length: Size, protection: Unsigned, key: Int) -> int:
+    """Do the same: no CPU here has protection keys, and -1 asks for none."""
+    if key != -1:
+        raise LinuxError(EINVAL)
+    return mprotect(c, address, length, protection)
 
 
 @call("brk")
@@ -163,78 +226,24 @@ def brk(c: Caller, address: Address) -> int:
             return space.brk
         if address - space.brk_start > c.process.limits[DATA].soft:
             return space.brk
-        heap = space.area_at(old_end - 1)
-        start = old_end
-        if heap is not None and heap.name == "[heap]" and heap.access == Access.READ | Access.WRITE:
-            start = heap.start
+        heap, marks = space.area_at(old_end - 1), space.future_marks
+        try:
+            need_room_to_lock(c, marks, grown)
+        except LinuxError:
+            return space.brk
+        made = Area(old_end, new_end, Access.READ | Access.WRITE, name="[heap]", marks=marks)
+        if heap is not None and heap.name == made.name and (heap.access, heap.marks) == (made.access, marks):
             space.extend(heap, new_end)
         else:
-            space.map(Area(start, new_end, Access.READ | Access.WRITE, name="[heap]"))
+            space.map(made)
+        if marks and Mark.LOCKED_ON_FAULT not in marks:
+            populate(c, made)
     elif new_end < old_end:
+        if space.sealed(new_end, old_end):
+            return space.brk
         space.unmap(new_end, old_end)
     space.brk = address
     return address
-
-
-@call("mremap")
-def mremap(c: Caller, old: Address, old_size: Size, new_size: Size, flags: Unsigned, new: Address) -> int:
-    """Make a mapping larger or smaller, elsewhere if need be."""
-    space = c.process.space
-    old_size, new_size = _round(old_size), _round(new_size)
-    if old % PAGE or not new_size or flags & ~7 or (flags & _MREMAP_FIXED and not flags & _MREMAP_MAYMOVE):
-        raise LinuxError(EINVAL)
-    area = space.area_at(old)
-    if area is None or old + old_size > area.end:
-        raise LinuxError(EFAULT)
-    if flags & _MREMAP_FIXED:
-        if new % PAGE or new + new_size > space.highest:
-            raise LinuxError(EINVAL)
-        tell_unmapped(c, new, new + new_size)
-        space.unmap(new, new + new_size)
-        return _move(c, old, old_size, new_size, new)
-    if new_size <= old_size:
-        space.unmap(old + new_size, old + old_size)
-        return old
-    _need_room(c, new_size - old_size)
-    if old + old_size == area.end and space.free(area.end, old + new_size) and old + new_size <= space.highest:
-        space.extend(area, old + new_size)
-        return old
-    if not flags & _MREMAP_MAYMOVE:
-        raise LinuxError(ENOMEM)
-    place = space.room(new_size)
-    if place is None:
-        raise LinuxError(ENOMEM)
-    return _move(c, old, old_size, new_size, place)
-
-
-def _move(c: Caller, old: int, old_size: int, new_size: int, to: int) -> int:
-    space = c.process.space
-    kept = min(old_size, new_size)
-    tell_unmapped(c, old, old + old_size)
-    space.unmap(old + kept, old + old_size)
-    space.move(old, old + kept, to)
-    area = space.area_at(to)
-    if area is not None and new_size > kept:
-        space.extend(area, to + new_size)
-    moved = space.area_at(to)
-    if moved is not None:
-        for observer in c.kernel.observers:
-            observer.mapped(c.process, moved)
-    return to
-
-
-@call("madvise")
-def madvise(c: Caller, address: Address, length: Size, advice: Int) -> int:
-    """Drop pages that the program does not need; other advice has no effect."""
-    if address % PAGE:
-        raise LinuxError(EINVAL)
-    space = c.process.space
-    end = address + _round(length)
-    if advice == _MADV_DONTNEED:
-        for area in space.areas:
-            if area.start < end and area.end > address and not area.shared:
-                space.drop(max(area.start, address), min(area.end, end))
-    return 0
 
 
 @call("mincore")
@@ -256,4 +265,24 @@ def mincore(c: Caller, address: Address, length: Size, vector: Address) -> int:
     return 0
 
 
-answer("msync", "mlock", "mlock2", "munlock", "mlockall", "munlockall", "mseal")
+@call("msync")
+def msync(c: Caller, address: Address, length: Size, flags: Int) -> int:
+    """Write pages to their files: they are the same memory.  Only the arguments are checked."""
+    if flags & ~(_MS_ASYNC | _MS_INVALIDATE | _MS_SYNC) or (flags & _MS_ASYNC and flags & _MS_SYNC):
+        raise LinuxError(EINVAL)
+    if address % PAGE:
+        raise LinuxError(EINVAL)
+    end = address + whole_pages(c, length)
+    if end > c.kernel.isa.address_mask:
+        raise LinuxError(ENOMEM)
+    gaps = False
+    for area in parts(c.process, address, end):
+        if area is None:
+            gaps = True
+            if flags == _MS_ASYNC:
+                break
+        elif flags & _MS_INVALIDATE and Mark.LOCKED in area.marks:
+            raise LinuxError(EBUSY)
+    if gaps:
+        raise LinuxError(ENOMEM)
+    return 0

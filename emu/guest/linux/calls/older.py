@@ -27,19 +27,27 @@ _LOW: Final = 0xFFFF_FFFF
 
 
 def _process(c: Caller, pid: int) -> Process:
-    thread = c.kernel.threads.get(pid) if pid else c.thread
+    thread = c.kernel.tasks.find_thread(pid) if pid else c.thread
     if thread is None:
         raise LinuxError(ESRCH)
     return thread.process
 
 
+def may_trace(c: Caller, process: Process) -> bool:
+    """Return whether the caller may look at a process's memory (ptrace_may_access)."""
+    own = c.process.credentials
+    if process.is_init:
+        return False
+    return own.can(Capability.SYS_PTRACE) or own.user.real == process.credentials.user.real
+
+
 def _traced(c: Caller, pid: int) -> Process:
-    """Return a process whose memory the caller may look at (ptrace_may_access).
+    """Return a process whose memory the caller may look at.
 
     Raises `LinuxError`: ESRCH, EPERM.
     """
-    process, own = _process(c, pid), c.process.credentials
-    if not own.can(Capability.SYS_PTRACE) and own.user.real != process.credentials.user.real:
+    process = _process(c, pid)
+    if not may_trace(c, process):
         raise LinuxError(EPERM)
     return process
 
@@ -172,7 +180,8 @@ def rt_tgsigqueueinfo(c: Caller, pid: Int, tid: Int, number: Int, info: Address)
     return 0
 
 
-def _vector(c: Caller, address: int, count: int) -> list[tuple[int, int]]:
+def vector_of(c: Caller, address: int, count: int) -> list[tuple[int, int]]:
+    """Read an array of struct iovec.  Raises `LinuxError` EINVAL."""
     if not 0 <= count <= _PARTS_MAX:
         raise LinuxError(EINVAL)
     words = iter(c.words(address, 2 * count)) if count else iter(())
@@ -186,7 +195,7 @@ def process_vm_readv(
     """Read another process's memory."""
     if flags:
         raise LinuxError(EINVAL)
-    ours, theirs = _vector(c, local, local_count), _vector(c, remote, remote_count)
+    ours, theirs = vector_of(c, local, local_count), vector_of(c, remote, remote_count)
     space = _traced(c, pid).space
     data = bytearray()
     wanted = sum(size for _, size in ours)
@@ -206,14 +215,14 @@ def process_vm_readv(
 
 def _peek(space: Space, start: int, size: int) -> bytes:
     """Return what can be read from there, page by page."""
-    data = b""
+    data = bytearray()
     while len(data) < size:
         at = start + len(data)
         try:
             data += space.peek(at, min(size - len(data), PAGE - at % PAGE))
         except BadAddressError:
             break
-    return data
+    return bytes(data)
 
 
 @call("process_vm_writev")
@@ -223,7 +232,7 @@ def process_vm_writev(
     """Write another process's memory."""
     if flags:
         raise LinuxError(EINVAL)
-    ours, theirs = _vector(c, local, local_count), _vector(c, remote, remote_count)
+    ours, theirs = vector_of(c, local, local_count), vector_of(c, remote, remote_count)
     space = _traced(c, pid).space
     room = sum(size for _, size in theirs)
     data = b"".join(c.read(start, size) for start, size in ours if size <= room)[:room]
@@ -264,16 +273,6 @@ def get_thread_area(c: Caller, descriptor: Address) -> int:
     base = c.kernel.engine.read_register(c.kernel.abi.tls)
     c.write(descriptor, struct.pack("<IIII", number, base & 0xFFFF_FFFF, 0xFFFFF, 0x51))
     return 0
-
-
-@call("process_madvise")
-def process_madvise(c: Caller, fd: Int, vector: Address, count: Size, advice: Int, flags: Unsigned) -> int:
-    """Take advice about another process's memory, and do nothing about it."""
-    del advice
-    c.file(fd)
-    if flags:
-        raise LinuxError(EINVAL)
-    return sum(size for _, size in _vector(c, vector, count))
 
 
 @call("process_mrelease")

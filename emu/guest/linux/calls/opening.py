@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from emu.guest.linux import devices
+from emu.guest.linux.calls import file_seals
 from emu.guest.linux.calls.locking import is_record_command, record
 from emu.guest.linux.calls.owning import COMMANDS, own, set_async
 from emu.guest.linux.calls.table import (
@@ -54,10 +55,12 @@ from emu.guest.linux.files import (
 )
 from emu.guest.linux.inodes import Device, Fifo, Generated, Symlink
 from emu.guest.linux.inotify import IN_CLOSE_NOWRITE, IN_CLOSE_WRITE, IN_CREATE, IN_MODIFY, IN_OPEN
+from emu.guest.linux.namespaces import NameSpace, NameSpaceOpen
 from emu.guest.linux.paths import BENEATH, IN_ROOT, Place, path_of
 from emu.guest.linux.pipes import PipeEnd, open_fifo
 from emu.guest.linux.posix_queues import QueueInode, QueueOpen
 from emu.guest.linux.regular_files import RegularFile
+from emu.guest.linux.unsharing import unshare_files
 
 _O_TMPFILE: Final = 0o20000000
 # All flags of open (VALID_OPEN_FLAGS): the same bits on all ISAs, though some are named otherwise.
@@ -68,6 +71,7 @@ _LARGEST_HOW: Final = 4096
 # RESOLVE_CACHED, and all that openat2 knows.
 _CACHED, _WAYS = 0x20, 0x3F
 _F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL = range(5)
+_CLOSE_RANGE_UNSHARE, _CLOSE_RANGE_CLOEXEC = 2, 4
 _F_DUPFD_CLOEXEC, _F_SETPIPE_SZ, _F_GETPIPE_SZ = 1030, 1031, 1032
 # The operations on a descriptor that only represents a path.
 _OF_PATHS: Final = frozenset({_F_DUPFD, _F_DUPFD_CLOEXEC, _F_GETFD, _F_SETFD, _F_GETFL})
@@ -97,6 +101,8 @@ def open_inode(c: Caller, place: Place, flags: int, *, made: bool = False) -> Op
             return DirectoryOpen(inode, flags, path)
         case Generated():
             return GeneratedOpen(inode, flags, path)
+        case NameSpace():
+            return NameSpaceOpen(inode, flags)
         case QueueInode():
             return QueueOpen(inode, flags, path, c.process)
         case Device():
@@ -242,11 +248,13 @@ def close(c: Caller, fd: Int) -> int:
 @call("close_range")
 def close_range(c: Caller, first: Unsigned, last: Unsigned, flags: Unsigned) -> int:
     """Close descriptors, or have them closed by exec."""
-    if first > last or flags & ~6:
+    if first > last or flags & ~(_CLOSE_RANGE_UNSHARE | _CLOSE_RANGE_CLOEXEC):
         raise LinuxError(EINVAL)
+    if flags & _CLOSE_RANGE_UNSHARE:
+        unshare_files(c.thread)
     for fd in list(c.process.files):
         if first <= fd <= last:
-            if flags & 4:
+            if flags & _CLOSE_RANGE_CLOEXEC:
                 c.process.files.set_close_on_exec(fd, close=True)
             else:
                 c.process.files.close(fd)
@@ -307,4 +315,6 @@ def fcntl(c: Caller, fd: Int, command: Unsigned, argument: Long) -> Blocking:
         if not isinstance(file, PipeEnd):
             raise LinuxError(EBADF)
         return file.pipe.capacity if command == _F_GETPIPE_SZ else file.pipe.resize(argument)
+    if command in file_seals.COMMANDS:
+        return file_seals.seal(c, file, command, argument & 0xFFFF_FFFF)
     raise LinuxError(EINVAL)

@@ -46,8 +46,8 @@ def _set(c: Caller, file: OpenFile, kind: int, number: int) -> None:
     if kind not in {OF_THREAD, OF_PROCESS, OF_GROUP}:
         raise LinuxError(EINVAL)
     there = {
-        OF_THREAD: number in kernel.threads,
-        OF_PROCESS: number in kernel.processes,
+        OF_THREAD: kernel.tasks.find_thread(number) is not None,
+        OF_PROCESS: kernel.tasks.find(number) is not None,
         OF_GROUP: any(process.group == number for process in kernel.processes.values()),
     }
     if number and not there[kind]:

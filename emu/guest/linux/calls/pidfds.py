@@ -8,9 +8,10 @@ from emu.guest.linux.calls.killing import check_signal, may_signal
 from emu.guest.linux.calls.table import Address, Caller, Int, Unsigned, call
 from emu.guest.linux.credentials import Capability
 from emu.guest.linux.errno import EBADF, EINVAL, ENOENT, EPERM, ESRCH, LinuxError
+from emu.guest.linux.file_kinds import DirectoryOpen
 from emu.guest.linux.files import O_EXCL, O_NONBLOCK, O_RDWR
 from emu.guest.linux.inodes import Anonymous
-from emu.guest.linux.pidfd import ProcessFile
+from emu.guest.linux.pidfd import ProcessDirectory, ProcessFile
 from emu.guest.linux.process import Process
 from emu.isa.linux_signals import SignalInfo
 
@@ -28,6 +29,17 @@ def process_file(c: Caller, fd: int) -> ProcessFile:
     return file
 
 
+def _meant(c: Caller, fd: int) -> Process:
+    """Return the process of a process file, or of an open directory of /proc.
+
+    Raises `LinuxError` EBADF.
+    """
+    file = c.file(fd)
+    if isinstance(file, DirectoryOpen) and isinstance(file.inode, ProcessDirectory):
+        return file.inode.process
+    return process_file(c, fd).process
+
+
 def open_process(c: Caller, process: Process, flags: int) -> int:
     """Give the calling process a descriptor of a process."""
     return c.process.files.add(ProcessFile(Anonymous(), O_RDWR | flags & O_NONBLOCK, process), close_on_exec=True)
@@ -38,7 +50,7 @@ def pidfd_open(c: Caller, pid: Int, flags: Unsigned) -> int:
     """Open a process."""
     if flags & ~(O_NONBLOCK | _THREAD) or pid <= 0:
         raise LinuxError(EINVAL)
-    process = c.kernel.processes.get(pid)
+    process = c.kernel.tasks.find(pid)
     if process is None:
         raise LinuxError(ENOENT if pid in c.kernel.threads else ESRCH)
     return open_process(c, process, flags)
@@ -49,7 +61,7 @@ def pidfd_send_signal(c: Caller, fd: Int, number: Int, info: Address, flags: Uns
     """Send a signal to a process."""
     if flags not in {0, _SIGNAL_THREAD, _SIGNAL_PROCESS, _SIGNAL_GROUP}:
         raise LinuxError(EINVAL)
-    process = process_file(c, fd).process
+    process = _meant(c, fd)
     check_signal(number)
     if info and c.number(info, 4, signed=True) != number:
         raise LinuxError(EINVAL)

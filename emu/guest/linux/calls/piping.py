@@ -16,7 +16,7 @@ from emu.guest.linux.errno import EAGAIN, EBADF, EINVAL, EISDIR, EPIPE, ESPIPE, 
 from emu.guest.linux.file_kinds import RegularOpen
 from emu.guest.linux.files import O_APPEND, O_CLOEXEC, O_NONBLOCK, OpenFile
 from emu.guest.linux.pipes import PipeEnd, make_pipe
-from emu.guest.linux.process import Wait
+from emu.guest.linux.process import InterruptedBySignalError, Wait
 from emu.isa.linux_signals import SI_USER, Signal, SignalInfo
 
 _LARGEST: Final = 0x7FFF_F000
@@ -72,7 +72,14 @@ def _send(c: Caller, out: int, source: int, offset: int | None, count: int) -> B
         data = yield from read_in(c, file, min(count - done, _AT_ONCE), None if offset is None else offset + done)
         if not data:
             break
-        written = yield from write_out(c, target, data)
+        try:
+            written = yield from write_out(c, target, data)
+        except (LinuxError, InterruptedBySignalError):
+            if offset is None and isinstance(file, RegularOpen):
+                file.position -= len(data)
+            if not done:
+                raise
+            break
         done += written
         if written < len(data):
             if offset is None and isinstance(file, RegularOpen):

@@ -34,6 +34,7 @@ from emu.guest.linux.files import O_NONBLOCK
 from emu.guest.linux.paths import path_of
 from emu.guest.linux.process import Process, Thread, Wait
 from emu.guest.linux.starting import execute
+from emu.guest.linux.unsharing import give
 from emu.isa.linux_signals import (
     CLD_CONTINUED,
     CLD_DUMPED,
@@ -96,6 +97,9 @@ def _clone(
         owner.exit_signal = exit_signal
     thread = Thread(tid, owner, mask=c.thread.mask, cpu=c.thread.cpu, affinity=c.thread.affinity)
     thread.name = c.thread.name
+    thread.io_priority, thread.personality = c.thread.io_priority, c.thread.personality
+    if flags & _CLONE_THREAD:
+        give(c.thread, thread, files=bool(flags & _CLONE_FILES), surroundings=bool(flags & _CLONE_FS))
     thread.scheduling = c.thread.scheduling.copy()
     if not flags & _CLONE_VM:
         thread.stack.address, thread.stack.flags, thread.stack.size = (
@@ -143,7 +147,7 @@ def _copy(c: Caller, process: Process, pid: int, flags: int) -> Process:
         pid,
         parent,
         space,
-        process.files if flags & _CLONE_FILES else process.files.copy(),
+        process.files.share() if flags & _CLONE_FILES else process.files.copy(),
         process.surroundings if flags & _CLONE_FS else process.surroundings.copy(),
         signals,
         group=process.group,

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from typing import Final
 
 from emu.bad_address import BadAddressError
-from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Size, Unsigned, answer, call
+from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Size, Unsigned, call
 from emu.guest.linux.content import LARGEST
 from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import (
@@ -27,6 +27,7 @@ from emu.guest.linux.errno import (
     LinuxError,
 )
 from emu.guest.linux.file_kinds import RegularOpen
+from emu.guest.linux.file_seals import need_size
 from emu.guest.linux.files import O_APPEND, O_NONBLOCK, OpenFile
 from emu.guest.linux.inotify import IN_ACCESS, IN_MODIFY
 from emu.guest.linux.limits import FSIZE, INFINITE
@@ -226,11 +227,18 @@ def writev(c: Caller, fd: Int, vector: Address, count: Int) -> Blocking:
     return (yield from write_out(c, file, gather(c, vector_of(c, vector, count))))
 
 
+def _need_offsets(c: Caller, fd: int) -> None:
+    """Check that a file is not a stream.  Raises `LinuxError` ESPIPE."""
+    if not c.file(fd).takes_offsets:
+        raise LinuxError(ESPIPE)
+
+
 @call("pread64")
 def pread64(c: Caller, fd: Int, buffer: Address, size: Size, offset: Long) -> Blocking:
     """Read at an offset."""
     if offset < 0 or offset + size > LARGEST:
         raise LinuxError(EINVAL)
+    _need_offsets(c, fd)
     data = yield from read_in(c, readable(c, fd), size, offset)
     c.write(buffer, data)
     return len(data)
@@ -241,6 +249,7 @@ def pwrite64(c: Caller, fd: Int, buffer: Address, size: Size, offset: Long) -> B
     """Write at an offset."""
     if offset < 0 or offset + size > LARGEST:
         raise LinuxError(EINVAL)
+    _need_offsets(c, fd)
     file = writable(c, fd)
     return (yield from write_out(c, file, c.read(buffer, min(size, _LARGEST)), offset))
 
@@ -248,6 +257,8 @@ def pwrite64(c: Caller, fd: Int, buffer: Address, size: Size, offset: Long) -> B
 @call("preadv", "preadv2")
 def preadv(c: Caller, fd: Int, vector: Address, count: Int, offset: Long) -> Blocking:
     """Read into several buffers at an offset."""
+    if offset != -1:
+        _need_offsets(c, fd)
     file, places = readable(c, fd), vector_of(c, vector, count)
     data = yield from read_in(c, file, sum(size for _, size in places), None if offset == -1 else offset)
     return scatter(c, data, places)
@@ -256,6 +267,8 @@ def preadv(c: Caller, fd: Int, vector: Address, count: Int, offset: Long) -> Blo
 @call("pwritev", "pwritev2")
 def pwritev(c: Caller, fd: Int, vector: Address, count: Int, offset: Long) -> Blocking:
     """Write from several buffers at an offset."""
+    if offset != -1:
+        _need_offsets(c, fd)
     file = writable(c, fd)
     data = gather(c, vector_of(c, vector, count))
     return (yield from write_out(c, file, data, None if offset == -1 else offset))
@@ -296,21 +309,17 @@ def fallocate(c: Caller, fd: Int, mode: Unsigned, offset: Long, size: Long) -> i
     if mode & ~(_KEEP_SIZE | _PUNCH_HOLE | _ZERO_RANGE) or mode & (_PUNCH_HOLE | _KEEP_SIZE) == _PUNCH_HOLE:
         raise LinuxError(EOPNOTSUPP)
     inode, end = file.inode, offset + size
+    if not mode & _PUNCH_HOLE:
+        if end > max(inode.size, c.process.limits[FSIZE].soft):
+            raise too_large(c)
+        need_size(inode.seals, inode.size, max(inode.size, end))
     if mode & (_PUNCH_HOLE | _ZERO_RANGE):
         inode.clear(offset, end)
     if not mode & _PUNCH_HOLE:
-        old = inode.size
-        if end > old and not mode & _KEEP_SIZE:
+        if end > inode.size and not mode & _KEEP_SIZE:
             inode.truncate(end)
         inode.content.allocate(offset, min(end, inode.size) - offset)
     inode.modified = inode.changed = c.kernel.wall()
-    return 0
-
-
-@call("fsync", "fdatasync", "syncfs", "sync_file_range", "fadvise64", "readahead")
-def fsync(c: Caller, fd: Int) -> int:
-    """Do nothing to a file that is open."""
-    c.file(fd)
     return 0
 
 
@@ -320,6 +329,3 @@ def pause(c: Caller) -> Blocking:
     del c
     yield Wait()
     return -EINTR
-
-
-answer("sync")

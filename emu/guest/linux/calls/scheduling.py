@@ -11,7 +11,7 @@ from typing import Final
 from emu.guest.linux.calls.table import Address, Caller, Int, Unsigned, call
 from emu.guest.linux.credentials import Capability
 from emu.guest.linux.deadlines import Budget, Reservation
-from emu.guest.linux.errno import E2BIG, EACCES, EBUSY, EINVAL, EPERM, ESRCH, LinuxError
+from emu.guest.linux.errno import E2BIG, EACCES, EBUSY, EINVAL, EOPNOTSUPP, EPERM, ESRCH, LinuxError
 from emu.guest.linux.limits import NICE
 from emu.guest.linux.process import REAL_TIME, Policy, Scheduling, Thread
 
@@ -21,7 +21,11 @@ _LOWEST, _HIGHEST = 1, 99
 _RTPRIO: Final = 14
 # Added to a policy, and as a flag of struct sched_attr.
 _RESET_ON_FORK: Final = 0x4000_0000
-_ATTR_RESET_ON_FORK: Final = 1
+_ATTR_RESET_ON_FORK, _ATTR_KEEP_POLICY, _ATTR_KEEP_PARAMETERS = 1, 8, 0x10
+# With SCHED_FLAG_RECLAIM and SCHED_FLAG_DL_OVERRUN, which change nothing here.
+_ATTR_FLAGS: Final = 0x1F
+# The least and the most use of the CPU: as in a kernel without CONFIG_UCLAMP_TASK.
+_ATTR_CLAMPS: Final = frozenset({0x20, 0x40, 0x60})
 # struct sched_attr: size, policy, flags, nice value, priority, three times of deadlines; the first version of it.
 _ATTR: Final = struct.Struct("<IIQiIQQQ")
 # The same with the least and the most use of the CPU, which is not limited here (SCHED_ATTR_SIZE_VER1).
@@ -47,7 +51,7 @@ def _threads(c: Caller, which: int, who: int) -> list[Thread]:
 
 def _thread(c: Caller, tid: int) -> Thread:
     """Return a thread, 0: the caller's.  Raises `LinuxError`: EINVAL, ESRCH."""
-    thread = c.kernel.threads.get(tid) if tid else c.thread
+    thread = c.kernel.tasks.find_thread(tid) if tid else c.thread
     if thread is None:
         raise LinuxError(ESRCH)
     return thread
@@ -128,6 +132,9 @@ def _change(c: Caller, thread: Thread, wanted: Scheduling) -> None:
             raise LinuxError(EPERM)
         if wanted.policy is Policy.DEADLINE:
             raise LinuxError(EPERM)
+    if thread.process.is_init:
+        thread.scheduling = wanted
+        return
     if wanted.reservation is not None:
         others = (one.scheduling.reservation for one in c.kernel.threads.values() if one is not thread)
         cpus = c.kernel.schedule.cpus
@@ -147,11 +154,11 @@ def _set(c: Caller, pid: int, policy: int | None, parameters: int) -> int:
     priority = c.number(parameters, 4, signed=True)
     thread = _thread(c, pid)
     known = thread.scheduling
-    if policy is not None and policy & ~_RESET_ON_FORK == Policy.DEADLINE:
-        raise LinuxError(EINVAL)  # it has no place for times
     if policy is None:
         policy = int(known.policy) | (_RESET_ON_FORK if known.reset_on_fork else 0)
     wanted = _wanted(policy, priority)
+    if wanted.policy is Policy.DEADLINE:
+        raise LinuxError(EINVAL)  # there is no place for times
     wanted.nice = known.nice
     _change(c, thread, wanted)
     return 0
@@ -189,6 +196,12 @@ def sched_getparam(c: Caller, pid: Int, parameters: Address) -> int:
     return 0
 
 
+def _times(known: Scheduling) -> list[int]:
+    """Return the times of a deadline's reservation; zeros: there is none."""
+    asked = known.reservation
+    return [asked.runtime, asked.deadline, asked.period] if asked is not None else [0, 0, 0]
+
+
 @call("sched_setattr")
 def sched_setattr(c: Caller, pid: Int, attributes: Address, flags: Unsigned) -> int:
     """Set how a thread is scheduled."""
@@ -198,11 +211,20 @@ def sched_setattr(c: Caller, pid: Int, attributes: Address, flags: Unsigned) -> 
     if size < _ATTR.size or size > 4096:
         c.write(attributes, struct.pack("<I", _ATTR.size))
         raise LinuxError(E2BIG)
+    if size > _LONG_ATTR.size and any(c.read(attributes + _LONG_ATTR.size, size - _LONG_ATTR.size)):
+        c.write(attributes, struct.pack("<I", _LONG_ATTR.size))
+        raise LinuxError(E2BIG)
     _size, policy, bits, nice, priority, *times = _ATTR.unpack(c.read(attributes, _ATTR.size))
-    if bits & ~_ATTR_RESET_ON_FORK:
-        raise LinuxError(EINVAL)
+    if bits & ~_ATTR_FLAGS:
+        raise LinuxError(EOPNOTSUPP if bits & ~_ATTR_FLAGS in _ATTR_CLAMPS else EINVAL)
     thread = _thread(c, pid)
-    wanted = _wanted(policy | (_RESET_ON_FORK if bits else 0), priority)
+    known = thread.scheduling
+    reset = bool(bits & _ATTR_RESET_ON_FORK)
+    if bits & _ATTR_KEEP_POLICY:
+        policy, reset = int(known.policy), known.reset_on_fork
+    if bits & _ATTR_KEEP_PARAMETERS:  # then the policy stays too (kernel/sched/syscalls.c, __sched_setscheduler)
+        policy, nice, priority, times = int(known.policy), known.nice, known.priority, _times(known)
+    wanted = _wanted(policy | (_RESET_ON_FORK if reset else 0), priority)
     if wanted.policy is Policy.DEADLINE:
         runtime, deadline, period = times
         wanted.reservation = Reservation(runtime, deadline, period or deadline)
@@ -220,8 +242,7 @@ def sched_getattr(c: Caller, pid: Int, to: Address, size: Unsigned, flags: Unsig
         raise LinuxError(EINVAL)
     known = _thread(c, pid).scheduling
     nice = 0 if known.policy in {*REAL_TIME, Policy.DEADLINE} else known.nice
-    asked = known.reservation
-    times = (asked.runtime, asked.deadline, asked.period) if asked is not None else (0, 0, 0)
+    times = _times(known)
     bits = _ATTR_RESET_ON_FORK if known.reset_on_fork else 0
     told = min(size, _LONG_ATTR.size)
     data = _LONG_ATTR.pack(told, known.policy, bits, nice, known.priority, *times, 0, 0)

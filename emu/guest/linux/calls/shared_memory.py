@@ -9,6 +9,7 @@ from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.guest.linux.calls.ipc import IPC_64, Command, packed_owner, read_owner
 from emu.guest.linux.calls.memory import announce, tell_unmapped
+from emu.guest.linux.calls.ranges import need_unsealed
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, call
 from emu.guest.linux.errno import EINVAL, ENOMEM, LinuxError
 from emu.guest.linux.shared_memory import DESTROYED, SEGMENTS_MAX, Segment, pages
@@ -57,6 +58,7 @@ def shmat(c: Caller, number: Int, address: Address, flags: Unsigned) -> int:
         raise LinuxError(EINVAL)
     if start is None or start + size > space.highest:
         raise LinuxError(ENOMEM)
+    need_unsealed(c, start, start + size)
     tell_unmapped(c, start, start + size)
     area = Area(start, start + size, access, shared=True, backing=segment.memory, name=segment.name)
     space.map(area)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from emu.bad_address import BadAddressError
 from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import E2BIG, EACCES, EBADF, EFAULT, ENAMETOOLONG, ENOTDIR, LinuxError
-from emu.guest.linux.files import OpenFile
+from emu.guest.linux.files import O_PATH, OpenFile
 from emu.guest.linux.inodes import Inode
 from emu.guest.linux.loader import ARGUMENTS_MAX
 from emu.guest.linux.paths import Place, walk
@@ -172,6 +172,13 @@ class Caller:
         """Return an open file.  Raises `LinuxError` EBADF."""
         return self.process.files.get(fd)
 
+    def opened(self, fd: int) -> OpenFile:
+        """Return an open file that is not only a path (O_PATH).  Raises `LinuxError` EBADF."""
+        file = self.file(fd)
+        if file.flags & O_PATH:
+            raise LinuxError(EBADF)
+        return file
+
     def start(self, fd: int, path: str) -> Directory:
         """Return the directory where a path begins.  Raises `LinuxError`: EBADF, ENOTDIR."""
         if fd == AT_FDCWD or path.startswith("/"):
@@ -252,9 +259,3 @@ _EXTEND: dict[str, Callable[[int], int]] = {
 def bound(kernel: Kernel) -> dict[str, ServedCall]:
     """Return the system calls of one kernel."""
     return {name: partial(handler, kernel) for name, handler in HANDLERS.items()}
-
-
-def answer(*names: str, result: int = 0) -> None:
-    """Enter calls that do nothing and always have this result."""
-    for name in names:
-        HANDLERS[name] = lambda _kernel, _thread, _arguments: result

@@ -49,14 +49,16 @@ _SAME: Final = {
     "fstatat64": "newfstatat",
     "_newselect": "select",
     "umount": "umount2",
-    "fadvise64_64": "fadvise64",
 }  # fmt: skip
 # The other name of a call, and its argument that is passed in two registers, the lower half first.
 _SPLIT: Final = {
     "pread64": ("pread64", 3), "pwrite64": ("pwrite64", 3), "truncate64": ("truncate", 1),
     "ftruncate64": ("ftruncate", 1), "fallocate": ("fallocate", 2), "preadv": ("preadv", 3), "pwritev": ("pwritev", 3),
-    "preadv2": ("preadv2", 3), "pwritev2": ("pwritev2", 3),
+    "preadv2": ("preadv2", 3), "pwritev2": ("pwritev2", 3), "sync_file_range": ("sync_file_range", 1),
+    "fadvise64_64": ("fadvise64", 1), "fadvise64": ("fadvise64", 1), "readahead": ("readahead", 1),
 }  # fmt: skip
+# Calls whose next argument is passed so too.
+_SPLIT_TWICE: Final = frozenset({"fallocate", "sync_file_range", "fadvise64_64"})
 _STATFS64: Final = struct.Struct("<IIQQQQQiiIII16x")
 _DESCRIPTOR: Final = struct.Struct("<IIII")
 _FIRST_ENTRY, _ENTRIES = 6, 3
@@ -157,4 +159,4 @@ def enter() -> None:
     for name, known in _SAME.items():
         HANDLERS[name] = HANDLERS[known]
     for name, (known, place) in _SPLIT.items():
-        HANDLERS[name] = _split(HANDLERS[known], place, both=name == "fallocate")
+        HANDLERS[name] = _split(HANDLERS[known], place, both=name in _SPLIT_TWICE)

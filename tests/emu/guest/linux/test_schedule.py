@@ -123,11 +123,16 @@ def test_who_wakes_up_late_gets_a_new_deadline():
     assert (budget.deadline, budget.left) == (12 * MS, MS)
 
 
-def test_a_dump_of_the_network_is_empty_and_other_requests_are_refused():
+def test_a_dump_of_the_network_has_the_loopback_and_other_requests_are_refused():
     socket = NetlinkSocket(None, 2, "", 3, Credentials(7, 0, 0), FileMemory(lambda: 1 << 20), Ports())
     dump = struct.pack("<IHHII", 17, 18, 0x301, 5, 0) + b"\0" * 4
     other = struct.pack("<IHHII", 16, 16, 1, 6, 0)
     assert socket.send(dump + other, socket.credentials) == len(dump + other)
+    link = socket.receive(4096).data
+    assert struct.unpack_from("<IHHII", link) == (len(link), 16, 2, 5, 7)
+    # The loopback has index 1; its name is an attribute.
+    assert struct.unpack_from("<BxHiI", link, 16) == (0, 772, 1, 0x10049)
+    assert struct.pack("<HH4s", 7, 3, b"lo\0\0") in link
     assert struct.unpack("<IHHIIi", socket.receive(100).data) == (20, 3, 2, 5, 7, 0)
     assert struct.unpack("<IHHIIi16s", socket.receive(100).data) == (36, 2, 0, 6, 7, -95, other)
     assert struct.unpack("<HxxII", socket.name) == (16, 7, 0)

@@ -1,5 +1,7 @@
 """The address space of a process tells the CPU of each change that takes a right away."""
 
+import random
+
 import pytest
 
 from emu.engine.access import Access
@@ -53,3 +55,40 @@ def test_after_a_fork_no_private_page_can_be_written_as_it_is():
     before = space.look_up(START, Access.READ)[0]
     assert child.look_up(START, Access.WRITE)[0] != before, "the child writes a copy"
     assert space.look_up(START, Access.WRITE) == (before, Access.READ | Access.WRITE), "the parent is alone again"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_room_size_and_areas_are_those_of_a_map_of_pages(seed):
+    chosen = random.Random(seed)  # noqa: S311  a test
+    lowest, highest = 4, 132
+    space = Space(Frames(memoryview(bytearray(PAGE)), lambda _physical, _size: None), lowest * PAGE, highest * PAGE)
+    mapped = set()
+    for _ in range(300):
+        size = chosen.choice((1, 1, 2, 3, 8, 30))
+        start = chosen.randrange(lowest, highest - size)
+        match chosen.randrange(5):
+            case 0:
+                space.unmap(start * PAGE, (start + size) * PAGE)
+                mapped -= set(range(start, start + size))
+            case 1:
+                space.map(Area(start * PAGE, (start + size) * PAGE, Access.READ))
+                mapped |= set(range(start, start + size))
+            case 2:
+                space.protect(start * PAGE, (start + size) * PAGE, chosen.choice((Access.READ, Access.WRITE)))
+            case _:
+                free = [
+                    place
+                    for place in range(lowest, highest - size + 1)
+                    if mapped.isdisjoint(range(place, place + size))
+                ]
+                room = space.room(size * PAGE)
+                assert room == (free[-1] * PAGE if free else None)
+                if room is not None and chosen.random() < 0.7:
+                    space.map(Area(room, room + size * PAGE, Access.READ))
+                    mapped |= set(range(room // PAGE, room // PAGE + size))
+        assert space.size == len(mapped) * PAGE
+        assert {page for area in space.areas for page in range(area.start // PAGE, area.end // PAGE)} == mapped
+        found = [area.start for area in space.overlapping(start * PAGE, (start + size) * PAGE)]
+        assert found == [
+            area.start for area in space.areas if area.start // PAGE < start + size and area.end // PAGE > start
+        ]
