@@ -39,6 +39,9 @@ _TIOCOUTQ: Final = 0x5411
 class Socket(SocketEnd):
     """A socket of the family AF_UNIX: connecting, sending, receiving."""
 
+    is_connection = False
+    """Whether it is one of TCP: it takes no notice of addresses, and MSG_TRUNC throws data away."""
+
     # -- connections
 
     def pair(self, other: SocketEnd) -> None:

@@ -66,6 +66,7 @@ class TcpSocket(InetSocket):
     """A socket of TCP.  `make` makes the sockets of the connections to it."""
 
     protocol = 6
+    is_connection = True
     peer: TcpSocket | None
 
     def __init__(

@@ -104,6 +104,8 @@ def _target(c: Caller, one: Socket, address: int, size: int) -> Socket | None:
     if isinstance(one, NetlinkSocket):
         one.check_target(c.read(address, min(size, 128)))
         return None
+    if one.is_connection:
+        return None  # whatever the address (net/ipv4/tcp.c, tcp_sendmsg_locked)
     if one.is_stream:
         raise LinuxError(EISCONN if one.connected else EOPNOTSUPP)
     name = read_address(c, address, size)
@@ -237,7 +239,8 @@ def recvfrom(
     one = socket_of(c, fd)
     got = yield from _receive(c, one, min(size, _LARGEST), flags)
     release(got.files)
-    c.write(buffer, got.data)
+    if not (flags & MSG_TRUNC and one.is_connection):
+        c.write(buffer, got.data)
     if address:
         write_address(c, packed_address(one, got.name) if got.name else b"", address, size_at)
     return got.full_size if flags & MSG_TRUNC and not one.is_stream else len(got.data)
@@ -257,7 +260,8 @@ def _recvmsg(c: Caller, fd: int, header: int, flags: int, *, deadline: int | Non
         raise LinuxError(EMSGSIZE)
     places = vector_of(c, vector, count)
     got = yield from _receive(c, one, min(sum(size for _, size in places), _LARGEST), flags, deadline=deadline)
-    scatter(c, got.data, places)
+    if not (flags & MSG_TRUNC and one.is_connection):
+        scatter(c, got.data, places)
     writer = write_control(c, one, got, control_size if control else 0, close_on_exec=bool(flags & MSG_CMSG_CLOEXEC))
     if writer.data:
         c.write(control, bytes(writer.data))

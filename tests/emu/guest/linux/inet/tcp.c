@@ -176,8 +176,24 @@ static void room(void)
     close(one), close(two);
 }
 
+static void addressed(void)
+{
+    int one, two, alone = socket(AF_INET, SOCK_STREAM, 0);
+    char buffer[8] = "before";
+    struct sockaddr_in nobody = { .sin_family = AF_INET, .sin_port = 9 };
+    connected(&one, &two);
+    DO(sendto(one, "hello", 5, 0, (struct sockaddr *)&nobody, sizeof nobody));
+    DO(sendto(alone, "hello", 5, MSG_NOSIGNAL, (struct sockaddr *)&nobody, sizeof nobody));
+    DO(recv(two, buffer, 3, MSG_TRUNC));
+    printf("got %.6s\n", buffer);
+    DO(recv(two, buffer, 8, 0));
+    printf("got %.2s\n", buffer);
+    close(one), close(two), close(alone);
+}
+
 void tcp(void)
 {
+    addressed();
     refused();
     later();
     queue();
