@@ -116,6 +116,24 @@ class OpenFlags:
     large_file: int
 
 
+class PersonalityRules(NamedTuple):
+    """What is particular to one ISA about personality().  Source: arch/*/include/asm/elf.h."""
+
+    machine: str
+    """The name of the machine that uname reports with PER_LINUX32 (COMPAT_UTS_MACHINE)."""
+    cleared: int
+    """The bits that are cleared when a program is started (SET_PERSONALITY)."""
+    keeps_linux32: bool = False
+    """Whether PER_LINUX32 stays, with all other bits, when a program is started."""
+    has_linux32: bool = True
+    """Whether there can be PER_LINUX32: the CPU would have to run 32-bit programs."""
+
+
+# The bits of a personality: for memory that can be executed because it can be read; of the execution domain.
+READ_IMPLIES_EXEC: Final = 0x0040_0000
+PERSONALITY_DOMAIN: Final = 0xFF
+
+
 @immutable
 class LinuxAbi:
     """Linux on one ISA."""
@@ -124,6 +142,7 @@ class LinuxAbi:
     """System call by number."""
     machine: str
     """The name of the machine in the result of uname."""
+    personality: PersonalityRules
     elf_machine: int
     """e_machine of its programs."""
     platform: str

@@ -1,31 +1,31 @@
 """Behaviour of other systems that a thread can ask for.
 
-Source: Linux include/uapi/linux/personality.h, kernel/sys.c, fs/exec.c, arch/*/include/asm/elf.h.
+Source: Linux include/uapi/linux/personality.h, kernel/sys.c, fs/exec.c.  What differs between ISAs
+is in `emu.isa.linux_abi.PersonalityRules`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from emu.isa.linux_abi import LinuxAbi
+from emu.isa.linux_abi import PERSONALITY_DOMAIN, READ_IMPLIES_EXEC, LinuxAbi
 
-# Memory that can be read can be executed.
-READ_IMPLIES_EXEC: Final = 0x0040_0000
 # uname calls this Linux 2.6.
 UNAME26: Final = 0x0002_0000
-# The execution domain, and those for Linux and for 32-bit Linux on a 64-bit kernel.
-_DOMAIN, _LINUX, _LINUX32 = 0xFF, 0, 8
+# The execution domain of 32-bit Linux on a 64-bit kernel.
+_LINUX32: Final = 8
 # Bits that a program with another owner does not inherit (PER_CLEAR_ON_SETID): also ADDR_NO_RANDOMIZE,
 # ADDR_COMPAT_LAYOUT and MMAP_PAGE_ZERO.
 _NOT_FOR_OTHERS: Final = READ_IMPLIES_EXEC | 0x0004_0000 | 0x0020_0000 | 0x0010_0000
-# The name of the 32-bit machine, by that of the machine (COMPAT_UTS_MACHINE).  AArch64 has CPUs without 32-bit
-# programs, and this is one of them.
-_MACHINES: Final = {"x86_64": "i686", "riscv64": "riscv"}
+
+
+def _is_linux32(personality: int) -> bool:
+    return personality & PERSONALITY_DOMAIN == _LINUX32
 
 
 def is_allowed(personality: int, abi: LinuxAbi) -> bool:
     """Return whether a thread on this machine can have a personality."""
-    return personality & _DOMAIN != _LINUX32 or abi.machine != "aarch64"
+    return abi.personality.has_linux32 or not _is_linux32(personality)
 
 
 def started(personality: int, abi: LinuxAbi, *, changed: bool) -> int:
@@ -35,16 +35,14 @@ def started(personality: int, abi: LinuxAbi, *, changed: bool) -> int:
     """
     if changed:
         personality &= ~_NOT_FOR_OTHERS
-    if abi.machine in {"x86_64", "aarch64"}:
-        return personality & ~READ_IMPLIES_EXEC
-    if abi.machine == "riscv64" and personality & _DOMAIN == _LINUX32:
+    if abi.personality.keeps_linux32 and _is_linux32(personality):
         return personality
-    return personality & ~_DOMAIN | _LINUX
+    return personality & ~abi.personality.cleared
 
 
 def machine(personality: int, abi: LinuxAbi) -> str:
     """Return the name of the machine that uname reports."""
-    return _MACHINES.get(abi.machine, abi.machine) if personality & _DOMAIN == _LINUX32 else abi.machine
+    return abi.personality.machine if _is_linux32(personality) else abi.machine
 
 
 def release(personality: int, known: str) -> str:

@@ -7,7 +7,16 @@ from typing import Final
 from unicorn import arm64_const as uc
 
 from emu.isa.aarch64.elf import ELF
-from emu.isa.linux_abi import ILLEGAL, MISALIGNED, LinuxAbi, OpenFlags, generic_frame, generic_stat
+from emu.isa.linux_abi import (
+    ILLEGAL,
+    MISALIGNED,
+    READ_IMPLIES_EXEC,
+    LinuxAbi,
+    OpenFlags,
+    PersonalityRules,
+    generic_frame,
+    generic_stat,
+)
 from emu.isa.linux_calls import CALLS
 from emu.isa.unicorn_model import ModelledCpu
 from emu.words import WORD_MASK
@@ -50,6 +59,7 @@ _RESTORER: Final = (0xD2801168).to_bytes(4, "little") + (0xD4000001).to_bytes(4,
 LINUX: Final = LinuxAbi(
     calls=CALLS,
     machine="aarch64",
+    personality=PersonalityRules("aarch64", READ_IMPLIES_EXEC, has_linux32=False),
     elf_machine=ELF.number,
     platform="aarch64",
     hwcap=0xFB,  # fp asimd aes pmull sha1 sha2 crc32: the features of the modelled CPU

@@ -8,7 +8,17 @@ from typing import Final
 from emu.isa.i386.elf import ELF
 from emu.isa.i386.linux_calls import CALLS
 from emu.isa.i386.segments import load_segment
-from emu.isa.linux_abi import BLOCK, FileStatus, LinuxAbi, OpenFlags, SignalFrame, blocks, times
+from emu.isa.linux_abi import (
+    BLOCK,
+    PERSONALITY_DOMAIN,
+    FileStatus,
+    LinuxAbi,
+    OpenFlags,
+    PersonalityRules,
+    SignalFrame,
+    blocks,
+    times,
+)
 from emu.isa.x86.cpuid import FEATURES
 from emu.isa.x86.linux import FAULTS, FLAGS, FLOATING_POINT, USER, raised
 
@@ -45,6 +55,7 @@ _RESTORER: Final = b"\xb8" + (173).to_bytes(4, "little") + b"\xcd\x80"
 LINUX: Final = LinuxAbi(
     calls=CALLS,
     machine="i686",
+    personality=PersonalityRules("i686", PERSONALITY_DOMAIN),
     elf_machine=ELF.number,
     platform="i686",
     hwcap=FEATURES,

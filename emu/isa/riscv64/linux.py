@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.isa.linux_abi import ILLEGAL, MISALIGNED, LinuxAbi, OpenFlags, generic_frame, generic_stat
+from emu.isa.linux_abi import (
+    ILLEGAL,
+    MISALIGNED,
+    PERSONALITY_DOMAIN,
+    LinuxAbi,
+    OpenFlags,
+    PersonalityRules,
+    generic_frame,
+    generic_stat,
+)
 from emu.isa.linux_calls import CALLS
 from emu.isa.riscv64.accesses import accesses
 from emu.isa.riscv64.elf import ELF
@@ -27,6 +36,7 @@ _RESTORER: Final = (0x08B00893).to_bytes(4, "little") + (0x00000073).to_bytes(4,
 LINUX: Final = LinuxAbi(
     calls=CALLS,
     machine="riscv64",
+    personality=PersonalityRules("riscv", PERSONALITY_DOMAIN, keeps_linux32=True),
     elf_machine=ELF.number,
     platform="",
     hwcap=sum(1 << ord(letter) - ord("a") for letter in "imafdc"),

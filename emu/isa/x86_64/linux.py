@@ -5,7 +5,17 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.isa.linux_abi import BLOCK, FileStatus, LinuxAbi, OpenFlags, SignalFrame, blocks, times
+from emu.isa.linux_abi import (
+    BLOCK,
+    READ_IMPLIES_EXEC,
+    FileStatus,
+    LinuxAbi,
+    OpenFlags,
+    PersonalityRules,
+    SignalFrame,
+    blocks,
+    times,
+)
 from emu.isa.x86.cpuid import FEATURES
 from emu.isa.x86.linux import FAULTS, FLAGS, FLOATING_POINT, USER, raised
 from emu.isa.x86_64.elf import ELF
@@ -49,6 +59,7 @@ _LONG_MODE: Final = 0x1_0040_C0B0
 LINUX: Final = LinuxAbi(
     calls=CALLS,
     machine="x86_64",
+    personality=PersonalityRules("i686", READ_IMPLIES_EXEC),
     elf_machine=ELF.number,
     platform="x86_64",
     hwcap=FEATURES,

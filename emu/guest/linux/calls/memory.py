@@ -26,8 +26,8 @@ from emu.guest.linux.file_kinds import RegularOpen
 from emu.guest.linux.file_seals import NO_WRITING
 from emu.guest.linux.inodes import Device
 from emu.guest.linux.limits import AS, DATA
-from emu.guest.linux.personality import READ_IMPLIES_EXEC
 from emu.guest.linux.space import Area, Backing, Mark, SharedMemory
+from emu.isa.linux_abi import READ_IMPLIES_EXEC
 
 _MAP_SHARED, _MAP_PRIVATE, _MAP_SHARED_VALIDATE, _MAP_TYPE = 1, 2, 3, 0xF
 _MAP_FIXED: Final = 0x10

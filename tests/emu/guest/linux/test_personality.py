@@ -2,8 +2,9 @@
 
 import pytest
 
-from emu.guest.linux.personality import READ_IMPLIES_EXEC, UNAME26, is_allowed, machine, release, started
+from emu.guest.linux.personality import UNAME26, is_allowed, machine, release, started
 from emu.isa import ISAS
+from emu.isa.linux_abi import READ_IMPLIES_EXEC
 
 LINUX32, NO_RANDOM = 8, 0x40000
 MACHINES = {"x86_64": "i686", "i386": "i686", "aarch64": "aarch64", "riscv64": "riscv"}
