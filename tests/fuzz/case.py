@@ -30,9 +30,9 @@ class Fuzzer(ABC):
     patience: int = 12
     """A case that only waits may take so many times its limit, which is CPU time."""
     megabytes: int = 512
-    quick: int = 200
+    quick: int = 100
     """Cases that `make test` runs."""
-    compared: int = 20
+    compared: int = 10
     """Cases that `make test` runs alone and among others."""
 
     def warm(self) -> None:

@@ -130,8 +130,8 @@ class Commands(Fuzzer):
     seconds = 60.0
     megabytes = 2048
     forks = True
-    quick = 6
-    compared = 3
+    quick = 3
+    compared = 2
 
     def __init__(self) -> None:
         self._warm = False

@@ -39,7 +39,7 @@ class DPrograms(Fuzzer):
     name = "d"
     expected = (CompileError,)
     seconds = 10.0
-    quick = 600
+    quick = 300
 
     def __init__(self) -> None:
         self._seeds: list[list[str]] = []

@@ -28,7 +28,7 @@ class _Dof(Fuzzer):
     """Damaged DOF."""
 
     expected = (DofError,)
-    quick = 3000
+    quick = 1500
 
     def __init__(self) -> None:
         self._seeds: Sequence[bytes] = ()

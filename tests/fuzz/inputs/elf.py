@@ -38,7 +38,7 @@ class ElfFiles(Fuzzer):
 
     name = "elf"
     expected = (ElfError, SitesError, GuestError, BadAddressError, MarkerArgumentError)
-    quick = 500
+    quick = 250
 
     def __init__(self) -> None:
         self._seeds: list[tuple[bytes, tuple[int, ...]]] = []

@@ -28,8 +28,8 @@ class Functions(Fuzzer):
     name = "functions"
     expected = (FunctionFaultError,)
     seconds = 20.0
-    quick = 100
-    compared = 10
+    quick = 50
+    compared = 5
 
     def __init__(self) -> None:
         self._code = Instructions()

@@ -49,7 +49,7 @@ class OptionValues(Fuzzer):
     seconds = 20.0
     megabytes = 1200
     forks = True
-    quick = 6
+    quick = 3
     compared = 2
 
     def __init__(self) -> None:

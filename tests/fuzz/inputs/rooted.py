@@ -29,7 +29,7 @@ class RootedFuzzer(Fuzzer, ABC):
     """Runs programs of its cases in a root that has only the program in it."""
 
     expected = (GuestError,)
-    quick = 100
+    quick = 50
     seconds = 10.0
     warmed: ClassVar[tuple[bool | None, ...]] = (None,)
     """The kinds of callbacks that are compiled before the first case: whether machine code; None: the default."""

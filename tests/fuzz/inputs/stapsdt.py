@@ -27,7 +27,7 @@ class MarkerArguments(Fuzzer):
 
     name = "stapsdt"
     expected = (MarkerArgumentError,)
-    quick = 4000
+    quick = 2000
 
     def make(self, random: Random) -> bytes:
         """Make an ISA's name and a text."""

@@ -36,7 +36,7 @@ class DebugTypes(Fuzzer):
     name = "types"
     expected = (ElfError, BtfError, CompileError)
     seconds = 10.0
-    quick = 200
+    quick = 100
 
     def __init__(self) -> None:
         self._seeds: list[tuple[bytes, range | tuple[int, ...]]] = []

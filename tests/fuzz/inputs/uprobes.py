@@ -36,7 +36,7 @@ class UprobeDefinitions(Fuzzer):
 
     name = "uprobes"
     expected = (UprobeEventError,)
-    quick = 4000
+    quick = 2000
 
     def make(self, random: Random) -> bytes:
         """Make an ISA's name and a line."""
@@ -57,7 +57,7 @@ class Filters(Fuzzer):
 
     name = "filters"
     expected = (FilterError,)
-    quick = 4000
+    quick = 2000
 
     def make(self, random: Random) -> bytes:
         """Make a filter."""

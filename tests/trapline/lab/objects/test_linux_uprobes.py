@@ -21,7 +21,7 @@ from trapline.lab.objects.verdict import DECISIONS
 # Those whose instructions are words.
 _WORDS = pytest.mark.parametrize("isa", [one for one in ISAS.values() if one.registers.link], ids=lambda isa: isa.name)
 _EVERY_ISA = pytest.mark.parametrize("isa", ISAS.values(), ids=ISAS)
-_SAMPLE = 600
+_SAMPLE = 400
 # A jump backwards.
 _BACKWARDS = {"x86_64": 0x90EB, "i386": 0x90EB, "aarch64": 0x17FF_FF00, "riscv64": 0xF01F_F06F}
 
