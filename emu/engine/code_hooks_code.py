@@ -25,6 +25,7 @@ from emu.engine.served_sites_code import ServedSitesCode
 from emu.engine.state import Word
 from emu.engine.watched import Hooked
 from emu.isa.base import Isa
+from emu.isa.unicorn_model import MOST_TEMPORARIES
 from emu.native.builder import Function, Module
 
 _RETURN_ADDRESS = "llvm.addressofreturnaddress.p0"
@@ -82,7 +83,7 @@ class CodeHooksCode:
         (address,) = f.parameters
         if self._leaking is not None:
             used = f.load(self._places.context, self._leaking.temporaries, 4)
-            with f.when(f.ugt(used, temporaries.MOST), likely=False):
+            with f.when(f.ugt(used, MOST_TEMPORARIES), likely=False):
                 f.store(self._places.context, temporaries.ENOUGH, self._leaking.operations, 4)
         place = f.call(self._find, address)
         chosen, served = f.variable(NOWHERE), f.variable(0)

@@ -18,10 +18,8 @@ import ctypes
 from typing import Final
 
 from emu.engine.layout import UC_TCG, word
-from emu.isa.unicorn_model import Leaking
+from emu.isa.unicorn_model import MOST_TEMPORARIES, Leaking
 
-# Of 512: one instruction may take dozens, which it frees.
-MOST: Final = 384
 # Operations with which a block ends (tcg_op_buf_full in include/tcg/tcg.h).
 ENOUGH: Final = 4000
 
@@ -41,5 +39,5 @@ class Temporaries:
 
     def leave_room(self) -> None:
         """Make the instruction that is about to be translated the last, if the table is filling."""
-        if self._used.value > MOST:
+        if self._used.value > MOST_TEMPORARIES:
             self._operations.value = ENOUGH

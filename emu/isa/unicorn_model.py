@@ -17,7 +17,7 @@ import ctypes
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from unicorn import Uc
 
@@ -139,6 +139,10 @@ class Accruing:
     merge: Callable[[int], None]
     """Moves what has accrued to the registers of the CPU state at an address in this process.
     `merge_accrued` in machine code."""
+
+
+# So many temporaries are safe in one block, of 512: one instruction may take dozens, which it frees.
+MOST_TEMPORARIES: Final = 384
 
 
 class Leaking(NamedTuple):

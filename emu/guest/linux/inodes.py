@@ -12,6 +12,16 @@ from emu.guest.linux.extended_attributes import ExtendedAttributes
 from emu.guest.linux.locks import Locks
 
 
+def device_number(major: int, minor: int) -> int:
+    """Return the number of a device, as stat has it (include/linux/kdev_t.h, new_encode_dev)."""
+    return major << 8 | minor & 0xFF | (minor & ~0xFF) << 12
+
+
+def major_and_minor(device: int) -> tuple[int, int]:
+    """Return what a device's number is made of."""
+    return device >> 8 & 0xFFF, device & 0xFF | device >> 12 & ~0xFF
+
+
 class Inode:
     """The object that a name refers to.  Times are nanoseconds since 1970."""
 
@@ -26,7 +36,7 @@ class Inode:
         self.links = 1
         self.accessed = self.modified = self.changed = time
         self.device = 0
-        """The device of a device file: major << 8 | minor."""
+        """The device of a device file (`device_number`)."""
         self._locks: Locks | None = None
         self.extended: ExtendedAttributes | None = None
         """Its extended attributes; None: it has none, and never had one."""

@@ -9,14 +9,14 @@ from typing import Final
 
 from emu.guest.linux.discipline import Discipline
 from emu.guest.linux.errno import EIO, ENOSPC, EPERM, LinuxError
-from emu.guest.linux.inodes import Device, Inode
+from emu.guest.linux.inodes import Device, Inode, device_number, major_and_minor
 from emu.guest.linux.process import Process, Thread
 from emu.guest.linux.sending import Sending
 from emu.guest.linux.tasks import Tasks
 from emu.isa.linux_signals import IGNORE, SI_KERNEL, Signal, SignalInfo
 
-# The major number, in st_rdev; the minor is the terminal's number (include/linux/kdev_t.h, new_encode_dev).
-_SLAVES: Final = 136 << 8
+# The major number; the minor is the terminal's number.
+_SLAVES: Final = 136
 # kernel.pty.max.
 _MOST: Final = 4096
 
@@ -56,7 +56,7 @@ class OpenTerminals:
 
     def of_inode(self, inode: Inode) -> Terminal | None:
         """Return the terminal of an inode of /dev/pts."""
-        terminal = self._by_number.get(inode.device & 0xFF | inode.device >> 12 & ~0xFF)
+        terminal = self._by_number.get(major_and_minor(inode.device)[1])
         return terminal if terminal is not None and terminal.inode is inode else None
 
 
@@ -79,7 +79,7 @@ class Terminal:
         """Whether the side of the programs was ever open."""
         self.session: int | None = None
         self.foreground = 0
-        self.inode = Device("pts", _SLAVES | number & 0xFF | (number & ~0xFF) << 12, 0o620, now)
+        self.inode = Device("pts", device_number(_SLAVES, number), 0o620, now)
         self.arrivals = self.departures = 0
         self.shown = 0
         """The number of times that the screen got output."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from emu.guest.linux.directories import Listing
 from emu.guest.linux.errno import EIO, ENXIO, LinuxError
-from emu.guest.linux.inodes import Device, Inode
+from emu.guest.linux.inodes import Device, Inode, device_number
 from emu.guest.linux.process import Process
 from emu.guest.linux.sending import Sending
 from emu.guest.linux.tasks import Tasks
@@ -26,7 +26,7 @@ class Terminals:
         self._sending = sending
         self._wall = wall
         self._open = OpenTerminals()
-        self._multiplexer = Device("ptmx", 5 << 8 | 2, 0o666)
+        self._multiplexer = Device("ptmx", device_number(5, 2), 0o666)
         self.directory = Listing(
             lambda: ["ptmx", *map(str, self._open.numbers())],
             lambda name: self._multiplexer if name == "ptmx" else self._find(name),

@@ -14,11 +14,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from emu.isa.unicorn_model import MOST_TEMPORARIES
 from emu.isa.x86.instruction import PREFIXES
 from emu.isa.x86.length import instruction_lengths
 
-# So many in one block are safe, of 512 (`emu.engine.temporaries.MOST`).
-_MOST: Final = 384
 _KEPT_AT_MOST: Final = 2
 _KEEPING: Final = re.compile(rb"[\xd8-\xdf]|\x0f(?:[\x70\x78\xc6\x3a]|\x38[\xf0\xf1])")
 # Jumps, calls and returns, by their first byte: a block ends there.
@@ -35,7 +34,7 @@ def crowded(code: bytes, *, mode: int) -> list[tuple[int, int]]:
 
     `mode` is capstone's.  A run is longer than its block where a jump is not known for one.
     """
-    if _KEPT_AT_MOST * len(_KEEPING.findall(code)) <= _MOST:
+    if _KEPT_AT_MOST * len(_KEEPING.findall(code)) <= MOST_TEMPORARIES:
         return []
     found = []
     at = start = kept = 0
@@ -46,7 +45,7 @@ def crowded(code: bytes, *, mode: int) -> list[tuple[int, int]]:
             at += length
             kept += _kept(one)
             if one[0] in _ENDS or at >= len(code):
-                if kept > _MOST:
+                if kept > MOST_TEMPORARIES:
                     found.append((start, at))
                 start, kept = at, 0
     return found

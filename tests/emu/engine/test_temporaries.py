@@ -5,10 +5,10 @@ import itertools
 import pytest
 
 from emu.engine import native
-from emu.engine.temporaries import MOST
 from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.launching import Program
 from emu.isa import ISAS
+from emu.isa.unicorn_model import MOST_TEMPORARIES
 from emu.wheel import layout
 from emu.wheel.modes import Mode
 from tests.emu.guest.linux.elf_program import elf_program
@@ -66,7 +66,7 @@ def test_short_blocks_are_left_as_they_are(isa):
     jump = bytes.fromhex("eb00")
     for kept, one in ((2, "d9c9"), (1, "dd17"), (1, "660f70c101")):
         code = bytes.fromhex(one)
-        most = code * (MOST // kept)
+        most = code * (MOST_TEMPORARIES // kept)
         assert crowded(most + jump + most) == []
         assert crowded(jump + most + code) == [(2, 2 + len(most + code))]
         assert crowded(most + code + jump + most + code) == [

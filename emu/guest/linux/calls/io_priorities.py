@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from emu.guest.linux.calls.scheduling import threads_of
 from emu.guest.linux.calls.table import Caller, Int, call
 from emu.guest.linux.credentials import Capability
-from emu.guest.linux.errno import EINVAL, EPERM, ESRCH, LinuxError
+from emu.guest.linux.errno import EINVAL, EPERM, LinuxError
 from emu.guest.linux.process import REAL_TIME, Policy, Thread
 
-_PROCESS, _GROUP, _USER = 1, 2, 3
+# The first number that says whose threads are meant (IOPRIO_WHO_PROCESS); the order is that of setpriority.
+_PROCESS: Final = 1
 _NONE, _REAL_TIME, _BEST_EFFORT, _IDLE = range(4)
 _SHIFT, _CLASSES, _LEVELS = 13, 7, 7
-
-
-def _threads(c: Caller, which: int, who: int) -> list[Thread]:
-    """Return the threads that are meant.  Raises `LinuxError`: EINVAL, ESRCH."""
-    threads = list(c.kernel.threads.values())
-    if which == _PROCESS:
-        one = c.kernel.tasks.find_thread(who) if who else c.thread
-        found = [] if one is None else [one]
-    elif which == _GROUP:
-        found = [thread for thread in threads if thread.process.group == (who or c.process.group)]
-    elif which == _USER:
-        user = who & 0xFFFF_FFFF or c.process.credentials.user.real
-        found = [thread for thread in threads if thread.process.credentials.user.real == user]
-    else:
-        raise LinuxError(EINVAL)
-    if not found:
-        raise LinuxError(ESRCH)
-    return found
 
 
 def _check(c: Caller, priority: int) -> None:
@@ -54,7 +40,7 @@ def ioprio_set(c: Caller, which: Int, who: Int, priority: Int) -> int:
     """Set the priority of threads."""
     _check(c, priority)
     own = c.process.credentials
-    for thread in _threads(c, which, who):
+    for thread in threads_of(c, which - _PROCESS, who):
         other = thread.process.credentials.user.real
         if other not in {own.user.effective, own.user.real} and not own.can(Capability.SYS_NICE):
             raise LinuxError(EPERM)
@@ -65,5 +51,5 @@ def ioprio_set(c: Caller, which: Int, who: Int, priority: Int) -> int:
 @call("ioprio_get")
 def ioprio_get(c: Caller, which: Int, who: Int) -> int:
     """Report the priority that a thread was given, or the best one of several threads."""
-    threads = _threads(c, which, who)
+    threads = threads_of(c, which - _PROCESS, who)
     return threads[0].io_priority if which == _PROCESS else min(map(_effective, threads))

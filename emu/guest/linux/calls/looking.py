@@ -19,7 +19,7 @@ from emu.guest.linux.errno import (
     LinuxError,
 )
 from emu.guest.linux.file_kinds import DirectoryOpen
-from emu.guest.linux.inodes import Generated, Inode, Symlink
+from emu.guest.linux.inodes import Generated, Inode, Symlink, major_and_minor
 from emu.guest.linux.namespaces import NameSpace
 from emu.guest.linux.paths import path_of
 from emu.isa.linux_abi import blocks, times
@@ -91,7 +91,7 @@ def statx(c: Caller, directory: Int, path: Path, flags: Unsigned, mask: Unsigned
             _STATX_BASIC, 4096, 0, inode.links, inode.uid, inode.gid, inode.mode, 0, inode.number, inode.size,
             blocks(inode), 0,
             access, access_ns, 0, 0, 0, 0, status, status_ns, 0, change, change_ns, 0,
-            inode.device >> 8 & 0xFFF, inode.device & 0xFF | inode.device >> 12 & ~0xFF, 0, 1, 0, 0, 0,
+            *major_and_minor(inode.device), 0, 1, 0, 0, 0,
         ),
     )  # fmt: skip
     return 0

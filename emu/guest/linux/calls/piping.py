@@ -72,18 +72,17 @@ def _send(c: Caller, out: int, source: int, offset: int | None, count: int) -> B
         data = yield from read_in(c, file, min(count - done, _AT_ONCE), None if offset is None else offset + done)
         if not data:
             break
+        written = 0
         try:
             written = yield from write_out(c, target, data)
         except (LinuxError, InterruptedBySignalError):
-            if offset is None and isinstance(file, RegularOpen):
-                file.position -= len(data)
             if not done:
                 raise
-            break
-        done += written
-        if written < len(data):
+        finally:
             if offset is None and isinstance(file, RegularOpen):
                 file.position -= len(data) - written
+        done += written
+        if written < len(data):
             break
     return done
 

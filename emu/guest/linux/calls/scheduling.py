@@ -32,15 +32,18 @@ _ATTR: Final = struct.Struct("<IIQiIQQQ")
 _LONG_ATTR: Final = struct.Struct("<IIQiIQQQII")
 
 
-def _threads(c: Caller, which: int, who: int) -> list[Thread]:
-    """Return the threads that are meant.  Raises `LinuxError`: EINVAL, ESRCH."""
+def threads_of(c: Caller, which: int, who: int) -> list[Thread]:
+    """Return the threads of a thread itself (0), a group (1), or a user (2); `who` 0: the caller's.
+
+    Raises `LinuxError`: EINVAL, ESRCH.
+    """
     threads = list(c.kernel.threads.values())
     if which == _PRIO_PROCESS:
         found = [_thread(c, who)]
     elif which == _PRIO_PGRP:
         found = [thread for thread in threads if thread.process.group == (who or c.process.group)]
     elif which == _PRIO_USER:
-        user = who or c.process.credentials.user.real
+        user = who & 0xFFFF_FFFF or c.process.credentials.user.real
         found = [thread for thread in threads if thread.process.credentials.user.real == user]
     else:
         raise LinuxError(EINVAL)
@@ -72,14 +75,14 @@ def _may_be_nice(c: Caller, thread: Thread, nice: int) -> bool:
 @call("getpriority")
 def getpriority(c: Caller, which: Int, who: Int) -> int:
     """Report the highest priority of some threads, as 20 less their nice value."""
-    return max(20 - thread.scheduling.nice for thread in _threads(c, which, who))
+    return max(20 - thread.scheduling.nice for thread in threads_of(c, which, who))
 
 
 @call("setpriority")
 def setpriority(c: Caller, which: Int, who: Int, nice: Int) -> int:
     """Set the nice value of threads."""
     nice = min(max(nice, _MIN_NICE), _MAX_NICE)
-    for thread in _threads(c, which, who):
+    for thread in threads_of(c, which, who):
         if not _may_change(c, thread):
             raise LinuxError(EPERM)
         if not _may_be_nice(c, thread, nice):
