@@ -103,7 +103,8 @@ def check(
 
     `executor`: one of `concurrent.futures`' kind, or a function that makes them (a new one is made
     when a worker has died); None: `jobs` processes.  `found` is called for each unit when it is
-    complete. Raises `emu.elf.ElfError`, `SubjectError` and `RulesError`.
+    complete.  Raises `emu.elf.ElfError`, `SubjectError`, `RulesError`, and `OSError` if a worker
+    cannot read the file.
     """
     spec.all_rules()
     results = results or Results(":memory:", describe(spec))

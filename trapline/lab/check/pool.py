@@ -2,7 +2,7 @@
 
 A worker that dies takes its executor's other futures with it, and no information shows which unit
 it was. So all unfinished units are repeated one at a time; a unit that crashes its worker is halved
-until it is one site.
+until it is one site.  A worker that cannot read the file that is checked ends the check: no site is at fault.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExe
 from multiprocessing import forkserver
 from typing import Any, Final
 
+from emu.elf import ElfError
 from trapline.lab.check.work import Done, Spec, Unit, crashed, work
 
 MakeExecutor = Callable[[], Executor]
 # The number of queued units for each worker.
 _AHEAD: Final = 2
+# Errors of a worker that no smaller unit avoids: the file has gone, or changed, or is not on the worker's machine.
+_ENDING: Final = (FileNotFoundError, PermissionError, ElfError)
 
 
 def local(jobs: int) -> MakeExecutor:
@@ -65,7 +68,8 @@ class Crew:
     def run(self, spec: Spec, units: Iterable[Unit]) -> Iterator[Done]:
         """Do all units, and yield the results as they arrive.
 
-        Raises `RuntimeError` if a new executor accepts no work.
+        Raises `RuntimeError` if a new executor accepts no work, `FileNotFoundError`,
+        `PermissionError` and `emu.elf.ElfError` if a worker cannot read the file.
         """
         waiting = deque(units)
         under_way = self._under_way
@@ -109,6 +113,8 @@ class Crew:
             if future.exception() is None:
                 yield future.result()
                 continue
+            if isinstance(future.exception(), _ENDING):
+                future.result()
             self._renew()
             halves = unit.halves()
             if halves is None:

@@ -15,7 +15,7 @@ from emu.isa import ISAS
 from trapline.cli import main
 from trapline.lab.check.checking import EncodingsSpec, Spec, check, describe
 from trapline.lab.check.compare import Outcome
-from trapline.lab.check.pool import Crew
+from trapline.lab.check.pool import Crew, local
 from trapline.lab.check.report import facts
 from trapline.lab.check.results import Results, ResultsError, Tally
 from trapline.lab.check.rules import RulesError, load_rules
@@ -101,6 +101,20 @@ def test_a_unit_that_breaks_its_worker_is_halved_to_one_site() -> None:
     results = [result for done in found for _, _, result in done.sites]
     assert [result.outcome for result in results].count(Outcome.CRASHED) == 1
     assert len({result.site.address for result in results}) == len(results) == len(subject().sites(spec.all_rules()))
+
+
+def test_a_file_that_vanishes_is_no_crash_of_its_sites(tmp_path: Path) -> None:
+    program = tmp_path / "tiny"
+    program.write_bytes(find_file("testbins:tiny", ISAS["riscv64"]).read_bytes())
+
+    def make() -> Executor:
+        """Begin the workers when the file has gone."""
+        program.unlink()
+        return local(1)()
+
+    gone = Spec((Subject(program, "riscv64", "pid", every_instruction=True),))
+    with pytest.raises(FileNotFoundError, match="tiny"):
+        check(gone, executor=make)
 
 
 def test_workers_that_take_no_work_end_the_check() -> None:
