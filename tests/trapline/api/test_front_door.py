@@ -12,6 +12,7 @@ import pytest
 import trapline
 from emu.guest.kernel import images
 from emu.isa import ISAS
+from trapline import collector
 
 FUNCTIONS = ("bench", "check", "displace", "execute", "sites", "step", "trace")
 every_isa = pytest.mark.parametrize("isa", ISAS)
@@ -132,6 +133,13 @@ def test_costs_are_data(isa):
     assert [one.hits for one in program.hits] == [177]
     assert set(program.nanoseconds()) == {model.name for model in program.models}
     assert "fib" in program._repr_html_()
+
+
+def test_a_check_leaves_the_collector_of_its_caller_alone(monkeypatch):
+    relieved = []
+    monkeypatch.setattr(collector, "relieve", lambda: relieved.append(1))
+    assert trapline.check("testbins:tiny", isa="riscv64", every_instruction=True, run=False).same
+    assert not relieved
 
 
 def test_assembly_is_checked_in_this_process():

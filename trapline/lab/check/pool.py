@@ -15,7 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExe
 from multiprocessing import forkserver
 from typing import Any, Final
 
-from emu.elf import ElfError
+from emu.elf_file import ElfError
 from trapline.lab.check.work import Done, Spec, Unit, crashed, work
 
 MakeExecutor = Callable[[], Executor]

@@ -6,6 +6,7 @@ numbers, the answer as data.
 
 from __future__ import annotations
 
+import multiprocessing
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor
@@ -130,7 +131,9 @@ def _checker(spec: Spec, number: int) -> SiteChecker:
     patched = subject.cpu(stepping=False, accelerated=spec.accelerated)
     prober = subject.prober(patched, spec.all_rules(), subject.bias)
     checker = SiteChecker(plain, patched, prober, spec.states, native=spec.native)
-    collector.relieve()  # two guests, and all sites
+    if multiprocessing.parent_process() is not None:
+        # A worker keeps its two guests, and all sites.  A caller's own process must be able to free them.
+        collector.relieve()
     return checker
 
 
