@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 ENGINES := python reference
 ENGINE_TESTS := $(addprefix tests/trapline/framework/test_, firing.py buffers.py accounting.py)
 
-.PHONY: demo test test-arm64 engines lint testbins debian programs bench sweep encodings check course fuzz docs clean kernels release test-pythons release-check
+.PHONY: demo test test-debian test-arm64 engines lint testbins debian programs bench sweep encodings check course fuzz docs clean kernels release test-pythons release-check
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -31,7 +31,11 @@ BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/byte
 
 # Three workers on two cores take a fifth more: measured.
 test: lint
-	$(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not debian"
+
+# Real Debian programs, from busybox to PostgreSQL: half an hour, which `make test` leaves out.
+test-debian: $(STAMP) debian
+	$(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal -m debian
 
 # A part of the tests on an arm64 host, below qemu-aarch64 (docs/hosts.md): the calibrated layout, machine code for
 # arm64, both modes' traces; then tests in portable mode, and a check whose report must be this host's.
@@ -66,7 +70,7 @@ engines: $(STAMP)
 testbins:
 	$(MAKE) -C testbins
 
-# Real Debian programs for the tests that want them; those are skipped where they are not.
+# Real Debian programs, for `make test-debian`, `make programs`, and some tests that are skipped without them.
 debian:
 	testbins/linux/get-debian .debian
 

@@ -15,9 +15,13 @@ from trapline.machine.linux_machine import EvalTime
 DEBIAN = Path(__file__).parents[4] / ".debian"
 QEMU = {isa: shutil.which(f"qemu-{isa}") for isa in ISAS}
 
-pytestmark = pytest.mark.skipif(
-    not (DEBIAN / "riscv64/usr/bin/busybox").exists(), reason="Debian's programs are not there: `make debian` gets them"
-)
+pytestmark = [
+    pytest.mark.debian,
+    pytest.mark.skipif(
+        not (DEBIAN / "riscv64/usr/bin/busybox").exists(),
+        reason="Debian's programs are not there: `make debian` gets them",
+    ),
+]
 
 SCRIPTS = {
     "pipes": "seq 1 100 | sort -r | head -3; echo a b c | tr a-c x-z | rev | wc -c",

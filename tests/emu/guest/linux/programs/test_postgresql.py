@@ -17,6 +17,8 @@ from emu.stapsdt import markers
 from providers.fasttrap import probe_name
 from tests.emu.guest.linux.programs.running import DEBIAN
 
+pytestmark = pytest.mark.debian
+
 BIN = "/usr/lib/postgresql/17/bin"
 QUERIES = (Path(__file__).parent / "postgresql.sql").read_text()
 # It refuses to run as root, and asks for the name of its user.  Few buffers, so that they are written while it runs.

@@ -8,6 +8,8 @@ import pytest
 from emu.isa import ISAS
 from tests.emu.guest.linux.programs.running import QEMU, in_guest, under_qemu, workloads
 
+pytestmark = pytest.mark.debian
+
 WORKLOADS = workloads()
 QUICK = [workload for workload in WORKLOADS if not workload.slow]
 

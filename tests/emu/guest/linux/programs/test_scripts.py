@@ -9,6 +9,8 @@ import pytest
 from emu.isa import ISAS
 from tests.emu.guest.linux.programs.running import DEBIAN, SCRIPTS, script_in_guest
 
+pytestmark = pytest.mark.debian
+
 CASES = [(list(ISAS)[place % len(ISAS)], name) for place, name in enumerate(SCRIPTS) if name != "node"]
 
 
