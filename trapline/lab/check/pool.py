@@ -2,7 +2,8 @@
 
 A worker that dies takes its executor's other futures with it, and no information shows which unit
 it was. So all unfinished units are repeated one at a time; a unit that crashes its worker is halved
-until it is one site.  A worker that cannot read the file that is checked ends the check: no site is at fault.
+until it is one site.  A worker that cannot read the file that is checked ends the check: no site is
+at fault.
 """
 
 from __future__ import annotations
