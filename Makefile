@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 ENGINES := python reference
 ENGINE_TESTS := $(addprefix tests/trapline/framework/test_, firing.py buffers.py accounting.py)
 
-.PHONY: demo test test-debian test-arm64 engines lint testbins debian programs bench sweep encodings check course fuzz docs clean kernels release test-pythons release-check
+.PHONY: demo test test-exhaustive test-debian test-arm64 engines lint testbins debian programs bench sweep encodings check course fuzz docs clean kernels release test-pythons release-check
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -31,7 +31,11 @@ BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/byte
 
 # Three workers on two cores take a fifth more: measured.
 test: lint
-	$(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not debian"
+	$(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not debian and not exhaustive"
+
+# Every probe of a kernel at once, every instruction, every built-in: minutes, which `make test` leaves out.
+test-exhaustive: $(STAMP)
+	$(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal -m exhaustive
 
 # Real Debian programs, from busybox to PostgreSQL: half an hour, which `make test` leaves out.
 test-debian: $(STAMP) debian

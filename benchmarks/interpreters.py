@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from benchmarks.figures import Cell, Figures, Scale
 from emu.isa import Isa
+from tests.support.qemu import below
 
 DEBIAN: Final = Path(__file__).parents[1] / ".debian"
 _TURNS: Final = 3
@@ -107,7 +108,7 @@ def _row(isa: Isa, root: Path, qemu: str, one: Interpreter, scale: Scale) -> lis
                     *(sys.executable, "-m", "trapline", "dtrace", "--guest", "linux", "--isa", isa.name),
                     *("--root", str(root), "-qn", "BEGIN", "-c", shlex.join(guest)),
                 ],
-                "qemu": [qemu, "-L", str(root), f"{root}{path}", *guest[1:]],
+                "qemu": [qemu, *below(root), f"{root}{path}", *guest[1:]],
             }
             for name, words in commands.items():
                 taken, said[name, works] = _run(words, outside)

@@ -104,6 +104,7 @@ class RegularFile(Inode):
             self._collect(min(size, old) // PAGE * PAGE, PAGE)
         content.truncate(size)
         if self._pages:
+            self._forget_behind(size)
             self._show(min(old, size), abs(size - old))
 
     def clear(self, start: int, end: int) -> None:
@@ -132,6 +133,12 @@ class RegularFile(Inode):
         if frame is None:
             frame = self._pages[index] = self._frames.take(self.content.read(index * PAGE, PAGE))
         return frame
+
+    def _forget_behind(self, end: int) -> None:
+        """Forget the pages before which the file ends."""
+        assert self._frames is not None
+        for index in [index for index in self._pages if index * PAGE >= end]:
+            self._frames.release(self._pages.pop(index))
 
     def _mapped(self, offset: int, size: int) -> list[int]:
         """Return the numbers of the mapped pages that hold some of these bytes."""

@@ -133,9 +133,11 @@ CASE(used)
 	pid_t child = fork();
 	if (child == 0) {
 		struct rusage mine;
-		do
+		do {
+			for (volatile int i = 0; i < 100000; i++)
+				;
 			getrusage(RUSAGE_SELF, &mine);
-		while (!mine.ru_utime.tv_sec && mine.ru_utime.tv_usec < 20000);
+		} while (!mine.ru_utime.tv_sec && mine.ru_utime.tv_usec < 20000);
 		_exit(0);
 	}
 	reap("child", child);

@@ -4,6 +4,8 @@
 #include "calls.h"
 
 #include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -91,4 +93,77 @@ CASE(mapped_hole)
 	result("longer", ftruncate(fd, 8192));
 	bytes("cut", memory + 4096, 4);
 	size("two pages", fd);
+}
+
+static sigjmp_buf broken;
+
+static void
+on_bus(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	say("signal %d, code %d", number, info->si_code);
+	siglongjmp(broken, 1);
+}
+
+/* Reads the bytes of a mapping, each of which may raise SIGBUS. */
+static void
+look(const char *what, const volatile unsigned char *at)
+{
+	if (sigsetjmp(broken, 1))
+		say("%s: nothing", what);
+	else
+		say("%s: %#x", what, *at);
+}
+
+CASE(cut)
+{
+	enum { PAGES = 4 };
+	long page = sysconf(_SC_PAGESIZE);
+	int fd = file(), again[2], cut[2];
+	struct sigaction action = { .sa_sigaction = on_bus, .sa_flags = SA_SIGINFO };
+	sigaction(SIGBUS, &action, NULL);
+	if (pipe(again) < 0 || pipe(cut) < 0 || ftruncate(fd, PAGES * page) < 0)
+		abort();
+	unsigned char *shared = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	unsigned char *own = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	unsigned char *last = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, fd, 2 * page);
+	memset(shared, 'a', PAGES * page);
+	memset(own, 'b', PAGES * page);
+	look("the last page of the later part", last + page);
+	pid_t pid = fork();
+	if (pid == 0) {
+		char byte;
+		look("a child before", shared + 2 * page);
+		if (write(again[1], "", 1) < 0 || read(cut[0], &byte, 1) < 0)
+			abort();
+		look("a child behind the end", shared + 2 * page);
+		look("a child's own page behind the end", own + 3 * page);
+		_exit(0);
+	}
+	char byte;
+	if (read(again[0], &byte, 1) < 0)
+		abort();
+	result("cut", ftruncate(fd, page + 100));
+	if (write(cut[1], "", 1) < 0)
+		abort();
+	reap("child", pid);
+	look("the first page", shared);
+	look("the last byte", shared + page + 99);
+	look("behind the last byte", shared + page + 100);
+	look("the next page", shared + 2 * page);
+	look("the last page", shared + 3 * page);
+	look("an own page", own + page);
+	look("an own page behind the end", own + 2 * page);
+	look("the later part", last);
+	result("a call's argument", write(again[1], shared + 2 * page, 1));
+	result("long again", ftruncate(fd, PAGES * page));
+	look("the next page", shared + 2 * page);
+	look("an own page behind the end", own + 2 * page);
+	look("an own page", own + page);
+	shared[2 * page] = 'c';
+	look("the later part", last);
+	look("an own page", own + 2 * page);
+	result("nothing", ftruncate(fd, 0));
+	look("the first page", shared);
+	look("an own page", own);
 }

@@ -16,6 +16,8 @@ from emu.isa import ISAS
 
 from .checklist import ROOT, files, registries
 
+pytestmark = pytest.mark.exhaustive
+
 NAME = "madeup"
 PACKAGES = ("emu", "providers", "trapline")
 # Registries by QEMU's name of a CPU, which the made-up ISA shares with the original.

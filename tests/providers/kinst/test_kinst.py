@@ -78,6 +78,7 @@ def functions(isa):
     return list(dict.fromkeys(symbol.name for symbol in machine.image.symbols if symbol.is_function and symbol.size))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("isa", "path"), BOTH)
 def test_a_kernel_probed_at_each_instruction_does_what_it_does_unprobed(isa, path):
     chosen = functions(isa)[[*TrapPath].index(path) * 3 :: PART]

@@ -13,7 +13,10 @@ from tests.emu.guest.linux.support import expected, start
 from tests.support.native import LoggingFramework
 from trapline.machine.linux_machine import EvalTime
 
-pytestmark = pytest.mark.skipif(not available(), reason="llvmlite is not installed")
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(not available(), reason="llvmlite is not installed"),
+]
 
 
 class Watcher:

@@ -49,6 +49,7 @@ each_isa = pytest.mark.parametrize("isa", ISAS)
 each_path = pytest.mark.parametrize("path", list(TrapPath))
 
 
+@pytest.mark.exhaustive
 @each_isa
 @each_path
 def test_the_guest_prints_the_same_in_the_same_time_with_every_function_probed(isa, path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.guest.linux.calls.changing import touch
+from emu.guest.linux.calls.lengths import set_length
 from emu.guest.linux.calls.looking import inode_at
 from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Long, Path, Unsigned, call
 from emu.guest.linux.credentials import WRITE, Capability
@@ -48,8 +48,7 @@ def truncate(c: Caller, path: Path, size: Long) -> int:
     c.need(inode, WRITE)
     inode.need_no_execution()
     inode.count_in(c.kernel.file_memory)
-    inode.truncate(size)
-    touch(c, inode)
+    set_length(c, inode, size)
     c.kernel.watches.tell(inode, IN_MODIFY)
     return 0
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from emu.guest.linux import devices
 from emu.guest.linux.calls import file_seals
+from emu.guest.linux.calls.lengths import set_length
 from emu.guest.linux.calls.locking import is_record_command, record
 from emu.guest.linux.calls.owning import COMMANDS, own, set_async
 from emu.guest.linux.calls.table import (
@@ -110,8 +111,7 @@ def open_inode(c: Caller, place: Place, flags: int, *, made: bool = False) -> Op
         case RegularFile():
             if flags & O_TRUNC:
                 inode.need_no_execution()
-                inode.truncate(0)
-                inode.modified = inode.changed = c.kernel.wall()
+                set_length(c, inode, 0)
             if flags & O_ACCMODE != O_RDONLY:
                 inode.need_no_execution()
             return RegularOpen(inode, flags, path, c.kernel.wall, c.kernel.file_memory)

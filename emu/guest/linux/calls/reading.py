@@ -9,6 +9,7 @@ from collections.abc import Generator
 from typing import Final
 
 from emu.bad_address import BadAddressError
+from emu.guest.linux.calls.lengths import need_limit, set_length, too_large
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Size, Unsigned, call
 from emu.guest.linux.content import LARGEST
 from emu.guest.linux.directories import Directory
@@ -16,7 +17,6 @@ from emu.guest.linux.errno import (
     EAGAIN,
     EBADF,
     EFAULT,
-    EFBIG,
     EINTR,
     EINVAL,
     EISDIR,
@@ -102,15 +102,6 @@ def _limited(c: Caller, file: OpenFile, data: bytes, offset: int | None) -> byte
     if start >= limit:
         raise too_large(c)
     return data[: limit - start]
-
-
-def too_large(c: Caller) -> LinuxError:
-    """Return the error of a file that would be larger than its limit.
-
-    The thread gets SIGXFSZ with it.
-    """
-    c.kernel.sending.send_thread(c.thread, SignalInfo(Signal.SIGXFSZ, SI_USER, pid=c.process.pid))
-    return LinuxError(EFBIG)
 
 
 def write_out(c: Caller, file: OpenFile, data: bytes, offset: int | None = None) -> Blocking:
@@ -290,10 +281,7 @@ def ftruncate(c: Caller, fd: Int, size: Long) -> int:
     file = c.file(fd)
     if not isinstance(file, RegularOpen) or not file.can_write or size < 0:
         raise LinuxError(EINVAL)
-    if size > max(c.process.limits[FSIZE].soft, file.inode.size):
-        raise too_large(c)
-    file.inode.truncate(size)
-    file.inode.modified = file.inode.changed = c.kernel.wall()
+    set_length(c, file.inode, size)
     c.kernel.watches.tell(file.inode, IN_MODIFY)
     return 0
 
@@ -310,14 +298,13 @@ def fallocate(c: Caller, fd: Int, mode: Unsigned, offset: Long, size: Long) -> i
         raise LinuxError(EOPNOTSUPP)
     inode, end = file.inode, offset + size
     if not mode & _PUNCH_HOLE:
-        if end > max(inode.size, c.process.limits[FSIZE].soft):
-            raise too_large(c)
+        need_limit(c, inode, end)
         need_size(inode.seals, inode.size, max(inode.size, end))
     if mode & (_PUNCH_HOLE | _ZERO_RANGE):
         inode.clear(offset, end)
     if not mode & _PUNCH_HOLE:
         if end > inode.size and not mode & _KEEP_SIZE:
-            inode.truncate(end)
+            set_length(c, inode, end)
         inode.content.allocate(offset, min(end, inode.size) - offset)
     inode.modified = inode.changed = c.kernel.wall()
     return 0

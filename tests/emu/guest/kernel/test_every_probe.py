@@ -53,6 +53,7 @@ def unprobed(isa: str) -> tuple[bytes, int | None]:
     return bytes(plain.screen), plain.guest.exit_status
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("isa", "path"), [*product(ISAS, TrapPath)])
 def test_every_probe_at_once(isa: str, path: TrapPath) -> None:
     probed = Boot(isa, path)

@@ -16,6 +16,7 @@ from emu.elf import Image
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.guest.linux.stdio import Standard
 from emu.isa import ISAS
+from tests.support.qemu import below
 from trapline.consumer.tracer import Tracer
 from trapline.machine import linux_machine
 
@@ -190,12 +191,9 @@ def gdb_stacks(isa, case):
                 dynamic=dynamic.address if dynamic else 0,
             )
         )  # fmt: skip
-        libraries = ":".join(
-            "/" + str(path.relative_to(case.root)) for path in sorted(case.root.glob("usr/lib/*-linux-gnu"))
-        ) if case.root else ""  # fmt: skip
         qemu = [QEMU[isa], *CPU.get(isa, []), "-g", str(port), "-0", case.words[0]]
         if case.root:
-            qemu += ["-L", str(case.root), "-E", f"LD_LIBRARY_PATH={libraries}"]
+            qemu += below(case.root)
         running = subprocess.Popen(
             [*qemu, program, *case.words[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, env=CONSTANT, cwd="/",

@@ -30,6 +30,7 @@ def test_a_dynamic_program_prints_what_it_prints_on_linux(system, case):
     assert run(isa, ["/bin/zoo-dyn", case], root=root).output == expected(case, isa)
 
 
+@pytest.mark.exhaustive
 def test_with_every_function_of_every_object_probed_it_is_the_same(system):
     isa, root = system
     plain = run(isa, ["/bin/zoo-dyn", "plugin"], root=root)

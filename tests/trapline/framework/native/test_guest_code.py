@@ -64,6 +64,7 @@ def assert_only_first_hits_ask(text, asked):
     assert max((count for key, count in asked.items() if key in ARGUMENTS), default=0) <= text.count("\n") // 10
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("probes", [TRAPS, CALLS], ids=["traps", "calls"])
 def test_no_argument_of_a_firing_enters_python_on_any_provider(isa, probes, shown):
@@ -79,6 +80,7 @@ def test_no_argument_of_a_firing_enters_python_on_any_provider(isa, probes, show
         assert_only_first_hits_ask(text, asked)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ISAS)
 def test_no_argument_of_a_programs_firing_enters_python(isa, shown):
     sums = "".join(f'@["{n}", probeprov, probename] = sum(arg{n}); ' for n in range(10))

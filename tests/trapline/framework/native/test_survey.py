@@ -25,6 +25,7 @@ def assert_only(found, reasons, possible):
         assert any(one.explains(*key) for key in asks), one.why
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_kernel_asks_python_for_nothing_else(isa):
     found = survey.kernel_survey(isa)

@@ -109,6 +109,7 @@ def test_a_batch_answers_as_single_calls_do(isa, glue):
     assert not batches.failures
 
 
+@pytest.mark.exhaustive
 @_X86
 def test_decisions_lengths_and_corrections_differ_only_where_the_decoder_is_wrong(isa, tmp_path):
     found = {}
@@ -150,6 +151,7 @@ def test_the_report_groups_counts_and_says_what_is_enumerated(isa, tmp_path):
     assert differing == report.counts["decided differently"] > 0
 
 
+@pytest.mark.exhaustive
 @_X86
 def test_a_simulation_of_each_rule_is_executed(isa, tmp_path, monkeypatch):
     head = next(head for head in Space(isa.name, 0)._heads if head.form == "one byte")

@@ -10,6 +10,7 @@ from emu.guest.linux.environment import ENVIRONMENT
 from emu.guest.linux.stdio import Standard
 from emu.isa import ISAS
 from tests.emu.guest.linux.support import Ran
+from tests.support.qemu import below
 from trapline.consumer.tracer import Tracer
 from trapline.machine import linux_machine
 
@@ -64,9 +65,7 @@ def under_qemu(isa, workload):
     isa = workload.oracle.get(isa, isa)
     root = DEBIAN / isa
     program = root / workload.words[0].lstrip("/")
-    # Else the host's /etc/ld.so.cache names the libraries of the host, if it has some for this ISA.
-    libraries = ":".join("/" + str(path.relative_to(root)) for path in sorted(root.glob("usr/lib/*-linux-gnu")))
-    qemu = [QEMU[isa], "-L", root, "-E", f"LD_LIBRARY_PATH={libraries}", "-0", workload.words[0]]
+    qemu = [QEMU[isa], *below(root), "-0", workload.words[0]]
     told = subprocess.run(
         [*qemu, program, *workload.words[1:]], input=workload.input, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, timeout=600, check=False, cwd="/", env=ENVIRONMENT,
