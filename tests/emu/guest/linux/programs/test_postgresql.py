@@ -80,10 +80,15 @@ kill -INT $(head -1 /pg/data/postmaster.pid)
 few="-c shared_buffers=1MB -c max_connections=8 -c fsync=off -c deadlock_timeout=200ms"
 exec $as $BIN/postgres $few -c unix_socket_directories=/pg -c listen_addresses= -D /pg/data 2> /pg/log
 """
-# A server and six clients, who write.
+# A server and six clients, who write; then four of them read one table, and each has no page that is not another's.
 CONTENTION = SERVER[: SERVER.index('$psql -c "create')] + SERVER[SERVER.index("$as $BIN/pgbench") :].replace(
     "-c 4 -j 2 -t 10", "-c 6 -j 2 -t 8"
-).replace("max_connections=8", "max_connections=12")
+).replace("max_connections=8", "max_connections=12").replace("shared_buffers=1MB", "shared_buffers=256kB").replace(
+    "kill -INT",
+    """$psql -c "create table big as select i, repeat('x', 200) from generate_series(1, 3000) i" -c checkpoint
+jobs=; for c in 1 2 3 4; do $psql -c "select 'read ' || count(*) from big" & jobs="$jobs $!"; done; wait $jobs
+kill -INT""",
+)
 # A server and four clients, who end transaction after transaction: each takes the lock of the list of processes only
 # if it is free.  One that is interrupted there still has it when another ends its own.
 CONDITIONS = (
@@ -94,6 +99,34 @@ jobs=; for c in 0 1 2 3; do $psql -c "set synchronous_commit = off" -c "$loop" &
 $psql -c "select 'done'"
 """
     + SERVER[SERVER.index("kill -INT") :]
+)
+# A server is told to end at once, and the next one does from the log what is lost.  Overflow pages of the hash index
+# become free and are used again while they are in memory.
+RECOVERY = (
+    SERVER[: SERVER.index("(\nuntil")]
+    + """
+few="-c shared_buffers=1MB -c max_connections=8 -c unix_socket_directories=/pg -c listen_addresses="
+start() {
+  $as $BIN/postgres $few -D /pg/data >> /pg/log 2>&1 &
+  until $as $BIN/pg_isready -h /pg -q; do sleep 0.2; done
+}
+psql="$as $BIN/psql -h /pg -d postgres -X -q -At"
+start
+$psql << X
+create table a (n int, v text);
+create index on a using hash (n);
+insert into a select i % 5, repeat('x', i % 100) from generate_series(1, 2000) i;
+create index on a using gin (to_tsvector('simple', v));
+delete from a where v > 'xxx';
+vacuum a;
+insert into a select i % 5, 'y' from generate_series(1, 1500) i;
+X
+kill -QUIT $(head -1 /pg/data/postmaster.pid); wait
+start
+$psql -c "select 'rows ' || count(*) from a"
+kill -INT $(head -1 /pg/data/postmaster.pid); wait
+echo recoveries $(grep -c 'redo done' /pg/log)
+"""
 )
 PROBES = 57
 PLACES = 80
@@ -140,11 +173,24 @@ def test_a_server_and_its_clients_work_together(isa):
 
 def test_processes_that_are_interrupted_anywhere_wait_for_light_weight_locks(isa):
     """A turn usually ends in a system call, where PostgreSQL holds few of them."""
-    program = "postgresql*:::lwlock* { @[probename] = count(); }"
+    program = "postgresql*:::lwlock* { @[probename] = count(); } "
+    program += "postgresql*:::buffer-read-done { @places[ustack(1)] = count(); }"
     ran, fired = traced(isa, program, CONTENTION, options=("-x", "quantum=2000"))
     assert "transactions actually processed: 48/48" in ran.stdout, ran.stdout[-2000:] + ran.stderr
     assert fired["lwlock-wait-start"] > 0
     assert fired["lwlock-wait-done"] > 0
+    assert ran.stdout.count("read 3000") == 4
+    assert len(set(re.findall(r"postgres`WaitReadBuffers\S*", ran.stdout))) == 2
+
+
+def test_a_server_that_was_killed_is_recovered_from_its_log(isa):
+    program = "postgresql*:::buffer-read* { @[probename] = count(); @places[probename, ustack(1)] = count(); }"
+    ran, fired = traced(isa, program, RECOVERY)
+    assert "recoveries 1" in ran.stdout, ran.stdout[-2000:] + ran.stderr
+    assert "rows 1580" in ran.stdout
+    assert "has no" not in ran.stderr, "system calls that are not there"
+    assert fired["buffer-read-start"] >= fired["buffer-read-done"] > 50_000
+    assert len(set(re.findall(r"postgres`ReadBufferWithoutRelcache\S*", ran.stdout))) == 2
 
 
 def test_of_processes_that_are_interrupted_anywhere_some_do_not_get_a_lock(isa):
