@@ -103,7 +103,7 @@ $psql -c "select 'done'"
 # A server is told to end at once, and the next one does from the log what is lost.  Overflow pages of the hash index
 # become free and are used again while they are in memory.
 RECOVERY = (
-    SERVER[: SERVER.index("(\nuntil")]
+    SERVER[: SERVER.index("(\nuntil")]  # noqa: S608  a script whose queries are constants
     + """
 few="-c shared_buffers=1MB -c max_connections=8 -c unix_socket_directories=/pg -c listen_addresses="
 start() {
