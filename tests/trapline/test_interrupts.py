@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +66,40 @@ def test_an_interrupt_that_a_command_has_no_use_for_is_reported_in_one_line(monk
     monkeypatch.setattr(kldstat, "kernel_guest", interrupted)
     assert status_of(["kldstat"]) == 130
     assert capsys.readouterr().err == "trapline: interrupted\n"
+
+
+def _server_of(command: int) -> int | None:
+    """Return the process that a command's workers are forked from."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == command and b"multiprocessing.forkserver" in (entry / "cmdline").read_bytes():
+                return int(entry.name)
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+# A shell starts background commands with SIGINT ignored.
+_COMMAND = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from trapline.cli import main; main()"
+)
+
+
+@pytest.mark.parametrize("delay", [0, 0.1, 0.4, 1.5])
+def test_an_interrupt_of_all_processes_is_handled_by_the_one_that_has_started_the_others(delay, tmp_path):
+    """While the others still import their modules, too: a terminal sends ^C to each of them."""
+    options = ["check", "testbins:kernel", "--isa", "riscv64", "--no-run", "--results", str(tmp_path / "results")]
+    running = subprocess.Popen(
+        [sys.executable, "-c", _COMMAND, *options, "--states", "20000"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    limit = time.monotonic() + 60
+    while _server_of(running.pid) is None and time.monotonic() < limit:
+        time.sleep(0.01)
+    time.sleep(delay)
+    os.killpg(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert said.count("\n") == 1, said
+    assert said.startswith("trapline: interrupted")
+    assert running.returncode == 130

@@ -13,7 +13,8 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from multiprocessing import forkserver
+from contextlib import contextmanager
+from multiprocessing import forkserver, resource_tracker
 from typing import Any, Final
 
 from emu.elf_file import ElfError
@@ -32,15 +33,33 @@ def local(jobs: int) -> MakeExecutor:
     context.set_forkserver_preload([work.__module__])  # a worker that replaces another one starts at once
 
     def make() -> Executor:
+        # The start of the tracker lets the signals through that were blocked before it.
+        resource_tracker.ensure_running()
         # A terminal sends ^C to all processes: only the one that has started the others handles it.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
+        with _uninterrupted():
             forkserver.ensure_running()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return ProcessPoolExecutor(jobs, mp_context=context)
 
     return make
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let ^C wait until the end of a `with` statement."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _submit(executor: Executor, spec: Spec, unit: Unit) -> Future[Done]:
+    """Give a unit to an executor, which may start a worker.
+
+    A worker whose start is cut off by ^C is not known to its executor, so nothing would end it.
+    """
+    with _uninterrupted():
+        return executor.submit(work, spec, unit)
 
 
 def abandon(executor: Executor, futures: Iterable[Future[Any]]) -> None:
@@ -99,18 +118,18 @@ class Crew:
     def _begin(self, spec: Spec, unit: Unit) -> Future[Done]:
         """Give a unit to the executor; to a new one if it accepts none while nothing is under way."""
         try:
-            return self._executor.submit(work, spec, unit)
+            return _submit(self._executor, spec, unit)
         except RuntimeError:
             if self._under_way:
                 raise
             self._renew()
-            return self._executor.submit(work, spec, unit)
+            return _submit(self._executor, spec, unit)
 
     def _one_by_one(self, spec: Spec, suspects: list[Unit]) -> Iterator[Done]:
         left = deque(suspects)
         while left:
             unit = left.popleft()
-            future = self._executor.submit(work, spec, unit)
+            future = _submit(self._executor, spec, unit)
             if future.exception() is None:
                 yield future.result()
                 continue
