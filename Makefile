@@ -33,7 +33,7 @@ BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/byte
 test: lint
 	$(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not debian and not exhaustive"
 
-# Every probe of a kernel at once, every instruction, every built-in: minutes, which `make test` leaves out.
+# Every probe of a kernel at once, every instruction, built-in and benchmark: minutes, which `make test` leaves out.
 test-exhaustive: $(STAMP)
 	$(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal -m exhaustive
 

@@ -18,6 +18,7 @@ from trapline.lab.objects.building import BuildError
 ONCE = {"language": "i386", "models": "x86_64", "startup": "riscv64"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_benchmark_runs_on_every_isa(name, isa):

@@ -6,6 +6,8 @@ from emu.isa import ISAS
 from providers.fidelity import Fidelity
 from tests.emu.guest.linux.support import CASES, expected, zoo
 
+pytestmark = pytest.mark.exhaustive
+
 BOUNDARIES = "pid$target:::entry, pid$target:::return { @ = count(); }"
 # For each case, the functions of which every instruction is probed.
 OWN = {
