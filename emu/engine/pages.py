@@ -11,6 +11,11 @@ from emu.engine.errors import EngineError
 PAGE = 4096
 
 
+def round_up(size: int) -> int:
+    """Return a size rounded up to whole pages."""
+    return -(-size // PAGE) * PAGE
+
+
 class AddressSpace(Protocol):
     """A mapping of virtual addresses."""
 

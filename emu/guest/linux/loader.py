@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from emu.bad_address import BadAddressError
 from emu.engine.access import Access
-from emu.engine.pages import PAGE
+from emu.engine.pages import PAGE, round_up
 from emu.guest.linux.credentials import Credentials
 from emu.guest.linux.errno import E2BIG, EACCES, EINVAL, ELOOP, ENOEXEC, ENOMEM, ETXTBSY, LinuxError
 from emu.guest.linux.frames import Frames
@@ -85,7 +85,7 @@ class _Program(NamedTuple):
         """First and last address, whole pages."""
         start = min(segment.address for segment in self.loads) // PAGE * PAGE
         end = max(segment.address + segment.size for segment in self.loads)
-        return start, -(-end // PAGE) * PAGE
+        return start, round_up(end)
 
     def find(self, kind: int) -> _Segment | None:
         return next((segment for segment in self.segments if segment.kind == kind), None)
@@ -279,7 +279,7 @@ def _map(space: Space, program: _Program, bias: int) -> None:
         end = -(-(segment.address + bias + segment.size) // PAGE) * PAGE
         if start < space.lowest or end > space.highest:
             raise LinuxError(ENOMEM)
-        mapped = -(-file_end // PAGE) * PAGE if segment.file_size else start
+        mapped = round_up(file_end) if segment.file_size else start
         if mapped > start:
             offset = segment.offset // PAGE * PAGE
             space.map(Area(start, mapped, segment.access, backing=backing, offset=offset, name=program.path))

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from emu.engine.pages import PAGE
 from emu.guest.linux.errno import EINVAL, ENOSPC, LinuxError
 from emu.guest.linux.frames import Frames
 from emu.guest.linux.ipc import PRIVATE, IpcObject, Table
@@ -66,8 +65,7 @@ class Segments:
 
     def users(self, segment: Segment) -> int:
         """Return how often a segment is attached (shm_nattch)."""
-        spaces = {process.space for process in self._tasks.processes.values() if process.alive}
-        return sum(1 for space in spaces for area in space.areas if area.backing is segment.memory and area.offset == 0)
+        return sum(area.offset == 0 for _, area in self._tasks.mappings(segment.memory))
 
     def remove(self, segment: Segment) -> None:
         """Let a segment go away with its last user."""
@@ -85,8 +83,3 @@ class Segments:
     def attached(self, backing: object) -> Segment | None:
         """Return the segment whose memory this is."""
         return next((one for one in self.table if one.memory is backing), None)
-
-
-def pages(size: int) -> int:
-    """Return a size in whole pages."""
-    return -(-size // PAGE) * PAGE

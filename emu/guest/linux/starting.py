@@ -112,8 +112,7 @@ def is_mapped_for_writing(kernel: Kernel, file: RegularFile) -> bool:
     """Return whether a process shares a mapping of the file, by which it can be written."""
     if not file.mapped_for_writing:
         return False
-    spaces = {process.space for process in kernel.processes.values()}
-    return any(area.backing is file and area.shared and area.may_write for space in spaces for area in space.areas)
+    return any(area.shared and area.may_write for _, area in kernel.tasks.mappings(file))
 
 
 def _find_program(process: Process, path: str) -> tuple[Inode, str]:

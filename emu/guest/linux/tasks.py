@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Final
 
 from emu.guest.linux.process import INIT, LinuxObserver, Process, Thread
+from emu.guest.linux.space import Area, Space
 
 FIRST_PID: Final = 100
 
@@ -52,6 +53,11 @@ class Tasks:
         if tid == INIT and self.init is not None:
             return self.init.threads[0]
         return self.threads.get(tid)
+
+    def mappings(self, backing: object) -> Iterator[tuple[Space, Area]]:
+        """Yield the areas of live processes in which a backing is mapped, with their spaces."""
+        for space in {process.space for process in self.processes.values() if process.alive}:
+            yield from ((space, area) for area in space.areas if area.backing is backing)
 
     def group(self, number: int) -> list[Process]:
         """Return the processes of a process group."""

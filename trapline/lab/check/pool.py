@@ -130,15 +130,16 @@ class Crew:
         while left:
             unit = left.popleft()
             future = _submit(self._executor, spec, unit)
-            if future.exception() is None:
+            error = future.exception()
+            if error is None:
                 yield future.result()
                 continue
-            if isinstance(future.exception(), _ENDING):
-                future.result()
+            if isinstance(error, _ENDING):
+                raise error
             self._renew()
             halves = unit.halves()
             if halves is None:
-                yield crashed(spec, unit, future.exception())
+                yield crashed(spec, unit, error)
             else:
                 left.extendleft(reversed(halves))
 

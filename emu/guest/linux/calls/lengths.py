@@ -5,7 +5,7 @@ Source: Linux fs/attr.c inode_newsize_ok(), mm/truncate.c, mm/memory.c unmap_map
 
 from __future__ import annotations
 
-from emu.engine.pages import PAGE
+from emu.engine.pages import round_up
 from emu.guest.linux.calls.changing import touch
 from emu.guest.linux.calls.table import Caller
 from emu.guest.linux.errno import EFBIG, LinuxError
@@ -41,8 +41,6 @@ def set_length(c: Caller, file: RegularFile, size: int) -> None:
     touch(c, file)
     if not shorter:
         return
-    end = -(-size // PAGE) * PAGE
-    for space in {process.space for process in c.kernel.processes.values() if process.alive}:
-        for area in space.areas:
-            if area.backing is file:
-                space.drop(max(area.start, area.start + end - area.offset), area.end)
+    end = round_up(size)
+    for space, area in c.kernel.tasks.mappings(file):
+        space.drop(max(area.start, area.start + end - area.offset), area.end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.engine.access import Access
-from emu.engine.pages import PAGE
+from emu.engine.pages import PAGE, round_up
 from emu.guest.linux.calls.memory_locks import need_room_to_lock, need_to_lock, populate
 from emu.guest.linux.calls.ranges import need_unsealed, parts, whole_pages
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, call
@@ -46,10 +46,6 @@ _PROT: Final = Access.READ | Access.WRITE | Access.EXECUTE
 _BRK_MAX: Final = 1 << 32
 
 
-def _round(size: int) -> int:
-    return -(-size // PAGE) * PAGE
-
-
 def _access(c: Caller, protection: int) -> Access:
     if protection & _PROT_READ and c.thread.personality & READ_IMPLIES_EXEC:
         protection |= _PROT_EXEC
@@ -66,7 +62,7 @@ def mmap(
     """Map a file, or memory."""
     space = c.process.space
     kind = flags & _MAP_TYPE
-    size = _round(length)
+    size = round_up(length)
     if not length or offset % PAGE or kind not in {_MAP_SHARED, _MAP_PRIVATE, _MAP_SHARED_VALIDATE}:
         raise LinuxError(EINVAL)
     if size > space.highest or space.full:
@@ -90,12 +86,12 @@ def mmap(
     elif not (
         address
         and address >= space.lowest
-        and _round(address) + size <= space.highest
-        and space.free(_round(address), _round(address) + size)
+        and round_up(address) + size <= space.highest
+        and space.free(round_up(address), round_up(address) + size)
     ):
         start = space.room(size)
     else:
-        start = _round(address)
+        start = round_up(address)
     if start is None:
         raise LinuxError(ENOMEM)
     marks = space.future_marks
@@ -161,7 +157,7 @@ def tell_unmapped(c: Caller, start: int, end: int) -> None:
 @call("munmap")
 def munmap(c: Caller, address: Address, length: Size) -> int:
     """Take mappings out."""
-    size = _round(length)
+    size = round_up(length)
     if address % PAGE or not length or address + size > c.process.space.highest:
         raise LinuxError(EINVAL)
     need_unsealed(c, address, address + size)
@@ -217,7 +213,7 @@ def pkey_mprotect(c: Caller, address: Address, length: Size, protection: Unsigne
 def brk(c: Caller, address: Address) -> int:
     """Move the end of the heap; where it cannot go, it stays."""
     space = c.process.space
-    old_end, new_end = _round(space.brk), _round(address)
+    old_end, new_end = round_up(space.brk), round_up(address)
     if address < space.brk_start or address - space.brk_start > _BRK_MAX:
         return space.brk
     if new_end > old_end:
@@ -251,7 +247,7 @@ def mincore(c: Caller, address: Address, length: Size, vector: Address) -> int:
     """Say that everything mapped is in memory."""
     if address % PAGE:
         raise LinuxError(EINVAL)
-    end, done = address + _round(length), 0
+    end, done = address + round_up(length), 0
     while address < end:  # a page of answers at a time (mm/mincore.c): the vector may end before the memory does
         stop = min(end, address + PAGE * PAGE)
         while address < stop:

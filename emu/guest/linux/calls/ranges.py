@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emu.engine.pages import PAGE
+from emu.engine.pages import PAGE, round_up
 from emu.guest.linux.calls.table import Caller
 from emu.guest.linux.errno import EINVAL, EPERM, LinuxError
 from emu.guest.linux.process import Process
@@ -16,7 +16,7 @@ from emu.guest.linux.space import Area
 
 def whole_pages(c: Caller, length: int) -> int:
     """Return a length in whole pages; one that is too long for a word becomes 0, as in C."""
-    return -(-length // PAGE) * PAGE & c.kernel.isa.address_mask
+    return round_up(length) & c.kernel.isa.address_mask
 
 
 def end_of(c: Caller, start: int, length: int, error: int = EINVAL) -> int:

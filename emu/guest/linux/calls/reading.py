@@ -9,6 +9,7 @@ from collections.abc import Generator
 from typing import Final
 
 from emu.bad_address import BadAddressError
+from emu.guest.linux.calls.changing import touch
 from emu.guest.linux.calls.lengths import need_limit, set_length, too_large
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Size, Unsigned, call
 from emu.guest.linux.content import LARGEST
@@ -304,9 +305,9 @@ def fallocate(c: Caller, fd: Int, mode: Unsigned, offset: Long, size: Long) -> i
         inode.clear(offset, end)
     if not mode & _PUNCH_HOLE:
         if end > inode.size and not mode & _KEEP_SIZE:
-            set_length(c, inode, end)
+            inode.truncate(end)
         inode.content.allocate(offset, min(end, inode.size) - offset)
-    inode.modified = inode.changed = c.kernel.wall()
+    touch(c, inode)
     return 0
 
 

@@ -6,13 +6,13 @@ import struct
 from typing import Final
 
 from emu.engine.access import Access
-from emu.engine.pages import PAGE
+from emu.engine.pages import PAGE, round_up
 from emu.guest.linux.calls.ipc import IPC_64, Command, packed_owner, read_owner
 from emu.guest.linux.calls.memory import announce, tell_unmapped
 from emu.guest.linux.calls.ranges import need_unsealed
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, call
 from emu.guest.linux.errno import EINVAL, ENOMEM, LinuxError
-from emu.guest.linux.shared_memory import DESTROYED, SEGMENTS_MAX, Segment, pages
+from emu.guest.linux.shared_memory import DESTROYED, SEGMENTS_MAX, Segment
 from emu.guest.linux.space import Area
 
 _RDONLY, _RND, _REMAP, _EXEC = 0o10000, 0o20000, 0o40000, 0o100000
@@ -40,7 +40,7 @@ def shmat(c: Caller, number: Int, address: Address, flags: Unsigned) -> int:
     """Attach a segment."""
     c.kernel.segments.sweep()
     segment, space = c.kernel.segments.table.get(number), c.process.space
-    size = pages(segment.size)
+    size = round_up(segment.size)
     if address % PAGE:
         if not flags & _RND:
             raise LinuxError(EINVAL)
@@ -98,7 +98,7 @@ def shmctl(c: Caller, number: Int, command: Int, buffer: Address) -> int:
         c.write_words(buffer, largest, 1, SEGMENTS_MAX, SEGMENTS_MAX, largest, 0, 0, 0, 0)
         return table.highest
     if command == _SHM_INFO:
-        total = sum(pages(one.size) // PAGE for one in table)
+        total = sum(round_up(one.size) // PAGE for one in table)
         in_memory = sum(one.memory.resident for one in table)
         c.write(buffer, len(table).to_bytes(c.word, "little"))
         c.write_words(buffer + c.word, total, in_memory, 0, 0, 0)
