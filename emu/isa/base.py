@@ -39,6 +39,7 @@ from emu.isa.elf_format import ElfFormat
 from emu.isa.events import Events
 from emu.isa.fetching import Fetching
 from emu.isa.linux_abi import LinuxAbi
+from emu.isa.repetition import Repetition, no_repetition
 from emu.isa.unicorn_model import UnicornModel
 
 
@@ -293,9 +294,8 @@ class Isa:
     refused: Callable[[bytes], bool] | None = None
     """Returns whether the CPU refuses the instruction that starts these bytes, which Unicorn would
     execute; None: it refuses the same ones."""
-    repeats: Callable[[bytes], bool] | None = None
-    """Returns whether the instruction that starts these bytes repeats itself and counts
-    `registers.counter` down; None: no instruction does."""
+    repetition: Callable[[bytes], Repetition | None] = no_repetition
+    """Returns how the instruction that starts these bytes repeats itself; None: it does not."""
     strict_alignment: bool = True
     """Whether a D program's load from an unaligned address faults (FreeBSD dtrace.c,
     DTRACE_ALIGNCHECK, which is empty on x86)."""

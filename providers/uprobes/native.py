@@ -140,6 +140,11 @@ class _Code:
         total = self.module.symbol("total")
         f.store(total, f.sub(f.load(total), 1))
 
+    @staticmethod
+    def _repetitions(f: Function, installed: Value, counter: Value) -> Value:
+        """Return how many repetitions a string instruction still has."""
+        return f.and_(f.load(counter), f.load(installed, InstalledWords.offset("mask")))
+
     # -- parts
 
     def _make_task(self) -> Function:
@@ -296,6 +301,10 @@ class _Code:
             flags = self._flags(f)
             f.store(task, f.and_(f.load(flags), TRAP_FLAG), TaskWords.offset("flags"))
             f.store(flags, f.or_(f.load(flags), TRAP_FLAG))
+            repetitions, counter = f.variable(0), f.load(installed, InstalledWords.offset("counter"))
+            with f.when(f.ne(counter, 0), likely=False):
+                repetitions.set(self._repetitions(f, installed, counter))
+            f.store(task, repetitions.get(), TaskWords.offset("repetitions"))
         self._discount(f)
         f.store(task, installed, TaskWords.offset("step"))
         f.ret(HANDLED)
@@ -320,6 +329,18 @@ class _Code:
         # Inside the copy itself Python corrects the count.
         inside = f.both(f.ugt(pc, slot), f.ult(f.sub(pc, slot), f.sub(after, at)))
         f.ret_if(inside, ASK, likely=False)
+        counter = f.load(installed, InstalledWords.offset("counter"))
+        with f.when(f.ne(counter, 0), likely=False):
+            last = f.both(
+                f.ne(f.load(task, TaskWords.offset("repetitions")), 0),
+                f.eq(self._repetitions(f, installed, counter), 0),
+            )
+            with f.when(last):
+                # Python computes the flags.
+                f.ret_if(f.ne(f.load(installed, InstalledWords.offset("compares")), 0), ASK)
+                # No step finds that no repetition is left; without steps that counts (`Steps._count`).
+                total = self.module.symbol("total")
+                f.store(total, f.add(f.load(total), 1))
         calls, pushes, pops = (
             f.load(installed, InstalledWords.offset(name)) for name in ("calls", "pushes_flags", "pops_flags")
         )
@@ -332,8 +353,6 @@ class _Code:
                 f.store(top, after, size=self._isa.word)
             with f.when(f.eq(calls, 0)):
                 f.store(top, f.and_(f.load(top, size=2), ~TRAP_FLAG), size=2)
-        with f.when(f.eq(pc, slot)):  # it has jumped to itself: it is not done
-            self._discount(f)
         with f.when(f.eq(pops, 0)):
             self._restore_trap_flag(f, task)
         absolute = f.load(installed, InstalledWords.offset("absolute"))

@@ -125,6 +125,12 @@ class InstalledWords(Block):
     calls: int
     pushes_flags: int
     pops_flags: int
+    counter: int
+    """Address of the register that counts the repetitions of a string instruction; 0: it is none."""
+    mask: int
+    """The bits of that register that count."""
+    compares: int
+    """Whether the flags may end the repetitions too."""
 
 
 @dataclass(eq=False)
@@ -222,6 +228,8 @@ class TaskWords(Block):
     """The saved value of the scratch register."""
     flags: int
     """The trap flag before the step, on ISAs that step by a trap flag."""
+    repetitions: int
+    """The repetitions that a string instruction still had before the step."""
     depth: int
     """The number of pending returns."""
     returns: int

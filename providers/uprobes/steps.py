@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from emu.guest.linux.process import LinuxObserver
 from emu.isa.linux_signals import SignalInfo
 from providers.uprobes.port import Port
-from providers.uprobes.records import Installed, Uprobe, WatchedSpace
+from providers.uprobes.records import Installed, InstalledWords, TaskWords, Uprobe, WatchedSpace
 from providers.uprobes.tasks import Task, Tasks
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class Steps(LinuxObserver):
         if not self._port.step_trap:
             flags = engine.read_register(self._kernel.isa.traps.flags)
             task.flags = flags & TRAP_FLAG
+            task.repetitions = self._repetitions(words)
             engine.write_register(self._kernel.isa.traps.flags, flags | TRAP_FLAG)
         engine.discount(1)  # subtract the breakpoint: the copy will be counted
         task.step = words.address
@@ -85,6 +86,12 @@ class Steps(LinuxObserver):
         words.pushes_flags, words.pops_flags = move.pushes_flags, move.pops_flags
         if move.scratch:
             words.scratch = self._engine.tracepoints.temporary(move.scratch)
+        repetition = self._kernel.isa.repetition(move.code)
+        if repetition is not None:
+            counter = self._kernel.isa.registers.counter
+            assert counter is not None, "an instruction repeats without a counter"
+            words.counter = self._engine.tracepoints.temporary(counter)
+            words.mask, words.compares = repetition.mask, repetition.condition is not None
         self._copies[words.address] = installed
         self._ends[installed.space, words.slot + move.length] = installed
 
@@ -113,6 +120,7 @@ class Steps(LinuxObserver):
             return False
         installed, task = found
         engine, move, word, words = self._engine, installed.move, self._kernel.isa.word, installed.words
+        self._count(installed, task.words)
         if not move.pops_flags:  # otherwise the flag is the program's own
             self._restore_trap_flag(task)
         if not move.absolute:
@@ -125,6 +133,28 @@ class Steps(LinuxObserver):
             engine.store(engine.read_register(self._kernel.isa.registers.sp), word, words.after)
         self._end(installed, task)
         return True
+
+    def _repetitions(self, words: InstalledWords) -> int:
+        """Return how many repetitions a string instruction still has, 0 for another instruction."""
+        counter = self._kernel.isa.registers.counter
+        return self._engine.read_register(counter) & words.mask if counter and words.counter else 0
+
+    def _count(self, installed: Installed, task: TaskWords) -> None:
+        """Count a copy as often as the instruction counts where nothing steps it.
+
+        A string instruction that repeats begins anew each time, and once more to find no repetition
+        left; a step ends with the last repetition.
+        """
+        engine, isa, words = self._engine, self._kernel.isa, installed.words
+        if engine.pc == words.slot:  # it leads to itself: the engine has not counted it, as if it had not run
+            engine.discount(-1)
+        elif task.repetitions and not self._repetitions(words):
+            repetition = isa.repetition(installed.move.code)
+            assert repetition is not None, "it has repeated"
+            assert isa.condition is not None, "an ISA whose instructions repeat has flags"
+            condition = repetition.condition
+            if condition is None or isa.condition(condition, engine.read_register(isa.traps.flags)):
+                engine.discount(-1)
 
     def _restore_trap_flag(self, task: Task) -> None:
         """Make the trap flag what it was before the step."""

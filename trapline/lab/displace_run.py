@@ -275,7 +275,7 @@ class _Bench:
         plain = self._plain
         plain.engine.pc = at
         before, memory = plain.values(), plain.content()
-        repeats = self._isa.repeats is not None and self._isa.repeats(bytes.fromhex(one.code))
+        repeats = self._isa.repetition(bytes.fromhex(one.code)) is not None
         ending = plain.execute(at, repeats=repeats)
         changes = tuple(self._changes(plain, before, memory, at + one.length))
         start = self._stretch.address

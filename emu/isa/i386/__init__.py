@@ -20,7 +20,7 @@ from emu.isa.x86.fetching import FETCHING
 from emu.isa.x86.jump import JUMP
 from emu.isa.x86.length import instruction_length
 from emu.isa.x86.lock import refused
-from emu.isa.x86.strings import repeats_in_protected_mode
+from emu.isa.x86.strings import repetition_in_protected_mode
 
 I386 = Isa(
     name="i386",
@@ -43,7 +43,7 @@ I386 = Isa(
     events=partial(events, mode=CS_MODE_32),
     capstone=(CS_ARCH_X86, CS_MODE_32),
     condition=condition,
-    repeats=repeats_in_protected_mode,
+    repetition=repetition_in_protected_mode,
     strict_alignment=False,
     x87=True,
     refused=refused,

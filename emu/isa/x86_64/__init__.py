@@ -11,7 +11,7 @@ from emu.isa.x86.events import events
 from emu.isa.x86.fetching import FETCHING
 from emu.isa.x86.jump import JUMP
 from emu.isa.x86.length import instruction_length
-from emu.isa.x86.strings import repeats_in_long_mode
+from emu.isa.x86.strings import repetition_in_long_mode
 from emu.isa.x86_64.calling import CALLING
 from emu.isa.x86_64.elf import ELF
 from emu.isa.x86_64.linux import LINUX
@@ -40,7 +40,7 @@ X86_64 = Isa(
     events=partial(events, mode=CS_MODE_64),
     capstone=(CS_ARCH_X86, CS_MODE_64),
     condition=condition,
-    repeats=repeats_in_long_mode,
+    repetition=repetition_in_long_mode,
     strict_alignment=False,
     x87=True,
 )

@@ -229,8 +229,7 @@ class SiteChecker:
 
     def _repeats(self, site: CheckSite) -> bool:
         """Return whether an instruction repeats."""
-        repeats = self._plain.isa.repeats
-        return repeats is not None and repeats(site.code)
+        return self._plain.isa.repetition(site.code) is not None
 
     def _for_python(self, site: CheckSite, numbers: list[int], repeats: bool) -> Iterator[int]:
         """Yield the places of states that machine code could not try, or found different."""

@@ -143,7 +143,7 @@ class Trier:
         why = why_incomparable(isa, instruction)
         if why or decision != COPIED or self._request.sweep is not None:
             return why
-        if isa.repeats is not None and isa.repeats(instruction):
+        if isa.repetition(instruction) is not None:
             return REPEATED
         return PRIVILEGED if _is_privileged(isa, instruction) else ""
 
