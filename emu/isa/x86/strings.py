@@ -37,7 +37,7 @@ def _prefixes(code: bytes) -> int:
 
 
 def _repetition(code: bytes, at: int, bits: int) -> Repetition | None:
-    """Return how the instruction repeats whose opcode is at an offset, with addresses of so many bits."""
+    """Return how an instruction repeats: the offset of its opcode, the bits of its addresses."""
     prefixes = code[:at]
     if at >= len(code) or code[at] not in _STRING or (_REPNE not in prefixes and _REP not in prefixes):
         return None
