@@ -87,11 +87,12 @@ _COMMAND = (
 
 
 @pytest.mark.parametrize("delay", [0, 0.1, 0.4, 1.5])
-def test_an_interrupt_of_all_processes_is_handled_by_the_one_that_has_started_the_others(delay, tmp_path):
+@pytest.mark.parametrize("command", ["check", "bench"])
+def test_an_interrupt_of_all_processes_is_handled_by_the_one_that_has_started_the_others(command, delay, tmp_path):
     """While the others still import their modules, too: a terminal sends ^C to each of them."""
-    options = ["check", "testbins:kernel", "--isa", "riscv64", "--no-run", "--results", str(tmp_path / "results")]
+    check = ["testbins:kernel", "--isa", "riscv64", "--no-run", "--results", tmp_path / "results", "--states", "20000"]
     running = subprocess.Popen(
-        [sys.executable, "-c", _COMMAND, *options, "--states", "20000"],
+        [sys.executable, "-c", _COMMAND, command, *(check if command == "check" else ())],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     limit = time.monotonic() + 60

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future
 from typing import TypeVar
 
 from emu.isa import Isa
+from trapline.workers import Workers, abandon
 
 Result = TypeVar("Result")
 
@@ -25,8 +25,12 @@ def each(work: Callable[[str], Result], isas: Sequence[Isa], told: Callable[[], 
             results.append(work(isa.name))
             told()
         return results
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("forkserver")) as pool:
-        futures = [pool.submit(work, isa.name) for isa in isas]
-        for future in futures:
-            future.add_done_callback(lambda _future: told())
+    futures: list[Future[Result]] = []
+    workers = Workers(jobs, work.__module__)
+    try:
+        for isa in isas:
+            futures.append(workers.submit(work, isa.name))
+            futures[-1].add_done_callback(lambda _future: told())
         return [future.result() for future in futures]
+    finally:
+        abandon(workers, futures)

@@ -8,17 +8,15 @@ at fault.
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
-from multiprocessing import forkserver, resource_tracker
-from typing import Any, Final
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from functools import partial
+from typing import Final
 
 from emu.elf_file import ElfError
 from trapline.lab.check.work import Done, Spec, Unit, crashed, work
+from trapline.workers import Workers, abandon
 
 MakeExecutor = Callable[[], Executor]
 # The number of queued units for each worker.
@@ -29,47 +27,7 @@ _ENDING: Final = (FileNotFoundError, PermissionError, ElfError)
 
 def local(jobs: int) -> MakeExecutor:
     """Return a function that makes an executor of `jobs` processes of this machine."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([work.__module__])  # a worker that replaces another one starts at once
-
-    def make() -> Executor:
-        # The start of the tracker lets the signals through that were blocked before it.
-        resource_tracker.ensure_running()
-        # A terminal sends ^C to all processes: only the one that has started the others handles it.
-        with _uninterrupted():
-            forkserver.ensure_running()
-        return ProcessPoolExecutor(jobs, mp_context=context)
-
-    return make
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Let ^C wait until the end of a `with` statement."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _submit(executor: Executor, spec: Spec, unit: Unit) -> Future[Done]:
-    """Give a unit to an executor, which may start a worker.
-
-    A worker whose start is cut off by ^C is not known to its executor, so nothing would end it.
-    """
-    with _uninterrupted():
-        return executor.submit(work, spec, unit)
-
-
-def abandon(executor: Executor, futures: Iterable[Future[Any]]) -> None:
-    """Stop an executor, and end its processes: unfinished units are abandoned."""
-    for future in futures:
-        future.cancel()
-    processes = dict(getattr(executor, "_processes", None) or {})
-    executor.shutdown(wait=False)
-    for process in processes.values():
-        process.terminate()
+    return partial(Workers, jobs, work.__module__)
 
 
 class Crew:
@@ -118,18 +76,18 @@ class Crew:
     def _begin(self, spec: Spec, unit: Unit) -> Future[Done]:
         """Give a unit to the executor; to a new one if it accepts none while nothing is under way."""
         try:
-            return _submit(self._executor, spec, unit)
+            return self._executor.submit(work, spec, unit)
         except RuntimeError:
             if self._under_way:
                 raise
             self._renew()
-            return _submit(self._executor, spec, unit)
+            return self._executor.submit(work, spec, unit)
 
     def _one_by_one(self, spec: Spec, suspects: list[Unit]) -> Iterator[Done]:
         left = deque(suspects)
         while left:
             unit = left.popleft()
-            future = _submit(self._executor, spec, unit)
+            future = self._executor.submit(work, spec, unit)
             error = future.exception()
             if error is None:
                 yield future.result()

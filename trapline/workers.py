@@ -1,0 +1,61 @@
+"""Processes of this machine that work for a command; ^C ends them with it, without a word of theirs."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import forkserver, resource_tracker
+from typing import Any, ParamSpec, TypeVar
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let ^C wait until the end of a `with` statement."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Workers(ProcessPoolExecutor):
+    """An executor of `jobs` processes, which have imported the module `preload`.
+
+    A terminal sends ^C to all processes: only the one that has started the others handles it, and
+    calls `abandon`.
+    """
+
+    def __init__(self, jobs: int, preload: str) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([preload])  # a worker that replaces another one starts at once
+        # The start of the tracker lets the signals through that were blocked before it.
+        resource_tracker.ensure_running()
+        with _uninterrupted():
+            forkserver.ensure_running()
+        super().__init__(jobs, mp_context=context)
+
+    def submit(
+        self, fn: Callable[_Arguments, _Result], /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
+    ) -> Future[_Result]:
+        """Give a call to the workers, one of which it may start.
+
+        A worker whose start is cut off by ^C is not known to its executor, so nothing would end it.
+        """
+        with _uninterrupted():
+            return super().submit(fn, *args, **kwargs)
+
+
+def abandon(executor: Executor, futures: Iterable[Future[Any]]) -> None:
+    """Stop an executor, and end its processes: unfinished calls are abandoned."""
+    for future in futures:
+        future.cancel()
+    processes = dict(getattr(executor, "_processes", None) or {})
+    executor.shutdown(wait=False)
+    for process in processes.values():
+        process.terminate()
