@@ -17,6 +17,7 @@ CS_MODE_64: Final = 1 << 3
 CS_MODE_RISCV64: Final = 1 << 1
 CS_MODE_RISCVC: Final = 1 << 2
 CS_OP_MEM: Final = 3
+CS_OP_REG: Final = 1
 CS_GRP_JUMP: Final = 1
 CS_GRP_CALL: Final = 2
 CS_GRP_RET: Final = 3

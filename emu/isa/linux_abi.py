@@ -69,6 +69,12 @@ class StoppedCpu(Protocol):
         """Subtract instructions from the count."""
 
 
+# Returns the base of a segment by the number of its entry in the descriptor table; None: it is not used.
+Bases = Callable[[int], int | None]
+# No exception follows an instruction that was carried out.
+NOTHING_FOLLOWS: Final = -1
+
+
 class Fault(NamedTuple):
     """The signal that an exception becomes."""
 
@@ -104,6 +110,8 @@ class SignalFrame(NamedTuple):
     """Offset of the frame record for unwinders (frame pointer, link register); None: there is none."""
     on_entry: Mapping[str, int] = MappingProxyType({})
     """Registers that the kernel sets when it enters a handler, beside the arguments."""
+    cleared: int = 0
+    """The bits of the flags that are clear in a handler."""
 
 
 @immutable
@@ -195,8 +203,9 @@ class LinuxAbi:
     """Does what a kernel does before it lets programs run, after `initial_registers` are set."""
     tls_is_descriptor: bool = False
     """Whether clone() is given a struct user_desc for the thread pointer."""
-    execute: Callable[[StoppedCpu, int, int], bool] | None = None
-    """(CPU, exception, pc) -> whether it has carried out the instruction at pc; for instructions
+    execute: Callable[[StoppedCpu, Bases, int, int], int | None] | None = None
+    """(CPU, bases of the thread's segments, exception, pc) -> the exception that follows, or
+    `NOTHING_FOLLOWS`, if it has carried out the instruction at pc, None if not; for instructions
     that a program may use under Linux, but that the emulated CPU refuses. None: there is no such
     instruction."""
     raised: Callable[[ModelledCpu, StoppedCpu, int, int], tuple[int, int]] | None = None

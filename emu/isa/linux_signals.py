@@ -91,6 +91,7 @@ SEGV_ACCERR: Final = 2
 BUS_ADRERR: Final = 2
 BUS_ADRALN: Final = 1
 TRAP_BRKPT: Final = 1
+TRAP_TRACE: Final = 2
 # FreeBSD sys/sys/signal.h: the signal of a tracepoint that could not be served.
 TRAP_DTRACE: Final = 3
 

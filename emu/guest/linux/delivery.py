@@ -173,6 +173,9 @@ class Delivery:
             engine.write_register(name, value)
         for name, value in layout.on_entry.items():
             engine.write_register(name, value)
+        if layout.cleared:
+            flags = self._isa.traps.flags
+            engine.write_register(flags, engine.read_register(flags) & ~layout.cleared)
         engine.write_register(registers.sp, frame)
         engine.pc = action.handler
         thread.saved_mask = None

@@ -16,6 +16,7 @@ from emu.guest.linux.directories import Directory
 from emu.guest.linux.limits import Limits
 from emu.guest.linux.regular_files import RegularFile
 from emu.guest.linux.space import Area, Space
+from emu.guest.linux.thread_segments import Segments
 from emu.guest.observer import Observer
 from emu.isa.linux_signals import DEFAULT, LAST, SignalInfo
 
@@ -293,6 +294,8 @@ class Thread:
     lent_priority: int = 0
     """The highest priority of the threads that wait for a lock that it has."""
     stack: AlternateStack = field(default_factory=AlternateStack)
+    segments: Segments = field(default_factory=Segments)
+    """Its own entries of the descriptor table, in i386 programs."""
     saved_mask: int | None = None
     """The mask to go back to after the handler, where a system call had changed it (sigsuspend)."""
     vfork_done: bool = False

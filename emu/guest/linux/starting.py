@@ -12,6 +12,7 @@ from emu.guest.linux.init import make_init
 from emu.guest.linux.paths import path_of, walk
 from emu.guest.linux.personality import started
 from emu.guest.linux.process import AlternateStack, Process, Signals, Surroundings, Thread
+from emu.guest.linux.thread_segments import Segments
 from emu.guest.linux.unsharing import join
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def execute(
     thread.personality = started(thread.personality, kernel.abi, changed=changed)
     thread.clear_tid = thread.robust_list = 0
     thread.stack = AlternateStack()
+    thread.segments = Segments()
     thread.vfork_done = True
     kernel.schedule.blocked.changed(thread)
     kernel.on_cpu.reset_registers(program.entry, program.stack)

@@ -17,6 +17,7 @@ from emu.guest.linux.frames import OutOfMemoryError
 from emu.guest.linux.process import Thread
 from emu.guest.linux.tasks import Tasks
 from emu.guest.processes import CARRIED_OUT
+from emu.isa.linux_abi import NOTHING_FOLLOWS
 from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
 from emu.learning import Learner
 from emu.trap import TrapHandler
@@ -125,9 +126,17 @@ class Traps:
         if any(claims(number, pc) for claims in self.exceptions):
             self._learner.learn(of_exception(number, pc))
             return HANDLED
-        execute = self._isa.linux.execute
-        if execute is not None and execute(self._engine, number, pc):
+        if self._called:
+            # The CPU is stepped by its trap flag.  A real one clears the flag when it enters the kernel, and has no
+            # exception behind a system call.
             return HANDLED
+        abi = self._isa.linux
+        if abi.execute is not None:
+            thread = self._tasks.current
+            assert thread is not None
+            following = abi.execute(self._engine, thread.segments.base, number, pc)
+            if following is not None:
+                return HANDLED if following == NOTHING_FOLLOWS else self._trap(following)
         raised = self._isa.linux.raised
         if raised is not None:
             number, pc = raised(self._engine.cpu, self._engine, number, pc)

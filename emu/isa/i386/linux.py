@@ -5,9 +5,10 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from emu.capstone_numbers import CS_MODE_32
 from emu.isa.i386.elf import ELF
 from emu.isa.i386.linux_calls import CALLS
-from emu.isa.i386.segments import load_segment
+from emu.isa.i386.registers import GENERAL
 from emu.isa.linux_abi import (
     BLOCK,
     PERSONALITY_DOMAIN,
@@ -20,7 +21,8 @@ from emu.isa.linux_abi import (
     times,
 )
 from emu.isa.x86.cpuid import FEATURES
-from emu.isa.x86.linux import FAULTS, FLAGS, FLOATING_POINT, USER, raised
+from emu.isa.x86.linux import CLEARED, FAULTS, FLAGS, FLOATING_POINT, USER, USER_DATA, raised
+from emu.isa.x86.segments import Loads
 
 _STAT64: Final = struct.Struct("<Q4xIIIIIQ4xqIQIIIIIIQ")
 
@@ -49,6 +51,9 @@ _PROBE_REGISTERS: Final = {
 # hflags of Unicorn's 32-bit mode: hflags2 has the global interrupt flag.  HF_ADDSEG, which is set there, is left out:
 # with it the bases of ds, es and ss, which are 0, are added to the address of each access to memory.
 _PROTECTED_MODE: Final = 0x1_0040_00B0
+# Limit and flags of ss: a present data segment of 32 bits and level 3 that can be written and has been used.  Unicorn
+# derives the width of the stack from them whenever a segment is loaded.
+_STACK: Final = 0xCF_F300 << 32 | 0xFFFF_FFFF
 # mov $173, %eax; int $0x80
 _RESTORER: Final = b"\xb8" + (173).to_bytes(4, "little") + b"\xcd\x80"
 
@@ -82,6 +87,7 @@ LINUX: Final = LinuxAbi(
         fault_address=_SIGCONTEXT + 84,
         return_address=0,
         arguments=(4, 8, 12),
+        cleared=CLEARED,
     ),
     # int $0x80 with the number of rt_sigreturn, as in the vDSO.
     restorer=_RESTORER,
@@ -96,11 +102,12 @@ LINUX: Final = LinuxAbi(
     initial_registers={
         "hflags": _PROTECTED_MODE | USER,
         "cs_selector": 0x23,  # as a 64-bit kernel has it (arch/x86/include/asm/segment.h)
-        **dict.fromkeys(("ss_selector", "ds_selector", "es_selector"), 0x2B),
+        **dict.fromkeys(("ss_selector", "ds_selector", "es_selector"), USER_DATA),
+        "ss_limit_and_flags": _STACK,
         "eflags": FLAGS,
         **FLOATING_POINT,
     },
-    execute=load_segment,
+    execute=Loads(CS_MODE_32, GENERAL, pc="eip", flags="eflags", mask=0xFFFF_FFFF).carry_out,
     word=4,
     tls_is_descriptor=True,
 )

@@ -1,8 +1,8 @@
 """i386 in portable mode.
 
 Unicorn's calls neither read nor write the base of a segment in this mode, and a selector that is
-written is looked up.  So the base of gs, which Linux programs use, is remembered here, and loaded
-from a descriptor table that the CPU sees for that moment.
+written is looked up.  So the bases of fs and gs are remembered here, and loaded from a descriptor
+table that the CPU sees for that moment.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from emu.isa.x86 import public as x86
 from emu.isa.x86.delivery import deliver, interrupt
 from emu.isa.x86.leaking import crowded
 
-_GS_BASE, _FS_BASE = "gs_base", "fs_base"
+# The selectors of the segments by the names of their bases.
+_SELECTORS: Final = {"fs_base": uc.UC_X86_REG_FS, "gs_base": uc.UC_X86_REG_GS}
 _DESCRIPTOR: Final = 8
 _RING3: Final = 3
 
@@ -42,47 +43,40 @@ _MODE: Final = x86.Mode(
 )  # fmt: skip
 
 
-def _read_base(cpu: PublicCpu) -> int:
-    return cpu.hidden.get(_GS_BASE, 0)
+def _read_base(cpu: PublicCpu, base: str) -> int:
+    return cpu.hidden.get(base, 0)
 
 
-def _read_fs_base(cpu: PublicCpu) -> int:
-    return cpu.hidden.get(_FS_BASE, 0)
+def _write_base(cpu: PublicCpu, value: int, base: str) -> None:
+    cpu.hidden[base] = value
+    _load(cpu, cpu.read_public(_SELECTORS[base]), base)
 
 
-def _write_fs_base(cpu: PublicCpu, value: int) -> None:
-    """Remember the base of fs, which no Linux program uses."""
-    cpu.hidden[_FS_BASE] = value
-
-
-def _write_base(cpu: PublicCpu, value: int) -> None:
-    cpu.hidden[_GS_BASE] = value
-    _load(cpu, cpu.read_public(uc.UC_X86_REG_GS))
-
-
-def _load(cpu: PublicCpu, selector: int) -> None:
-    """Load gs, with the base that is remembered."""
+def _load(cpu: PublicCpu, selector: int, base: str) -> None:
+    """Load fs or gs, with the base that is remembered."""
     if not selector & -_DESCRIPTOR:
+        cpu.write_public(_SELECTORS[base], selector)
         return
-    entry = x86.descriptor(code=False, level=_RING3, base=_read_base(cpu))
+    entry = x86.descriptor(code=False, level=_RING3, base=_read_base(cpu, base))
     place = selector & -_DESCRIPTOR
 
     def load(address: int) -> None:
         table = cpu.read_any(uc.UC_X86_REG_GDTR)
         cpu.write_public(uc.UC_X86_REG_GDTR, (0, address, place + _DESCRIPTOR - 1, 0))
-        cpu.write_public(uc.UC_X86_REG_GS, selector)
+        cpu.write_public(_SELECTORS[base], selector)
         cpu.write_public(uc.UC_X86_REG_GDTR, table)
 
     cpu.show(bytes(place) + entry, load)
 
 
 def _handled(cpu: PublicCpu, number: int) -> None:
-    selector = cpu.read_public(uc.UC_X86_REG_GS)
+    selectors = {base: cpu.read_public(register) for base, register in _SELECTORS.items()}
     hidden = dict(cpu.hidden)
     x86.handled(cpu, number, _MODE)
-    if cpu.read_public(uc.UC_X86_REG_GS) != selector:
-        cpu.hidden |= hidden
-        _load(cpu, selector)
+    for base, selector in selectors.items():
+        if cpu.read_public(_SELECTORS[base]) != selector:
+            cpu.hidden |= hidden
+            _load(cpu, selector, base)
 
 
 PUBLIC: Final = PublicModel(
@@ -92,12 +86,14 @@ PUBLIC: Final = PublicModel(
     handled=_handled,
     fatal=x86.FATAL,
     crowded=partial(crowded, mode=CS_MODE_32),
-    reads={"hflags": x86.level, "gs_base": _read_base, "fs_base": _read_fs_base},
+    reads={"hflags": x86.level, **{base: partial(_read_base, base=base) for base in _SELECTORS}},
     writes={
         "hflags": partial(x86.set_level, mode=_MODE),
-        "gs_base": _write_base,
-        "fs_base": _write_fs_base,
-        "gs_selector": _load,
-        **dict.fromkeys(("cs_selector", "ss_selector", "ds_selector", "es_selector"), x86.keep_selector),
+        **{base: partial(_write_base, base=base) for base in _SELECTORS},
+        "fs_selector": partial(_load, base="fs_base"),
+        "gs_selector": partial(_load, base="gs_base"),
+        **dict.fromkeys(
+            ("cs_selector", "ss_selector", "ss_limit_and_flags", "ds_selector", "es_selector"), x86.keep_selector
+        ),
     },
 )

@@ -25,11 +25,14 @@ REGISTERS = RegisterFile(
         Register("eip", uc.UC_X86_REG_EIP, slot("RIP")),
         *(Register(name, number) for name, number in _OTHER),
         Register("hflags", uc.UC_X86_REG_INVALID, slot("HFLAGS")),
-        # CPUX86State.segs, 24 bytes each (ES CS SS DS FS GS): the selector, and the base 8 bytes after it.
+        # CPUX86State.segs, 24 bytes each (ES CS SS DS FS GS): the selector, the base 8 bytes after it, then the limit
+        # and the flags.
         Register("es_selector", uc.UC_X86_REG_ES, segment(0)),
         Register("cs_selector", uc.UC_X86_REG_CS, segment(1)),
         Register("ss_selector", uc.UC_X86_REG_SS, segment(2)),
+        Register("ss_limit_and_flags", uc.UC_X86_REG_INVALID, segment(2) + 2),
         Register("ds_selector", uc.UC_X86_REG_DS, segment(3)),
+        Register("fs_selector", uc.UC_X86_REG_FS, segment(4)),
         Register("fs_base", uc.UC_X86_REG_FS_BASE, segment(4) + 1),
         Register("gs_selector", uc.UC_X86_REG_GS, segment(5)),
         Register("gs_base", uc.UC_X86_REG_GS_BASE, segment(5) + 1),

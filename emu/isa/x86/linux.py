@@ -6,16 +6,19 @@ from typing import Final
 
 from emu.bad_address import BadAddressError
 from emu.isa.linux_abi import GENERAL_PROTECTION, ILLEGAL, MISALIGNED, Fault, StoppedCpu
-from emu.isa.linux_signals import FPE_INTDIV, TRAP_BRKPT, Signal
+from emu.isa.linux_signals import FPE_INTDIV, TRAP_BRKPT, TRAP_TRACE, Signal
 from emu.isa.unicorn_model import ModelledCpu
 from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.instruction import PREFIXES
 from emu.isa.x86.lock import LOCK
 
+# A number of our own for the debug exception of icebp, of which Linux tells programs another reason.
+_ICEBP_VECTOR: Final = 0x101
 # Signal by the CPU's vector.
 FAULTS: Final = {
     0: Fault(Signal.SIGFPE, FPE_INTDIV),
-    1: Fault(Signal.SIGTRAP, TRAP_BRKPT),
+    1: Fault(Signal.SIGTRAP, TRAP_TRACE),
+    _ICEBP_VECTOR: Fault(Signal.SIGTRAP, TRAP_BRKPT),
     4: GENERAL_PROTECTION,
     5: GENERAL_PROTECTION,
     6: ILLEGAL,
@@ -32,8 +35,12 @@ USER: Final = 3
 FLOATING_POINT: Final = {"fpcw": 0x37F, "fptag": 0xFFFF, "mxcsr": 0x1F80}
 # Interrupts are enabled.
 FLAGS: Final = 0x202
+# The flags that are clear in a signal's handler: TF, DF and RF (arch/x86/kernel/signal.c, handle_signal).
+CLEARED: Final = 0x100 | 0x400 | 0x1_0000
 
-_DEBUG: Final = 1
+# The selector of the programs' data (__USER_DS of a 64-bit kernel, arch/x86/include/asm/segment.h).
+USER_DATA: Final = 0x2B
+
 _OVERFLOW: Final = 4
 # The `int` instructions that a program may use but for int3: their gates are open to it (arch/x86/kernel/idt.c,
 # SYSG).
@@ -66,7 +73,7 @@ def raised(cpu: ModelledCpu, stopped: StoppedCpu, number: int, pc: int) -> tuple
             if byte == x86.INT:
                 return x86.GENERAL_PROTECTION, pc
             if byte == _ICEBP:
-                return _DEBUG, at + 1
+                return _ICEBP_VECTOR, at + 1
             if byte not in PREFIXES or byte == LOCK:
                 break
     return number, pc

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from emu.capstone_numbers import CS_MODE_64
 from emu.isa.linux_abi import (
     BLOCK,
     READ_IMPLIES_EXEC,
@@ -17,9 +18,12 @@ from emu.isa.linux_abi import (
     times,
 )
 from emu.isa.x86.cpuid import FEATURES
-from emu.isa.x86.linux import FAULTS, FLAGS, FLOATING_POINT, USER, raised
+from emu.isa.x86.linux import CLEARED, FAULTS, FLAGS, FLOATING_POINT, USER, USER_DATA, raised
+from emu.isa.x86.segments import Loads
 from emu.isa.x86_64.elf import ELF
 from emu.isa.x86_64.linux_calls import CALLS
+from emu.isa.x86_64.registers import GENERAL
+from emu.words import WORD_MASK
 
 _STAT: Final = struct.Struct("<QQQIIIIQqqqqqqqqqqqq")
 
@@ -81,6 +85,7 @@ LINUX: Final = LinuxAbi(
         registers={name: _SIGCONTEXT + 8 * place for place, name in enumerate(_ORDER)},
         fault_address=_CR2,
         return_address=0,
+        cleared=CLEARED,
         on_entry={"rax": 0},  # no vector registers are passed to a function without a prototype
     ),
     restorer=b"",
@@ -93,11 +98,12 @@ LINUX: Final = LinuxAbi(
     spaced_semaphore_times=True,
     faults=FAULTS,
     raised=raised,
+    execute=Loads(CS_MODE_64, GENERAL, pc="rip", flags="rflags", mask=WORD_MASK).carry_out,
     probe_registers=_PROBE_REGISTERS,
     initial_registers={
         "hflags": _LONG_MODE | USER,
         "cs_selector": 0x33,
-        "ss_selector": 0x2B,
+        "ss_selector": USER_DATA,
         "rflags": FLAGS,
         **FLOATING_POINT,
     },

@@ -41,7 +41,6 @@ PUBLIC: Final = PublicModel(
     reads={"hflags": x86.level},
     writes={
         "hflags": partial(x86.set_level, mode=_MODE),
-        "cs_selector": x86.keep_selector,
-        "ss_selector": x86.keep_selector,
+        **dict.fromkeys((f"{name}_selector" for name in ("cs", "ss", "ds", "es", "fs", "gs")), x86.keep_selector),
     },
 )

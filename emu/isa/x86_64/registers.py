@@ -15,6 +15,7 @@ _GENERAL = (
     ("r12", uc.UC_X86_REG_R12), ("r13", uc.UC_X86_REG_R13), ("r14", uc.UC_X86_REG_R14), ("r15", uc.UC_X86_REG_R15),
 )  # fmt: skip
 
+GENERAL = tuple(name for name, _ in _GENERAL)
 _OTHER = (
     ("rflags", uc.UC_X86_REG_RFLAGS), ("cs", uc.UC_X86_REG_CS), ("ss", uc.UC_X86_REG_SS), ("ds", uc.UC_X86_REG_DS),
     ("es", uc.UC_X86_REG_ES), ("fs", uc.UC_X86_REG_FS), ("gs", uc.UC_X86_REG_GS),
@@ -37,7 +38,11 @@ REGISTERS = RegisterFile(
         # The state of the CPU behind them: the mode (`emu.isa.x86.linux`), the selectors of CPUX86State.segs.
         Register("hflags", uc.UC_X86_REG_INVALID, slot("HFLAGS")),
         Register("cs_selector", uc.UC_X86_REG_CS, segment(1)),
+        Register("es_selector", uc.UC_X86_REG_ES, segment(0)),
         Register("ss_selector", uc.UC_X86_REG_SS, segment(2)),
+        Register("ds_selector", uc.UC_X86_REG_DS, segment(3)),
+        Register("fs_selector", uc.UC_X86_REG_FS, segment(4)),
+        Register("gs_selector", uc.UC_X86_REG_GS, segment(5)),
         Register("fpcw", uc.UC_X86_REG_FPCW),
         Register("fpsw", uc.UC_X86_REG_FPSW),
         Register("fptag", uc.UC_X86_REG_FPTAG),

@@ -264,14 +264,10 @@ def kcmp(c: Caller, first: Int, second: Int, kind: Int, one: Size, other: Size) 
 
 @call("get_thread_area")
 def get_thread_area(c: Caller, descriptor: Address) -> int:
-    """Report the segment of the thread that `set_thread_area` has set."""
+    """Report a segment of the thread that `set_thread_area` has set."""
     if c.word == 8:
         raise LinuxError(EINVAL)
-    number = c.number(descriptor, 4)
-    if number != 6:
-        raise LinuxError(EINVAL)
-    base = c.kernel.engine.read_register(c.kernel.abi.tls)
-    c.write(descriptor, struct.pack("<IIII", number, base & 0xFFFF_FFFF, 0xFFFFF, 0x51))
+    c.write(descriptor, c.thread.segments.describe(c.number(descriptor, 4)))
     return 0
 
 

@@ -34,6 +34,8 @@ from emu.guest.linux.files import O_NONBLOCK
 from emu.guest.linux.paths import path_of
 from emu.guest.linux.process import Process, Thread, Wait
 from emu.guest.linux.starting import execute
+from emu.guest.linux.thread_segments import SIZE as SEGMENT_SIZE
+from emu.guest.linux.thread_segments import Segments
 from emu.guest.linux.unsharing import give
 from emu.isa.linux_signals import (
     CLD_CONTINUED,
@@ -89,13 +91,15 @@ def _clone(
     scheduling = c.thread.scheduling
     if scheduling.reservation is not None and not scheduling.reset_on_fork:
         raise LinuxError(EAGAIN)
+    segments = Segments(c.thread.segments)
+    thread_pointer = _thread_pointer(c, segments, tls) if flags & _CLONE_SETTLS else None
     tid = kernel.tasks.new_number()
     if flags & _CLONE_THREAD:
         owner = process
     else:
         owner = _copy(c, process, tid, flags)
         owner.exit_signal = exit_signal
-    thread = Thread(tid, owner, mask=c.thread.mask, cpu=c.thread.cpu, affinity=c.thread.affinity)
+    thread = Thread(tid, owner, mask=c.thread.mask, cpu=c.thread.cpu, affinity=c.thread.affinity, segments=segments)
     thread.name = c.thread.name
     thread.io_priority, thread.personality = c.thread.io_priority, c.thread.personality
     if flags & _CLONE_THREAD:
@@ -107,7 +111,7 @@ def _clone(
             c.thread.stack.flags,
             c.thread.stack.size,
         )
-    thread.context = _child_registers(c, stack, tls if flags & _CLONE_SETTLS else None)
+    thread.context = _child_registers(c, stack, thread_pointer)
     number = struct.pack("<i", tid)
     if flags & _CLONE_PIDFD:
         c.write(pidfd_at, struct.pack("<i", open_process(c, owner, 0)))
@@ -129,6 +133,15 @@ def _clone(
     if flags & _CLONE_VFORK:
         yield Wait(lambda: thread.vfork_done, uninterruptible=True, key=thread)
     return tid
+
+
+def _thread_pointer(c: Caller, segments: Segments, tls: int) -> int | None:
+    """Return the thread pointer of a child; None: it has its parent's."""
+    if not c.kernel.abi.tls_is_descriptor:
+        return tls
+    number = segments.put(c.read(tls, SEGMENT_SIZE), choose=False)
+    used = c.kernel.engine.read_register("gs_selector") >> 3 == number
+    return segments.base(number) or 0 if used else None
 
 
 def _copy(c: Caller, process: Process, pid: int, flags: int) -> Process:
@@ -191,8 +204,6 @@ def _child_registers(c: Caller, stack: int, tls: int | None) -> object:
 def clone(c: Caller, flags: Size, stack: Address, parent_tid: Address, fourth: Address, fifth: Address) -> Blocking:
     """Make a process or a thread."""
     child_tid, tls = (fifth, fourth) if c.kernel.abi.clone_tls_first else (fourth, fifth)
-    if c.kernel.abi.tls_is_descriptor and flags & _CLONE_SETTLS:
-        tls = c.number(tls + c.word, c.word)  # struct user_desc: entry number, base, limit, flags
     if flags & _CLONE_PIDFD and flags & _CLONE_PARENT_SETTID:
         raise LinuxError(EINVAL)
     rest = flags & ~0xFF & 0xFFFF_FFFF
@@ -207,8 +218,6 @@ def clone3(c: Caller, arguments: Address, size: Size) -> Blocking:
     if size > _PAGE:
         raise LinuxError(E2BIG)
     flags, pidfd_at, child_tid, parent_tid, signal, stack, stack_size, tls = struct.unpack("<8Q", c.read(arguments, 64))
-    if c.kernel.abi.tls_is_descriptor and flags & _CLONE_SETTLS:
-        tls = c.number(tls + c.word, c.word)
     if flags & ~_CLONE3_FLAGS or signal > LAST or bool(stack) != bool(stack_size):
         raise LinuxError(EINVAL)
     if flags & (_CLONE_THREAD | _CLONE_PARENT) and signal:

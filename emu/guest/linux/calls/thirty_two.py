@@ -26,8 +26,9 @@ from emu.guest.linux.calls.table import (
     Unsigned,
     call,
 )
-from emu.guest.linux.errno import EINVAL, ESRCH, LinuxError
+from emu.guest.linux.errno import EINVAL, LinuxError
 from emu.guest.linux.process import SystemCall, Thread
+from emu.guest.linux.thread_segments import SIZE as SEGMENT_SIZE
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
@@ -60,8 +61,6 @@ _SPLIT: Final = {
 # Calls whose next argument is passed so too.
 _SPLIT_TWICE: Final = frozenset({"fallocate", "sync_file_range", "fadvise64_64"})
 _STATFS64: Final = struct.Struct("<IIQQQQQiiIII16x")
-_DESCRIPTOR: Final = struct.Struct("<IIII")
-_FIRST_ENTRY, _ENTRIES = 6, 3
 
 
 def _split(handler: Handler, place: int, *, both: bool) -> Handler:
@@ -133,16 +132,13 @@ def sigreturn(c: Caller) -> None:
 
 @call("set_thread_area")
 def set_thread_area(c: Caller, descriptor: Address) -> int:
-    """Set the base of gs, the only segment that threads use."""
-    number, base, _limit, _flags = _DESCRIPTOR.unpack(c.read(descriptor, _DESCRIPTOR.size))
-    if number == 0xFFFF_FFFF:
-        number = _FIRST_ENTRY
-        c.write(descriptor, struct.pack("<I", number))
-    if not _FIRST_ENTRY <= number < _FIRST_ENTRY + _ENTRIES:
-        raise LinuxError(EINVAL)
-    if number != _FIRST_ENTRY:
-        raise LinuxError(ESRCH)
-    c.kernel.engine.write_register(c.kernel.abi.tls, base)
+    """Set a segment of the thread; a register that has it is loaded again."""
+    number = c.thread.segments.put(c.read(descriptor, SEGMENT_SIZE), choose=True)
+    c.write(descriptor, struct.pack("<I", number))
+    engine, base = c.kernel.engine, c.thread.segments.base(number)
+    for segment in ("fs", "gs"):
+        if engine.read_register(f"{segment}_selector") >> 3 == number:
+            engine.write_register(f"{segment}_base", base or 0)
     return 0
 
 
