@@ -1,4 +1,4 @@
-"""Processes of this machine that work for a command; ^C ends them with it, without a word of theirs."""
+"""Processes of this machine that work for a command, and end with it at ^C, without a message."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ from emu.isa.assembly import Assembly
 from emu.isa.fields import number
 
 _WORD: Final = re.compile(r"(?<![\w.])[a-z][a-z0-9_]*")
-_NUMBER: Final = re.compile(r"(?<![\w.])([-+]\s*)?(0x[0-9a-f]+|0b[01]+|[0-9][\w.]*)")
+_NUMBER: Final = re.compile(r"([-+]\s*)?(?<![\w.])(0x[0-9a-f]+|0b[01]+|[0-9][\w.]*)")
+# Numbers that are added; a factor is not among them.
+_SUM: Final = re.compile(rf"(?<=\*)\s*{_NUMBER.pattern}|{_NUMBER.pattern}(?:\s*(?=[-+]){_NUMBER.pattern}(?!\s*\*))*")
 _SHIFTED: Final = re.compile(r"#?(-?(?:0x[0-9a-f]+|[0-9]+))\s*,\s*lsl\s+#?(0x[0-9a-f]+|[0-9]+)")
 _TIMES_ONE: Final = re.compile(r"\*\s*1\b")
 # Widths in which two numbers may be the same bits.
@@ -54,22 +56,26 @@ def _registers(assembly: Assembly, text: str) -> Iterator[str]:
 
 
 def _numbers(text: str) -> Iterator[int | float]:
-    """Yield the numbers of a text; one that is shifted counts as what it comes to."""
+    """Yield the numbers of a text; those that are shifted or added count as what they come to."""
     operands = _TIMES_ONE.sub("", text.partition(" ")[2])
     for found in _SHIFTED.finditer(operands):
         yield int(found.group(1), 0) << int(found.group(2), 0)
-    for sign, digits in _NUMBER.findall(_SHIFTED.sub("", operands)):
-        value: int | float
-        if digits.startswith(("0x", "0b")):
-            value = int(digits, 0)
-        elif digits.isdigit():
-            value = int(digits)
-        else:
-            try:
-                value = float(digits)
-            except ValueError:
-                raise ValueError(f"'{digits}' is not a number: write 0x before a hexadecimal one") from None
-        yield -value if sign.startswith("-") else value
+    for terms in _SUM.finditer(_SHIFTED.sub("", operands)):
+        yield sum(_value(sign, digits) for sign, digits in _NUMBER.findall(terms.group()))
+
+
+def _value(sign: str, digits: str) -> int | float:
+    value: int | float
+    if digits.startswith(("0x", "0b")):
+        value = int(digits, 0)
+    elif digits.isdigit():
+        value = int(digits)
+    else:
+        try:
+            value = float(digits)
+        except ValueError:
+            raise ValueError(f"'{digits}' is not a number: write 0x before a hexadecimal one") from None
+    return -value if sign.startswith("-") else value
 
 
 def _text(value: float) -> str:

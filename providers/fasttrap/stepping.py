@@ -286,13 +286,22 @@ class Steps(ProcessObserver):
     # -- events of threads
 
     def faulted(self, thread: Thread, info: SignalInfo) -> SignalInfo:
-        """Put the thread back on the original instruction, whose copy has faulted."""
+        """Put the thread back on the original instruction, whose copy has faulted.
+
+        A copy that has run is behind it: the program has set its own trap flag.
+        """
         stepping = self._in_chunk(thread)
         if stepping is None:
             return info
-        at = self._kernel.cpu.pc
-        self._back(thread, stepping)
-        return replace(info, address=stepping.point.address) if info.address == at else info
+        cpu, at = self._kernel.cpu, self._kernel.cpu.pc
+        if at != stepping.end:
+            self._back(thread, stepping)
+        elif stepping.trap is None:
+            self._finish(thread, stepping)
+        else:
+            cpu.discount(-1)  # the trap is not executed
+            self.returned(thread, stepping)
+        return replace(info, address=cpu.pc) if info.address == at else info
 
     def signalled(self, thread: Thread) -> None:
         """Make a signal's frame show the program itself, not the scratch space.

@@ -324,6 +324,8 @@ class _Code:
         task = f.call(self._task)
         installed = f.load(task, TaskWords.offset("step"))
         f.ret_if(f.eq(installed, 0), ASK, likely=False)
+        # If the trap flag is the program's own, too, Python sends it a signal.
+        f.ret_if(f.ne(f.load(task, TaskWords.offset("flags")), 0), ASK, likely=False)
         pc, slot = f.load(self._pc(f)), f.load(installed, InstalledWords.offset("slot"))
         at, after = (f.load(installed, InstalledWords.offset(name)) for name in ("at", "after"))
         # Inside the copy itself Python corrects the count.
@@ -344,8 +346,7 @@ class _Code:
         calls, pushes, pops = (
             f.load(installed, InstalledWords.offset(name)) for name in ("calls", "pushes_flags", "pops_flags")
         )
-        before = f.load(task, TaskWords.offset("flags"))
-        changes = f.either(f.ne(calls, 0), f.both(f.ne(pushes, 0), f.eq(before, 0)))
+        changes = f.either(f.ne(calls, 0), f.ne(pushes, 0))
         with f.when(changes, likely=False):
             top = self._writable(f, self._sp(f))
             f.ret_if(f.eq(top, 0), ASK, likely=False)

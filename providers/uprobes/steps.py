@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from emu.guest.linux.process import LinuxObserver
-from emu.isa.linux_signals import SignalInfo
+from emu.isa.linux_signals import Signal, SignalInfo
 from providers.uprobes.port import Port
 from providers.uprobes.records import Installed, InstalledWords, TaskWords, Uprobe, WatchedSpace
 from providers.uprobes.tasks import Task, Tasks
@@ -132,6 +132,11 @@ class Steps(LinuxObserver):
         if move.calls:
             engine.store(engine.read_register(self._kernel.isa.registers.sp), word, words.after)
         self._end(installed, task)
+        if task.words.flags:
+            thread = self._kernel.current
+            assert thread is not None
+            self._kernel.sending.send_thread(thread, SignalInfo(Signal.SIGTRAP))
+            engine.leave()
         return True
 
     def _repetitions(self, words: InstalledWords) -> int:

@@ -33,6 +33,24 @@ def test_a_function_is_assembled_to_the_bytes_of_other_assemblers(isa, address):
 
 
 @needs_keystone
+@pytest.mark.parametrize(
+    ("isa", "text", "code"),
+    [
+        ("i386", "mov eax, [esp-32]", "8b4424e0"),
+        ("x86_64", "mov dword ptr [rsp-0x20], -1", "c74424e0ffffffff"),
+        ("i386", "lea eax, [ebx+ecx*4+8-2]", "8d448b06"),
+        ("x86_64", "lea rax, [4*rdx-8+rax]", "488d4490f8"),
+        ("i386", "push 7-3", "6a04"),
+        ("i386", "one: nop; two: lea eax, [ebx+two-one]", "908d4301"),
+        ("aarch64", "ldr x0, [sp, #-16]", "e0035ff8"),
+        ("riscv64", "lw a0, -4(sp)", "0325c1ff"),
+    ],
+)
+def test_numbers_have_signs_and_are_added(isa, text, code):
+    assert machine_code(ISAS[isa], text).hex() == code
+
+
+@needs_keystone
 def test_a_jump_to_a_far_label_is_longer_and_moves_the_labels_after_it():
     far = "jmp end; " + ".8byte 0; " * 20 + "end: ret"
     near = "jmp end; .8byte 0; end: ret"

@@ -83,8 +83,8 @@ class GuestRun(Protocol):
         """Put probes at sites."""
         ...
 
-    def go(self) -> Ended:
-        """Run to the end."""
+    def go(self, longest: int = LONGEST_RUN) -> Ended:
+        """Run to the end, or for so many nanoseconds of virtual time."""
         ...
 
     def in_program(self, pc: int) -> bool:
@@ -147,15 +147,15 @@ class LinuxRun(LinuxObserver):
                 with suppress(uprobes.UprobeError):
                     registry.register(loaded.file, offset, consumer)
 
-    def go(self) -> Ended:
-        """Run to the end."""
+    def go(self, longest: int = LONGEST_RUN) -> Ended:
+        """Run to the end, or for so many nanoseconds of virtual time."""
         status = "nothing"
         try:
-            finished = self._guest.run(LONGEST_RUN) is RunState.FINISHED
+            finished = self._guest.run(min(longest, LONGEST_RUN)) is RunState.FINISHED
             status = f"exit status {self._guest.exit_status}" if finished else "not over in time"
         except GuestError as error:
             status = str(error)
-        return Ended(bytes(self._output), status, self.engine.instructions, self._memory)
+        return Ended(bytes(self._output), status, self.engine.instructions, self._memory, self._guest.now())
 
     def exited(self, process: Process) -> None:
         """Compute the checksum of the program's memory."""
@@ -220,17 +220,17 @@ class KernelRun:
             if record is not None:
                 self._patcher.install(record.tracepoint)
 
-    def go(self) -> Ended:
-        """Run to the power off."""
+    def go(self, longest: int = LONGEST_RUN) -> Ended:
+        """Run to the power off, or for so many nanoseconds of virtual time."""
         try:
-            finished = self._guest.run(LONGEST_RUN) is RunState.FINISHED
+            finished = self._guest.run(min(longest, LONGEST_RUN)) is RunState.FINISHED
             status = f"exit status {self._guest.exit_status}" if finished else "not over in time"
         except GuestError as error:
             status = str(error)
         self._patcher.restore_all()
         # On the guest's own path the trap frames of probes remain on the stacks.
         memory = zlib.crc32(self.engine.memory.ram) if self._spec.trap_path is TrapPath.HOST else 0
-        return Ended(bytes(self._output), status, self.engine.instructions, memory)
+        return Ended(bytes(self._output), status, self.engine.instructions, memory, self._guest.now())
 
     def locate(self, pc: int) -> Location | None:
         """Return the module and symbol of an address."""

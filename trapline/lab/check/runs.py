@@ -34,7 +34,7 @@ def run_check(spec: RunSpec, rules: Rules, syntax: Syntax = Syntax.INTEL) -> Run
         nonlocal fired
         run = make_run(spec, rules)
         run.patch(some)
-        ended = run.go()
+        ended = run.go(plain.enough)
         fired = run.fired
         return ended
 

@@ -2,11 +2,14 @@
 
 import pytest
 
+from emu.assembly.keystone_engine import available
 from emu.isa import ISAS
 from trapline.lab.check.assembly_file import assembly_file
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.runs import RunSpec, run_check
 from trapline.lab.check.subject import Subject
+
+pytestmark = pytest.mark.skipif(not available(), reason="keystone is not installed")
 
 EXIT = {"x86_64": "mov eax, 60; xor edi, edi; syscall", "i386": "mov eax, 1; xor ebx, ebx; int 0x80"}
 START = "mov {s}, {sp}; sub {s}, 8192; mov {d}, {s}; "
