@@ -17,6 +17,7 @@ def test_a_scripts_first_line_and_arguments_are_obeyed(tmp_path):
     assert scripts.command(asks) == ["-c", "true", "-e", "-s", str(asks)]
 
 
+@pytest.mark.exhaustive
 def test_scripts_are_counted_by_what_becomes_of_them(tmp_path):
     for name, text in {
         "good.d": "BEGIN { exit(0); }",

@@ -43,6 +43,7 @@ def run(isa, command, program, trap_path=TrapPath.HOST):
 EVERY_INSTRUCTION = "pid$target::: { @[probefunc] = count(); }"
 
 
+@pytest.mark.exhaustive
 @isas
 @pytest.mark.parametrize("command", ["sigtest", "forktest 3", "crash call", "memhog 4"])
 def test_a_program_with_every_instruction_probed_prints_the_same(isa, command):

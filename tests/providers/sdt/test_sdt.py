@@ -80,6 +80,7 @@ def run(isa, year, path, program=""):
     return Run(isa, year, path, program)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("isa", "year", "path"), GENERATIONS)
 def test_a_kernel_with_every_probe_on_prints_the_same_in_the_same_time(isa, year, path):
     traced = run(isa, year, path, ILLUMOS_EVERYTHING if year == 2005 else EVERYTHING)

@@ -65,6 +65,7 @@ def test_two_handlers_see_a_function_begin_and_return(isa):
     assert not uprobes._books.probes
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("case", ["tailcalls", "cxx", "threads", "processes", "signals", "asm"])
 def test_with_every_function_watched_a_program_is_the_same(isa, case):
@@ -201,6 +202,7 @@ def test_refusals_carry_the_kernels_numbers(isa):
     assert not uprobes._books.probes
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("case", ["asm", "recursion", "setjmp", "args", "cxx"])
 def test_with_every_instruction_of_its_own_functions_watched_a_program_is_the_same(isa, case):

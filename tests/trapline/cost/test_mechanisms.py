@@ -32,6 +32,7 @@ def rows(request):
     return [row for row in found if row is not None]
 
 
+@pytest.mark.exhaustive
 def test_the_exceptions_that_are_counted_are_those_that_the_rules_predict(rows):
     for row in rows:
         assert row.exceptions == row.events.exceptions, row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 
 import pytest
 
@@ -98,6 +99,6 @@ def test_slots_are_given_out_again_and_end():
     assert memory.allocate(bytearray(2 << 20)).base > fence.base
     assert memory.allocate(bytearray(1 << 20)).base == small.base + (1 << 19)
     half = SLOTS_MAX << memory.shift - 1
-    memory.allocate(bytearray(half))
+    memory.allocate(mmap.mmap(-1, half))
     with pytest.raises(DeviceError, match="no address is left"):
-        memory.allocate(bytearray(half))
+        memory.allocate(mmap.mmap(-1, half))

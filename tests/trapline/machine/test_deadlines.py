@@ -67,6 +67,7 @@ def test_a_clock_interrupt_is_reached_in_one_run(isa, monkeypatch):
     assert run.runs <= len(run.ticks) + len(run.ends)
 
 
+@pytest.mark.exhaustive
 @isas
 @pytest.mark.parametrize("accelerated", [None, False], ids=["machine code", "Python"])
 def test_the_times_are_those_of_runs_that_end_before_them(isa, accelerated, monkeypatch):
@@ -79,6 +80,7 @@ def test_the_times_are_those_of_runs_that_end_before_them(isa, accelerated, monk
     assert moving.runs < again.runs
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("path", TrapPath)
 @isas
 def test_deadlines_of_timers_are_the_same_too(isa, path, monkeypatch):

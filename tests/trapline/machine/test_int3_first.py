@@ -106,6 +106,7 @@ def test_what_is_counted_does_not_depend_on_the_method(isa):
     assert dance.took != plain.took, "the CPUs are interrupted"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("patching", [Patching.RENDEZVOUS, Patching.INT3_FIRST], ids=lambda patching: patching.value)
 def test_both_trap_paths_have_the_same_run(isa, patching):

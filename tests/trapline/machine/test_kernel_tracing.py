@@ -59,6 +59,7 @@ def test_the_guest_prints_the_same_in_the_same_time_with_every_function_probed(i
     assert b"rc: done" in traced.screen
 
 
+@pytest.mark.exhaustive
 @each_isa
 @each_path
 def test_unpatching_leaves_the_kernel_as_it_was(isa, path):
@@ -107,6 +108,7 @@ def test_a_run_is_the_same_every_time(isa, path):
     assert len(first.events) > 300
 
 
+@pytest.mark.exhaustive
 @each_isa
 @each_path
 def test_without_native_code_the_trace_is_the_same(isa, path):
@@ -142,6 +144,7 @@ def stacks(isa, path, program, **options):
         return {element.keys: element.value for element in tracer.aggregations()}
 
 
+@pytest.mark.exhaustive
 @each_isa
 def test_both_trap_paths_see_the_same_stacks_everywhere(isa):
     program = "fbt::: { @[stack(), execname, probefunc, probename] = count(); }"

@@ -42,6 +42,7 @@ def upcalls(asked):
     return found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize(
     "options", ["policy=switch", "policy=fill", "policy=ring", "policy=ring size=4k", "policy=fill size=6k"]

@@ -36,6 +36,7 @@ def test_a_kernel_asks_python_for_nothing_else(isa):
     assert sum(found.callbacks.values()) <= 100, found.callbacks
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ISAS)
 def test_linux_programs_ask_python_for_nothing_else(isa):
     found = survey.linux_survey(isa)
