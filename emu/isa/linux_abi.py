@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
@@ -21,6 +21,7 @@ from emu.isa.linux_signals import (
     SIGINFO_SIZE,
     Signal,
 )
+from emu.isa.signal_state import FrameState, PageFaultTrap, Trap
 from emu.isa.unicorn_model import ModelledCpu
 
 BLOCK: Final = 4096
@@ -100,14 +101,20 @@ class SignalFrame(NamedTuple):
     """uc_sigmask."""
     registers: Mapping[str, int]
     """Register -> where it is saved."""
-    fault_address: int | None
-    """Offset of the address of a fault; None: it is only in the siginfo."""
     return_address: int | None
     """Offset of the address of the restorer; None: it is in the link register."""
     arguments: tuple[int, ...] = ()
     """Offsets of the handler's arguments, if they are not in registers."""
     record: int | None = None
     """Offset of the frame record for unwinders (frame pointer, link register); None: there is none."""
+    trap: Mapping[str, int] = MappingProxyType({})
+    """Offsets of the fields of the thread's last fault (`Trap`), those that are there."""
+    words: Mapping[int, int] = MappingProxyType({})
+    """Offsets of words that are always the same."""
+    shown: tuple[tuple[str, int, int], ...] = ()
+    """Registers that are saved and not loaded again: name, offset, bytes."""
+    state: FrameState | None = None
+    """The floating-point and vector registers."""
     on_entry: Mapping[str, int] = MappingProxyType({})
     """Registers that the kernel sets when it enters a handler, beside the arguments."""
     cleared: int = 0
@@ -175,6 +182,10 @@ class LinuxAbi:
     stat: Callable[[FileStatus], bytes]
     """Returns the struct stat of a file."""
     frame: SignalFrame
+    page_fault: PageFaultTrap | None = field(default=None, kw_only=True)
+    """Returns what frames tell after a page fault; None: nothing."""
+    exception: Callable[[int, Trap], Trap] | None = field(default=None, kw_only=True)
+    """(number, the last fault before) -> what frames tell after another exception; None: nothing."""
     restorer: bytes
     """Code that returns from a signal; b"": programs have their own."""
     trampolines: tuple[bytes, ...]
@@ -241,11 +252,12 @@ def generic_stat(file: FileStatus) -> bytes:
 
 
 def generic_frame(
-    registers: Mapping[str, int], fault_address: int | None, size: int, record: int | None
+    registers: Mapping[str, int], size: int, record: int | None, state: FrameState, trap: Mapping[str, int]
 ) -> SignalFrame:
     """Return the frame layout that newer ISAs share (struct rt_sigframe).
 
-    The siginfo comes first, then the ucontext with the registers at offset 176.
+    The siginfo comes first, then the ucontext with the registers at offset 176, from which the
+    places of `registers`, `state` and `trap` count.
     """
     ucontext = SIGINFO_SIZE
     registers_at = ucontext + 176
@@ -256,7 +268,8 @@ def generic_frame(
         stack=ucontext + 16,
         mask=ucontext + 40,
         registers={name: registers_at + offset for name, offset in registers.items()},
-        fault_address=None if fault_address is None else registers_at + fault_address,
         return_address=None,
         record=record,
+        trap={name: registers_at + offset for name, offset in trap.items()},
+        state=replace(state, at=registers_at + (state.at or 0)),
     )

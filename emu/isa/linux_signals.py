@@ -85,6 +85,7 @@ CLD_DUMPED: Final = 3
 CLD_STOPPED: Final = 5
 CLD_CONTINUED: Final = 6
 ILL_ILLOPC: Final = 1
+ILL_ILLOPN: Final = 2
 FPE_INTDIV: Final = 1
 SEGV_MAPERR: Final = 1
 SEGV_ACCERR: Final = 2

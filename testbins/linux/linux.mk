@@ -85,7 +85,7 @@ CALLS_SOURCES := $(sort $(wildcard $L/calls/*.c))
 
 $(OUT)/$L/calls: $(CALLS_SOURCES) $L/calls/calls.h
 	@mkdir -p $(@D)
-	$(CALLS_CROSS.$(ISA))gcc -std=gnu11 $(LINUX_COMMON) -pthread -static -no-pie $(LINUX_MACHINE.$(ISA)) $(LINUX_LINK) -o $@ $(CALLS_SOURCES)
+	$(CALLS_CROSS.$(ISA))gcc -std=gnu11 $(LINUX_COMMON) -pthread -static -no-pie $(LINUX_MACHINE.$(ISA)) $(LINUX_LINK) -o $@ $(CALLS_SOURCES) -lm
 	$(CALLS_CROSS.$(ISA))strip -s $@
 
 $(OUT)/$L/initial: $(OBJ)/$L/initial_$(ISA).o

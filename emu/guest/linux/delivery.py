@@ -1,12 +1,10 @@
 """Signals are delivered: to handlers on the program's own stack, or by what they do without one.
 
-Source: Linux kernel/signal.c, arch/*/kernel/signal.c.  What a frame on the stack does not hold, the
-vector registers, is kept beside the process until the handler returns.
+Source: Linux kernel/signal.c, arch/*/kernel/signal.c.
 """
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from typing import Final
 
@@ -17,6 +15,7 @@ from emu.guest.linux.errno import EINTR
 from emu.guest.linux.pending import bit, is_ignored, next_of, next_signal
 from emu.guest.linux.process import Action, Thread
 from emu.guest.linux.sending import Sending
+from emu.guest.linux.signal_frames import SignalFrames
 from emu.guest.linux.timers import Timers
 from emu.isa.linux_signals import (
     CORE,
@@ -39,9 +38,6 @@ _NEVER_RESTARTED: Final = frozenset(
     sigsuspend semop semtimedop semtimedop_time64 msgsnd msgrcv ipc
     """.split()
 )
-# uc_stack by the bytes of a word.
-_STACK: Final = {8: struct.Struct("<QixxxxQ"), 4: struct.Struct("<IiI")}
-_FRAMES_KEPT: Final = 64
 _REAL_TIME: Final = 32
 _CORE_DUMPED: Final = 0x80
 
@@ -55,6 +51,7 @@ class Delivery:
         self._sending = sending
         self._timers = timers
         self._endings = endings
+        self._frames = SignalFrames(engine)
         self._interrupted: dict[Thread, bool] = {}
         """Threads whose system call was interrupted, and whether it is made again in any case."""
 
@@ -124,59 +121,23 @@ class Delivery:
 
     def _enter(self, thread: Thread, action: Action, info: SignalInfo) -> bool:
         """Put a frame on the stack and the CPU into the handler; False if the stack has no room."""
-        engine, process = self._engine, thread.process
-        abi, registers = self._isa.linux, self._isa.registers
-        layout = abi.frame
-        sp = engine.read_register(registers.sp)
-        on_stack = thread.stack.address <= sp < thread.stack.address + thread.stack.size
-        if action.flags & SA_ONSTACK and thread.stack.size and not on_stack:
-            top = (thread.stack.address + thread.stack.size) & self._isa.address_mask
-        else:
-            top = sp - abi.red_zone
-        frame = (top - layout.size) & ~15
-        if layout.return_address is not None:
-            frame -= abi.word  # as on entry to a function, where the return address was pushed
-        if frame < 0:  # a stack pointer at the bottom of the address space
-            return False
-        data = bytearray(layout.size)
-        data[layout.siginfo : layout.siginfo + 128] = info.pack(abi.word)
-        word = "<Q" if abi.word == 8 else "<I"
-        stack_flags = 2 if not thread.stack.size else int(on_stack)
-        _STACK[abi.word].pack_into(data, layout.stack, thread.stack.address, stack_flags, thread.stack.size)
-        mask = thread.mask if thread.saved_mask is None else thread.saved_mask
-        struct.pack_into("<Q", data, layout.mask, mask)
-        for name, offset in layout.registers.items():
-            struct.pack_into(word, data, offset, engine.read_register(name) & self._isa.address_mask)
-        if layout.fault_address is not None and info.address is not None:
-            struct.pack_into(word, data, layout.fault_address, info.address)
-        restorer = action.restorer if action.flags & SA_RESTORER else process.space.restorer
-        if layout.return_address is not None:
-            struct.pack_into(word, data, layout.return_address, restorer)
-        if layout.record is not None:
-            link = engine.read_register(registers.link or "")
-            struct.pack_into("<QQ", data, layout.record, engine.read_register(registers.fp), link)
-        arguments = (info.number, frame + layout.siginfo, frame + layout.ucontext)
-        for offset, value in zip(layout.arguments, arguments, strict=False):
-            struct.pack_into(word, data, offset, value)
+        engine = self._engine
+        isa, layout = self._isa, self._isa.linux.frame
+        restorer = action.restorer if action.flags & SA_RESTORER else thread.process.space.restorer
         try:
-            engine.memory.write(frame, bytes(data))
+            frame = self._frames.push(thread, info, restorer, alternate=bool(action.flags & SA_ONSTACK))
         except BadAddressError:
             return False
-        process.frames[frame] = engine.new_context()
-        if len(process.frames) > _FRAMES_KEPT:  # handlers that were left by longjmp never give theirs back
-            del process.frames[next(iter(process.frames))]
+        registers = {isa.registers.sp: frame, **layout.on_entry}
         if layout.record is not None:
-            engine.write_register(registers.fp, frame + layout.record)
-        if registers.link is not None:
-            engine.write_register(registers.link, restorer)
-        for name, value in zip(self._isa.calling.arguments, arguments, strict=False):
-            engine.write_register(name, value)
-        for name, value in layout.on_entry.items():
-            engine.write_register(name, value)
+            registers[isa.registers.fp] = frame + layout.record
+        if isa.registers.link is not None:
+            registers[isa.registers.link] = restorer
+        registers |= zip(isa.calling.arguments, self._frames.arguments(frame, info), strict=False)
         if layout.cleared:
-            flags = self._isa.traps.flags
-            engine.write_register(flags, engine.read_register(flags) & ~layout.cleared)
-        engine.write_register(registers.sp, frame)
+            registers[isa.traps.flags] = engine.read_register(isa.traps.flags) & ~layout.cleared
+        for name, value in registers.items():
+            engine.write_register(name, value)
         engine.pc = action.handler
         thread.saved_mask = None
         thread.mask |= action.mask | (0 if action.flags & SA_NODEFER else bit(info.number))
@@ -190,18 +151,7 @@ class Delivery:
 
         `popped` words of a frame that begins with a return address are off the stack.
         """
-        engine, abi = self._engine, self._isa.linux
-        layout = abi.frame
-        frame = engine.read_register(self._isa.registers.sp)
-        if layout.return_address is not None:
-            frame -= popped * abi.word
-        data = engine.memory.read(frame, layout.size)
-        context = thread.process.frames.pop(frame, None)
-        if context is not None:
-            tls = engine.read_register(abi.tls)
-            engine.restore(context)
-            if abi.tls not in layout.registers:
-                engine.write_register(abi.tls, tls)
-        for name, offset in layout.registers.items():
-            engine.write_register(name, int.from_bytes(data[offset : offset + abi.word], "little"))
-        thread.mask = struct.unpack_from("<Q", data, layout.mask)[0] & ~UNBLOCKABLE
+        frame = self._engine.read_register(self._isa.registers.sp)
+        if self._isa.linux.frame.return_address is not None:
+            frame -= popped * self._isa.word
+        thread.mask = self._frames.pop(thread, frame) & ~UNBLOCKABLE

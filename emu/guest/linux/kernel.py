@@ -23,7 +23,6 @@ from emu.engine.engine import Engine
 from emu.engine.pages import PAGE
 from emu.engine.state import BLOCKS
 from emu.guest import processes
-from emu.guest.linux import faults
 from emu.guest.linux.alarms import Alarms
 from emu.guest.linux.asynchronous import AsyncFiles
 from emu.guest.linux.call_words import CallWords
@@ -246,7 +245,7 @@ class Kernel:
         assert self.current is not None
         space = self.current.process.space
         access = Access.READ if space.reach(address, Access.READ) is None else Access.WRITE
-        return self.raise_fault(faults.page_fault(space, access, address))
+        return self.raise_fault(self.trapping.page_fault(self.current, access, address))
 
     def set_pc(self, thread: processes.Thread, pc: int) -> None:
         """Move a thread that does not run."""

@@ -19,6 +19,7 @@ from emu.guest.linux.space import Area, Space
 from emu.guest.linux.thread_segments import Segments
 from emu.guest.observer import Observer
 from emu.isa.linux_signals import DEFAULT, LAST, SignalInfo
+from emu.isa.signal_state import NO_TRAP, Trap
 
 
 @dataclass(slots=True)
@@ -294,6 +295,8 @@ class Thread:
     lent_priority: int = 0
     """The highest priority of the threads that wait for a lock that it has."""
     stack: AlternateStack = field(default_factory=AlternateStack)
+    trap: Trap = NO_TRAP
+    """Its last fault, which the frames of signals tell."""
     segments: Segments = field(default_factory=Segments)
     """Its own entries of the descriptor table, in i386 programs."""
     saved_mask: int | None = None

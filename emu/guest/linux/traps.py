@@ -9,6 +9,7 @@ from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError, PageFaultError
 from emu.engine.hit_steps import COPY_FAULT, of_exception
 from emu.engine.operands import fault_address
+from emu.engine.pages import PAGE
 from emu.engine.state import DELIVER, HANDLED
 from emu.frame import Frame
 from emu.guest.base import GuestError
@@ -58,7 +59,7 @@ class Traps:
             place = error.address
             if error.access is not Access.EXECUTE:
                 place = fault_address(engine, place, error.access)
-            self._fault = faults.page_fault(thread.process.space, error.access, place)
+            self._fault = self.page_fault(thread, error.access, place)
         except OutOfMemoryError as error:
             raise GuestError(f"{error}; {thread.process.name} (pid {thread.process.pid}) asked for more") from None
         except GuestCrashError as error:
@@ -66,6 +67,14 @@ class Traps:
             self._fault = SignalInfo(Signal.SIGILL, 1, address=error.pc)
         fault, self._fault = self._fault, None
         return None if fault is None else self.corrected(thread, fault)
+
+    def page_fault(self, thread: Thread, access: Access, address: int) -> SignalInfo:
+        """Return the signal for an access that the page tables refuse; frames tell of the fault."""
+        told, space = self._isa.linux.page_fault, thread.process.space
+        if told is not None:
+            write, fetch = access is Access.WRITE, access is Access.EXECUTE
+            thread.trap = told(address, write=write, fetch=fetch, present=address // PAGE in space.resident_pages)
+        return faults.page_fault(space, access, address)
 
     def corrected(self, thread: Thread, fault: SignalInfo) -> SignalInfo:
         """Return a fault as observers leave it; a thread that runs a copy is put back by them."""
@@ -103,6 +112,7 @@ class Traps:
             if self._is_undefined():
                 return DELIVER
             self._engine.pc = address + self._isa.traps.saved_user_pc_after
+            self._note(self._isa.unicorn.breakpoint or 0)
             return self.raise_fault(SignalInfo(Signal.SIGTRAP, SI_KERNEL, address=address))
         self._learner.learn(address)
         return HANDLED if answer == CARRIED_OUT else answer
@@ -141,4 +151,11 @@ class Traps:
         if raised is not None:
             number, pc = raised(self._engine.cpu, self._engine, number, pc)
             self._engine.pc = pc
+        self._note(number)
         return self.raise_fault(faults.exception(self._isa, number, pc))
+
+    def _note(self, number: int) -> None:
+        """Note an exception of the current thread, for the frames of its signals."""
+        thread, told = self._tasks.current, self._isa.linux.exception
+        if thread is not None and told is not None:
+            thread.trap = told(number, thread.trap)

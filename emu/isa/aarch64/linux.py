@@ -7,6 +7,7 @@ from typing import Final
 from unicorn import arm64_const as uc
 
 from emu.isa.aarch64.elf import ELF
+from emu.isa.aarch64.signal_state import exception, load, page_fault, save
 from emu.isa.linux_abi import (
     ILLEGAL,
     MISALIGNED,
@@ -18,6 +19,7 @@ from emu.isa.linux_abi import (
     generic_stat,
 )
 from emu.isa.linux_calls import CALLS
+from emu.isa.signal_state import FrameState
 from emu.isa.unicorn_model import ModelledCpu
 from emu.words import WORD_MASK
 
@@ -74,7 +76,8 @@ LINUX: Final = LinuxAbi(
     stat=generic_stat,
     frame=generic_frame(
         {name: 8 + 8 * place for place, name in enumerate(_REGISTERS)},
-        fault_address=0,
+        trap={"address": 0},
+        state=FrameState(size=_RECORDS_SIZE, save=save, load=load, at=_RECORDS),
         size=_FRAME + 16,
         record=_FRAME,
     ),
@@ -82,6 +85,8 @@ LINUX: Final = LinuxAbi(
     trampolines=(_RESTORER,),
     action_has_restorer=True,
     red_zone=0,
+    page_fault=page_fault,
+    exception=exception,
     faults={1: ILLEGAL, 3: MISALIGNED, 4: MISALIGNED},
     probe_registers=_PROBE_REGISTERS,
     # FPEN: floating point does not trap; EL0, and no condition holds.

@@ -9,6 +9,7 @@ from emu.capstone_numbers import CS_MODE_32
 from emu.isa.i386.elf import ELF
 from emu.isa.i386.linux_calls import CALLS
 from emu.isa.i386.registers import GENERAL
+from emu.isa.i386.unicorn import UNICORN
 from emu.isa.linux_abi import (
     BLOCK,
     PERSONALITY_DOMAIN,
@@ -23,6 +24,7 @@ from emu.isa.linux_abi import (
 from emu.isa.x86.cpuid import FEATURES
 from emu.isa.x86.linux import CLEARED, FAULTS, FLAGS, FLOATING_POINT, USER, USER_DATA, raised
 from emu.isa.x86.segments import Loads
+from emu.isa.x86.signal_state import exception, frame_state, page_fault
 
 _STAT64: Final = struct.Struct("<Q4xIIIIIQ4xqIQIIIIIIQ")
 
@@ -84,7 +86,15 @@ LINUX: Final = LinuxAbi(
             "eip": _SIGCONTEXT + 56,
             "eflags": _SIGCONTEXT + 64,
         },
-        fault_address=_SIGCONTEXT + 84,
+        trap={"number": _SIGCONTEXT + 48, "error": _SIGCONTEXT + 52, "address": _SIGCONTEXT + 84},
+        words={_UCONTEXT: 1},  # UC_FP_XSTATE
+        shown=(
+            *((f"{name}_selector", _SIGCONTEXT + 4 * place, 4) for place, name in enumerate(("gs", "fs", "es", "ds"))),
+            ("cs_selector", _SIGCONTEXT + 60, 4),
+            ("esp", _SIGCONTEXT + 68, 4),
+            ("ss_selector", _SIGCONTEXT + 72, 4),
+        ),
+        state=frame_state(UNICORN.vectors[0], _SIGCONTEXT + 76, legacy=True),
         return_address=0,
         arguments=(4, 8, 12),
         cleared=CLEARED,
@@ -98,6 +108,8 @@ LINUX: Final = LinuxAbi(
     packed_epoll_event=True,
     faults=FAULTS,
     raised=raised,
+    page_fault=page_fault,
+    exception=exception,
     probe_registers=_PROBE_REGISTERS,
     initial_registers={
         "hflags": _PROTECTED_MODE | USER,

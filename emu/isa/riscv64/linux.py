@@ -18,6 +18,8 @@ from emu.isa.linux_calls import CALLS
 from emu.isa.riscv64.accesses import accesses
 from emu.isa.riscv64.elf import ELF
 from emu.isa.riscv64.registers import GENERAL
+from emu.isa.riscv64.signal_state import load, save
+from emu.isa.signal_state import FrameState
 
 # struct sigcontext: user_regs_struct, which is pc, then x1 to x31; then the floating-point state.
 _REGISTERS: Final = ("pc", *GENERAL[1:])
@@ -51,7 +53,8 @@ LINUX: Final = LinuxAbi(
     stat=generic_stat,
     frame=generic_frame(
         {name: 8 * place for place, name in enumerate(_REGISTERS)},
-        fault_address=None,
+        trap={},
+        state=FrameState(size=_FLOATING_POINT, save=save, load=load, at=8 * len(_REGISTERS)),
         size=128 + 176 + 8 * len(_REGISTERS) + _FLOATING_POINT,
         record=None,
     ),

@@ -42,7 +42,7 @@ _LAHF_LZCNT: Final = 0x21
 _NX_RDTSCP: Final = 0x0810_0000
 _SYSCALL_LM: Final = 0x2000_0800
 # x87 and SSE: bits of XCR0, and the size of XSAVE's area for them.
-_STATES, _AREA = 0x3, 0x240
+STATES, AREA = 0x3, 0x240
 
 
 def _text(text: str) -> tuple[Answer, ...]:
@@ -76,7 +76,7 @@ _SUBLEAVES: Final = {
     ),
     0x7: (_LEAVES[0x7],),
     # XSAVE, and that xsaveopt is there.
-    0xD: (Answer(_STATES, _AREA, _AREA, 0), Answer(0x1, 0, 0, 0)),
+    0xD: (Answer(STATES, AREA, AREA, 0), Answer(0x1, 0, 0, 0)),
 }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from emu.bad_address import BadAddressError
-from emu.isa.linux_abi import GENERAL_PROTECTION, ILLEGAL, MISALIGNED, Fault, StoppedCpu
-from emu.isa.linux_signals import FPE_INTDIV, TRAP_BRKPT, TRAP_TRACE, Signal
+from emu.isa.linux_abi import GENERAL_PROTECTION, MISALIGNED, Fault, StoppedCpu
+from emu.isa.linux_signals import FPE_INTDIV, ILL_ILLOPN, TRAP_BRKPT, TRAP_TRACE, Signal
 from emu.isa.unicorn_model import ModelledCpu
 from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.instruction import PREFIXES
@@ -21,7 +21,7 @@ FAULTS: Final = {
     _ICEBP_VECTOR: Fault(Signal.SIGTRAP, TRAP_BRKPT),
     4: GENERAL_PROTECTION,
     5: GENERAL_PROTECTION,
-    6: ILLEGAL,
+    6: Fault(Signal.SIGILL, ILL_ILLOPN),
     13: GENERAL_PROTECTION,
     16: Fault(Signal.SIGFPE, 0),
     17: MISALIGNED,

@@ -20,9 +20,11 @@ from emu.isa.linux_abi import (
 from emu.isa.x86.cpuid import FEATURES
 from emu.isa.x86.linux import CLEARED, FAULTS, FLAGS, FLOATING_POINT, USER, USER_DATA, raised
 from emu.isa.x86.segments import Loads
+from emu.isa.x86.signal_state import exception, frame_state, page_fault
 from emu.isa.x86_64.elf import ELF
 from emu.isa.x86_64.linux_calls import CALLS
 from emu.isa.x86_64.registers import GENERAL
+from emu.isa.x86_64.unicorn import UNICORN
 from emu.words import WORD_MASK
 
 _STAT: Final = struct.Struct("<QQQIIIIQqqqqqqqqqqqq")
@@ -42,7 +44,8 @@ _ORDER: Final = (
     "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rdi", "rsi", "rbp", "rbx", "rdx", "rax", "rcx", "rsp",
     "rip", "rflags",
 )  # fmt: skip
-_CR2: Final = _SIGCONTEXT + 22 * 8
+# cs, gs, fs, ss, of two bytes each.
+_SEGMENTS: Final = _SIGCONTEXT + 18 * 8
 _MASK: Final = _SIGCONTEXT + 256
 _SIGINFO: Final = _MASK + 8
 
@@ -83,8 +86,12 @@ LINUX: Final = LinuxAbi(
         stack=_UCONTEXT + 16,
         mask=_MASK,
         registers={name: _SIGCONTEXT + 8 * place for place, name in enumerate(_ORDER)},
-        fault_address=_CR2,
         return_address=0,
+        trap={"error": _SIGCONTEXT + 19 * 8, "number": _SIGCONTEXT + 20 * 8, "address": _SIGCONTEXT + 22 * 8},
+        # UC_FP_XSTATE, UC_SIGCONTEXT_SS and UC_STRICT_RESTORE_SS.
+        words={_UCONTEXT: 7},
+        shown=(("cs_selector", _SEGMENTS, 2), ("ss_selector", _SEGMENTS + 6, 2)),
+        state=frame_state(UNICORN.vectors[0], _SIGCONTEXT + 23 * 8, legacy=False),
         cleared=CLEARED,
         on_entry={"rax": 0},  # no vector registers are passed to a function without a prototype
     ),
@@ -98,6 +105,8 @@ LINUX: Final = LinuxAbi(
     spaced_semaphore_times=True,
     faults=FAULTS,
     raised=raised,
+    page_fault=page_fault,
+    exception=exception,
     execute=Loads(CS_MODE_64, GENERAL, pc="rip", flags="rflags", mask=WORD_MASK).carry_out,
     probe_registers=_PROBE_REGISTERS,
     initial_registers={
