@@ -1,7 +1,7 @@
-"""The frames of signals: what a kernel puts on a program's stack before a handler, and takes from it.
+"""The frames of signals: a kernel puts one on the stack before a handler, and takes it off after it.
 
-A frame holds all that a program sees of its registers, and a handler may change it.  The rest of the
-CPU's state is kept beside the process until the handler returns.
+A frame holds all that a program sees of its registers, and a handler may change it.  The rest of
+the CPU's state is kept beside the process until the handler returns.
 
 Source: Linux arch/*/kernel/signal.c.
 """
