@@ -1,4 +1,4 @@
-"""The frames of signals: a kernel puts one on the stack before a handler, and takes it off after it.
+"""The frames of signals: a kernel puts one on the stack before a handler, and takes it off later.
 
 A frame holds all that a program sees of its registers, and a handler may change it.  The rest of
 the CPU's state is kept beside the process until the handler returns.
