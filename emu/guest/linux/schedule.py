@@ -12,6 +12,7 @@ Source: Linux kernel/sched/core.c (sched_prio_to_weight), rt.c, deadline.c; sche
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Final
 
@@ -31,6 +32,9 @@ from emu.guest.linux.tasks import Tasks
 _TURN: Final = 200_000
 # Instructions after which it then gives way wherever it is.
 _LONGEST_TURN: Final = 10 * _TURN
+# A turn is longer or shorter by up to this part of it, as no two are the same on a real machine.  Otherwise a thread
+# that polls may end each turn at the same place of its loop, where it has a lock that another one needs.
+_VARIES: Final = 4
 # Instructions of its turn that a system call takes.
 _CALL_COST: Final = 2_000
 # Weight by the nice value, from -20 on; a turn is longer or shorter as the weight is than that of 0.
@@ -68,7 +72,8 @@ class Schedule:
     `quantum` is a number of instructions after which a thread gives way wherever it is; None: there
     are two such numbers, a smaller one of which the thread gives way in a system call only.  A
     small quantum interrupts programs while they hold locks.  `cpus` is the number of CPUs, and
-    `seed` decides about the order in which the engine executes them.
+    `seed` decides about the order in which the engine executes them, and by how much turns vary
+    that have no quantum.
     """
 
     def __init__(
@@ -82,6 +87,7 @@ class Schedule:
         seed: int = 0,
     ) -> None:
         self._turn, self._longest = (_TURN, _LONGEST_TURN) if quantum is None else (quantum, quantum)
+        self._draw = None if quantum is not None else random.Random(seed)  # noqa: S311  the same in every run
         self._engine = engine
         self._alarms = alarms
         self._clock = alarms.clock
@@ -243,7 +249,10 @@ class Schedule:
             turn = self._clock.rate // _RR_TURNS if scheduling.policy is Policy.RR else self._clock.rate
             here.turn_end, here.rest = now + (min(turn, share) if share > 0 else self._turn), 0
         else:
-            here.turn_end = now + max(1, self._turn * weight(thread) // weight(None))
+            turn = self._turn
+            if self._draw is not None:
+                turn += self._draw.randrange(-turn // _VARIES, turn // _VARIES)
+            here.turn_end = now + max(1, turn * weight(thread) // weight(None))
             here.rest = (self._longest - self._turn) * weight(thread) // weight(None)
 
     def turn_time(self, thread: Thread) -> int:

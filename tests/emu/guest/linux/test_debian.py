@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from emu.engine.clock import NANOSECONDS
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.isa import ISAS
-from tests.emu.guest.linux.support import run
+from tests.emu.guest.linux.support import run, start
 from trapline.machine.linux_machine import EvalTime
 
 DEBIAN = Path(__file__).parents[4] / ".debian"
@@ -127,3 +128,26 @@ def test_threads_on_several_cpus_compress_the_same_whatever_is_traced(isa):
     assert one.output == four.output == traced.output
     assert traced.machine.guest.now() == four.machine.guest.now() < one.machine.guest.now()
     assert set(traced.of("calls")) == {(cpu,) for cpu in range(4)}
+
+
+POLLING = """
+import select, threading, time
+done = []
+def work():
+    for _ in range(100):
+        time.sleep(0.0001)
+    done.append(True)
+threading.Thread(target=work).start()
+while not done:
+    select.select([], [], [], 0)
+print("done")
+"""
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_thread_that_polls_lets_another_one_have_its_lock(isa):
+    """Each turn ended where the thread had it, for ever: all turns were of one length."""
+    words = ["/usr/bin/python3.13", "-I", "-S", "-c", POLLING]
+    machine, output = start(isa, words, root=DEBIAN / isa, evaltime=EvalTime.EXEC)
+    machine.guest.run(20 * NANOSECONDS)
+    assert bytes(output) == b"done\n"
