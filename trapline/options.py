@@ -132,6 +132,13 @@ def parse_time(text: str | None) -> Value:
     return value
 
 
+def _parse_span(text: str | None) -> Value:
+    """Read a time of an option of our own, which needs a unit: 60 may mean seconds or nanoseconds."""
+    if text is not None and text.isdecimal() and int(text):
+        raise OptionError(f"{text} has no unit: write {text}s or {text}ms")
+    return parse_time(text)
+
+
 def parse_scalar(text: str | None) -> Value:
     """Read a number, or a word for on or off; no value means 0, which is also "set".
 
@@ -246,7 +253,7 @@ def _rows() -> list[Option]:
         Option("dtypes", compile_time, parse_text),
         Option("encoding", compile_time, _words("ascii", "utf8")),
         Option("format", compile_time, _words("text", "json")),
-        Option("hosttimeout", compile_time, parse_time, in_program=False),
+        Option("hosttimeout", compile_time, _parse_span, in_program=False),
         Option("evaltime", compile_time, _words("exec", "preinit", "postinit", "main")),
         Option("incdir", compile_time, parse_text, in_program=False, repeats=True),
         Option("machinecode", compile_time, parse_flag, in_program=False),
@@ -286,7 +293,7 @@ def _rows() -> list[Option]:
         Option("statusrate", run, parse_time),
         Option("strsize", run, _parse_string_size),
         Option("temporal", run, parse_scalar),
-        Option("timeout", run, parse_time),
+        Option("timeout", run, _parse_span),
         Option("ustackframes", run, parse_scalar),
         Option("aggrate", dynamic, parse_time),
         *(Option(f"aggsort{what}", dynamic, parse_scalar) for what in ("key", "keypos", "pos", "rev")),

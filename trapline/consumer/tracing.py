@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from emu.debug_files import folders
+from emu.engine.clock import NANOSECONDS
 from emu.immutable import immutable
 from trapline.consumer import jsonlines
 from trapline.consumer.elements import aggregations
@@ -78,6 +79,9 @@ class Tracing:
             self.messages.fail(loop.crash.report())
         if self.limit.passed:
             self.messages.fail(self.limit.text(self.machine.guest.now()))
+        if loop.cut_off:
+            seconds = self.session.options.number("timeout") / NANOSECONDS
+            self.messages.say(f"stopped after {seconds:g} s of the guest's time (-x timeout): a command has not ended")
         return (self.session.status or SUCCESS) & 0xFF
 
     def _tell_lines(self) -> None:

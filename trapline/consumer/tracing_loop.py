@@ -29,6 +29,8 @@ class TracingLoop:
     ) -> None:
         self.crash: GuestError | None = None
         """The error that ended the guest."""
+        self.cut_off = False
+        """Whether the time of option timeout has passed before the commands ended."""
         self._session = session
         self._machine = machine
         self._limit = limit
@@ -62,7 +64,10 @@ class TracingLoop:
                 left -= 1
             finished = state is RunState.FINISHED or (left == 0 and commands > 0)
             try:
-                if interrupts.count or finished or self._limit.passed or session.timed_out():
+                over = bool(interrupts.count) or finished or self._limit.passed
+                if session.timed_out() and not over and not session.stopped:
+                    self.cut_off = left > 0
+                if over or session.timed_out():
                     session.stop()
                 done = session.work() is Work.DONE
             except ConsumerError:

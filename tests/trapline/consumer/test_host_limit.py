@@ -32,6 +32,29 @@ def test_a_time_that_is_not_one_is_refused(value):
     assert done.stderr == "dtrace: failed to set -x hosttimeout: Invalid value for specified option\n"
 
 
+@pytest.mark.parametrize("option", ["timeout", "hosttimeout"])
+def test_a_time_without_a_unit_is_refused(option):
+    """Sixty nanoseconds are over at once."""
+    done = run_trapline(["dtrace", "-x", f"{option}=60", "-n", "BEGIN"])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"dtrace: failed to set -x {option}: 60 has no unit: write 60s or 60ms\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "command", "told"),
+    [
+        ("tick-1ms { @ = count(); }", "spin 100000000", True),
+        ("tick-1ms { @ = count(); }", "echo", False),
+        ("tick-1ms { exit(0); }", "spin 100000000", False),
+    ],
+)
+def test_a_command_that_the_guests_time_cuts_off_is_told(program, command, told):
+    done = run_trapline(["dtrace", "-x", "timeout=30ms", "-qn", program, "-c", command])
+    assert done.returncode == 0
+    line = "dtrace: stopped after 0.03 s of the guest's time (-x timeout): a command has not ended\n"
+    assert done.stderr == (line if told else "")
+
+
 def test_what_cannot_be_interrupted_is_ended_with_one_line(monkeypatch):
     monkeypatch.setattr(host_limit, "GRACE", 0.2)
     ended, told = threading.Event(), []
