@@ -43,9 +43,19 @@ def _settings(isa: str, texts: tuple[str, ...]) -> dict[str, int]:
     return dict(setting(isa_of(isa), word) for word in words)
 
 
+def _words(words: tuple[str, ...], named: str | None) -> tuple[str, str]:
+    """Return the ISA and the code."""
+    given = (named, *words) if named is not None else words
+    if len(given) < 2:
+        raise click.UsageError(f"no {'code' if given else 'ISA and no code'}: displace x86_64 'push rbp; ret'")
+    if len(given) > 2:
+        raise click.UsageError(f"'{given[2]}' is one word too many: quote the code")
+    return given[0], given[1]
+
+
 @click.command("displace")
-@click.argument("isa", metavar="ISA")
-@click.argument("code", metavar="CODE")
+@click.argument("words", metavar="ISA CODE", nargs=-1)
+@click.option("--isa", "named", metavar="ISA", help="The ISA, in place of the first word.")
 @click.option("--hex", "as_hex", is_flag=True, help="CODE is bytes in hexadecimal, not assembly.")
 @click.option(
     "--at", "address", default="0", callback=_number, metavar="ADDRESS", help="The address of the code; default: 0."
@@ -85,8 +95,8 @@ def _settings(isa: str, texts: tuple[str, ...]) -> dict[str, int]:
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
               help="Print text, or JSON.")  # fmt: skip
 def displace_command(
-    isa: str,
-    code: str,
+    words: tuple[str, ...],
+    named: str | None,
     settings: tuple[str, ...],
     providers: tuple[str, ...],
     form: str,
@@ -110,6 +120,7 @@ def displace_command(
 
     Exit status: 0; with --run 1 if a probed instruction did not do the same; 1 for an error.
     """
+    isa, code = _words(words, named)
     try:
         text = sys.stdin.read() if code == "-" else code
         whole = displace(

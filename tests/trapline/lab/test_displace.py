@@ -136,6 +136,26 @@ def test_wrong_input_gets_one_line(arguments, message):
     assert len(result.stderr.splitlines()) == 1
 
 
+def test_the_isa_has_its_option_as_in_other_commands():
+    plain = run_trapline(["displace", "riscv64", "c.jr ra"])
+    assert plain.stdout
+    assert run_trapline(["displace", "--isa", "riscv64", "c.jr ra"]).stdout == plain.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "Error: no ISA and no code: displace x86_64 'push rbp; ret'"),
+        (["x86_64"], "Error: no code: displace x86_64 'push rbp; ret'"),
+        (["x86_64", "push", "rbp"], "Error: 'rbp' is one word too many: quote the code"),
+    ],
+)
+def test_other_words_are_a_mistake(words, message):
+    result = run_trapline(["displace", *words])
+    assert result.returncode == 2
+    assert result.stderr.endswith(f"{message}\n")
+
+
 def test_the_command_prints_the_report_or_the_same_as_json():
     arguments = ["displace", "riscv64", "c.sdsp ra, 8(sp); ret", "--run", "ra=0x100", "--provider", "uprobe"]
     text = run_trapline(arguments).stdout
