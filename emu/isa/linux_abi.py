@@ -212,8 +212,9 @@ class LinuxAbi:
     """Bytes of a long, a pointer, a size_t."""
     prepare: Callable[[ModelledCpu], None] = lambda _cpu: None
     """Does what a kernel does before it lets programs run, after `initial_registers` are set."""
-    tls_is_descriptor: bool = False
-    """Whether clone() is given a struct user_desc for the thread pointer."""
+    segments: Mapping[str, str] = field(default_factory=dict)
+    """Registers with the number of a segment, and those with its base, of which one is `tls`: a
+    thread pointer is then given as a struct user_desc."""
     execute: Callable[[StoppedCpu, Bases, int, int], int | None] | None = None
     """(CPU, bases of the thread's segments, exception, pc) -> the exception that follows, or
     `NOTHING_FOLLOWS`, if it has carried out the instruction at pc, None if not; for instructions

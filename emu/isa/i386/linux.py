@@ -121,5 +121,5 @@ LINUX: Final = LinuxAbi(
     },
     execute=Loads(CS_MODE_32, GENERAL, pc="eip", flags="eflags", mask=0xFFFF_FFFF).carry_out,
     word=4,
-    tls_is_descriptor=True,
+    segments={"fs_selector": "fs_base", "gs_selector": "gs_base"},
 )

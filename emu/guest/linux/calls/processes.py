@@ -137,10 +137,12 @@ def _clone(
 
 def _thread_pointer(c: Caller, segments: Segments, tls: int) -> int | None:
     """Return the thread pointer of a child; None: it has its parent's."""
-    if not c.kernel.abi.tls_is_descriptor:
+    abi = c.kernel.abi
+    if not abi.segments:
         return tls
     number = segments.put(c.read(tls, SEGMENT_SIZE), choose=False)
-    used = c.kernel.engine.read_register("gs_selector") >> 3 == number
+    selector = next(selector for selector, base in abi.segments.items() if base == abi.tls)
+    used = c.kernel.engine.read_register(selector) >> 3 == number
     return segments.base(number) or 0 if used else None
 
 

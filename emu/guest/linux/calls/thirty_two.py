@@ -136,9 +136,9 @@ def set_thread_area(c: Caller, descriptor: Address) -> int:
     number = c.thread.segments.put(c.read(descriptor, SEGMENT_SIZE), choose=True)
     c.write(descriptor, struct.pack("<I", number))
     engine, base = c.kernel.engine, c.thread.segments.base(number)
-    for segment in ("fs", "gs"):
-        if engine.read_register(f"{segment}_selector") >> 3 == number:
-            engine.write_register(f"{segment}_base", base or 0)
+    for selector, register in c.kernel.abi.segments.items():
+        if engine.read_register(selector) >> 3 == number:
+            engine.write_register(register, base or 0)
     return 0
 
 
