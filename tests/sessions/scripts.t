@@ -82,6 +82,7 @@ EXPECT
 |over
 |
 STDERR
+|dtrace: stopped after 0.05 s of the guest's time (-x timeout): a command has not ended
 
 NAME a command of the host, when that is allowed
 RUN trapline dtrace -w -qn 'BEGIN { printf("before\n"); system("echo %s %d", "from system", 42); printf("after\n"); exit(0); }'
