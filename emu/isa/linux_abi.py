@@ -103,6 +103,8 @@ class SignalFrame(NamedTuple):
     """Register -> where it is saved."""
     return_address: int | None
     """Offset of the address of the restorer; None: it is in the link register."""
+    state: FrameState
+    """The floating-point and vector registers."""
     arguments: tuple[int, ...] = ()
     """Offsets of the handler's arguments, if they are not in registers."""
     record: int | None = None
@@ -113,8 +115,6 @@ class SignalFrame(NamedTuple):
     """Offsets of words that are always the same."""
     shown: tuple[tuple[str, int, int], ...] = ()
     """Registers that are saved and not loaded again: name, offset, bytes."""
-    state: FrameState | None = None
-    """The floating-point and vector registers."""
     on_entry: Mapping[str, int] = MappingProxyType({})
     """Registers that the kernel sets when it enters a handler, beside the arguments."""
     cleared: int = 0

@@ -60,18 +60,16 @@ class PageFaultTrap(Protocol):
         """Return the fault's number, error code and address."""
 
 
-def registers_of(file: VectorFile, data: bytes) -> list[bytes]:
-    """Return the registers of a file, which has gaps between them in the CPU state."""
-    count = file.last - file.first + 1
-    distance = (len(data) - file.size) // (count - 1)
-    return [data[place * distance : place * distance + file.size] for place in range(count)]
+def read_file(cpu: StateCpu, number: int, file: VectorFile) -> bytes:
+    """Return the registers of the CPU's file with this number, one behind the other."""
+    data = bytes(cpu.vectors()[number])
+    return b"".join(data[place] for place in file.places(len(data)))
 
 
-def put_registers(file: VectorFile, data: bytes, registers: Sequence[bytes]) -> bytes:
-    """Return the bytes of a file with other values in its first registers."""
-    count = file.last - file.first + 1
-    distance = (len(data) - file.size) // (count - 1)
-    changed = bytearray(data)
-    for place, value in enumerate(registers):
-        changed[place * distance : place * distance + file.size] = value
-    return bytes(changed)
+def write_file(cpu: StateCpu, number: int, file: VectorFile, registers: bytes) -> None:
+    """Set the registers of a file; what lies between them stays."""
+    run = cpu.vectors()[number]
+    data = bytearray(bytes(run))
+    for place, start in zip(file.places(len(data)), range(0, len(registers), file.size), strict=True):
+        data[place] = registers[start : start + file.size]
+    run[:] = bytes(data)

@@ -34,6 +34,14 @@ class VectorFile(NamedTuple):
     value: Callable[[bytes], Any] = lambda pattern: int.from_bytes(pattern, "little")
     """Turns the bytes of a register into what Unicorn's public call takes."""
 
+    def places(self, size: int) -> list[slice]:
+        """Return the bytes of each register in the run of the CPU state, which has `size` bytes.
+
+        There may be others between them.
+        """
+        stride = (size - self.size) // (self.last - self.first)
+        return [slice(start, start + self.size) for start in range(0, size, stride)]
+
 
 class ModelledCpu(Protocol):
     """The CPU, as the functions of a model see it (`emu.engine.cpu.Cpu`)."""

@@ -69,7 +69,7 @@ class SignalFrames:
         if alternate and stack.size and not on_stack:
             top = (stack.address + stack.size) & self._isa.address_mask
         saved = self._saved(thread)
-        if state is not None and state.at is None:
+        if state.at is None:
             top = ((top - len(saved) + state.unaligned) & -_AREA_ALIGNMENT) - state.unaligned
         frame = (top - layout.size) & -_ALIGNMENT
         if layout.return_address is not None:
@@ -85,25 +85,23 @@ class SignalFrames:
             struct.pack_into(self._word, data, offset, value)
         for name, offset, size in layout.shown:
             data[offset : offset + size] = engine.read_register(name).to_bytes(size, "little")
-        if state is not None and state.at is None:
+        if state.at is None:
             struct.pack_into(self._word, data, state.pointer, top)
             engine.memory.write(top, saved)
-        elif state is not None and state.at is not None:
+        else:
             data[state.at : state.at + len(saved)] = saved
         engine.memory.write(frame, bytes(data))
         self._keep(thread, frame)
-        if state is not None and state.reset is not None:
+        if state.reset is not None:
             state.reset(self._cpu)
         return frame
 
     def _saved(self, thread: Thread) -> bytes:
         """Return the floating-point and vector registers as frames hold them."""
-        state, accruing = self._layout.state, self._isa.unicorn.accruing
-        if state is None:
-            return b""
+        accruing = self._isa.unicorn.accruing
         if accruing is not None and self._engine.cpu.env:
             accruing.merge(self._engine.cpu.env)
-        return state.save(self._cpu, thread.trap.error)
+        return self._layout.state.save(self._cpu, thread.trap.error)
 
     def _words(self, thread: Thread, restorer: int, arguments: tuple[int, ...]) -> dict[int, int]:
         """Return the words of a frame, by their offsets."""
@@ -145,8 +143,6 @@ class SignalFrames:
     def _load(self, data: bytes) -> None:
         """Load the floating-point and vector registers.  Raises `BadAddressError`."""
         state = self._layout.state
-        if state is None:
-            return
         if state.at is not None:
             state.load(self._cpu, data[state.at : state.at + state.size])
             return

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from emu.isa.aarch64.unicorn import UNICORN
-from emu.isa.signal_state import StateCpu, Trap, put_registers, registers_of
+from emu.isa.signal_state import StateCpu, Trap, read_file, write_file
 
 _HEAD: Final = struct.Struct("<II")
 _WORDS: Final = struct.Struct("<II")
 _VECTORS_MAGIC, _ESR_MAGIC = 0x4650_8001, 0x4553_5201
-_REGISTERS, _REGISTER = 32, 16
-_VECTORS_SIZE: Final = _HEAD.size + _WORDS.size + _REGISTERS * _REGISTER
+_FILE: Final = UNICORN.vectors[0]
+_VECTORS_SIZE: Final = _HEAD.size + _WORDS.size + 32 * 16
 _ESR_SIZE: Final = 16
 # The syndrome of an abort from EL0, of an instruction of 32 bits: class, and faults of the last level of page tables.
 _INSTRUCTION_ABORT, _DATA_ABORT = 0x20 << 26, 0x24 << 26
@@ -40,8 +40,7 @@ def exception(_number: int, _before: Trap) -> Trap:
 def save(cpu: StateCpu, error: int) -> bytes:
     """Return the records."""
     words = _WORDS.pack(cpu.read_register("fpsr"), cpu.read_register("fpcr"))
-    registers = b"".join(registers_of(UNICORN.vectors[0], bytes(cpu.vectors()[0])))
-    data = _HEAD.pack(_VECTORS_MAGIC, _VECTORS_SIZE) + words + registers
+    data = _HEAD.pack(_VECTORS_MAGIC, _VECTORS_SIZE) + words + read_file(cpu, 0, _FILE)
     if error:
         data += _HEAD.pack(_ESR_MAGIC, _ESR_SIZE) + struct.pack("<Q", error)
     return data
@@ -55,9 +54,7 @@ def load(cpu: StateCpu, data: bytes) -> None:
     fpsr, fpcr = _WORDS.unpack_from(content)
     cpu.write_register("fpsr", fpsr)
     cpu.write_register("fpcr", fpcr)
-    starts = range(_WORDS.size, len(content), _REGISTER)
-    file = cpu.vectors()[0]
-    file[:] = put_registers(UNICORN.vectors[0], bytes(file), [content[at : at + _REGISTER] for at in starts])
+    write_file(cpu, 0, _FILE, content[_WORDS.size :])
 
 
 def _records(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -15,9 +15,8 @@ from emu.capstone_numbers import CS_ARCH_X86, CS_OP_MEM, CS_OP_REG
 from emu.disassembly import decoder
 from emu.isa.linux_abi import NOTHING_FOLLOWS, Bases, StoppedCpu
 from emu.isa.x86.linux import USER_DATA
+from emu.isa.x86.unicorn import DEBUG, GENERAL_PROTECTION
 
-_DEBUG: Final = 1
-_GENERAL_PROTECTION: Final = 13
 _TRAP_FLAG: Final = 0x100
 _LONGEST: Final = 15
 _PAGE: Final = 4096
@@ -43,7 +42,7 @@ class Loads(NamedTuple):
 
         Raises `BadAddressError`: the instruction or its operand is not in memory.
         """
-        load = self._decoded(_code(cpu, pc)) if exception == _GENERAL_PROTECTION else None
+        load = self._decoded(_code(cpu, pc)) if exception == GENERAL_PROTECTION else None
         if load is None:
             return None
         selector = load.selector(cpu, self.mask)
@@ -60,7 +59,7 @@ class Loads(NamedTuple):
         cpu.discount(-1)  # an instruction that faults is not counted, but this one was carried out
         # A load of ss delays the debug exception by an instruction.
         stepped = load.segment != "ss" and cpu.read_register(self.flags) & _TRAP_FLAG
-        return _DEBUG if stepped else NOTHING_FOLLOWS
+        return DEBUG if stepped else NOTHING_FOLLOWS
 
     def _decoded(self, code: bytes) -> _Load | None:
         """Return how an instruction loads a segment, None if it does not.

@@ -10,7 +10,7 @@ import struct
 from functools import partial
 from typing import Final
 
-from emu.isa.signal_state import FrameState, StateCpu, Trap, put_registers, registers_of
+from emu.isa.signal_state import FrameState, StateCpu, Trap, read_file, write_file
 from emu.isa.unicorn_model import VectorFile
 from emu.isa.x86.cpuid import AREA, STATES
 from emu.isa.x86.linux import FLOATING_POINT
@@ -44,10 +44,9 @@ def _whole(abridged: int) -> int:
     return sum((0 if abridged >> place & 1 else _EMPTY) << 2 * place for place in range(_REGISTERS))
 
 
-def _stack(cpu: StateCpu) -> list[bytes]:
-    """Return the x87's registers from the top of its stack on."""
-    registers, top = registers_of(X87, bytes(cpu.vectors()[1])), cpu.read_register("fpsw") >> _TOP_SHIFT & 7
-    return registers[top:] + registers[:top]
+def _top(status: int) -> int:
+    """Return where the top of the x87's stack is among its registers, in bytes."""
+    return (status >> _TOP_SHIFT & 7) * _X87_SIZE
 
 
 def _save(cpu: StateCpu, _error: int, vectors: VectorFile, *, legacy: bool) -> bytes:
@@ -55,10 +54,12 @@ def _save(cpu: StateCpu, _error: int, vectors: VectorFile, *, legacy: bool) -> b
     control, status, tags = (cpu.read_register(name) for name in ("fpcw", "fpsw", "fptag"))
     _CONTROL.pack_into(data, 0, control, status, _abridged(tags))
     struct.pack_into("<II", data, _MXCSR_AT, cpu.read_register("mxcsr"), _MXCSR_MASK)
-    stack = _stack(cpu)
-    for place, value in enumerate(stack):
-        data[_ST_AT + place * _SLOT : _ST_AT + place * _SLOT + _X87_SIZE] = value
-    xmm = b"".join(registers_of(vectors, bytes(cpu.vectors()[0])))
+    registers, top = read_file(cpu, 1, X87), _top(status)
+    stack = registers[top:] + registers[:top]
+    for place in range(_REGISTERS):
+        at = _ST_AT + place * _SLOT
+        data[at : at + _X87_SIZE] = stack[place * _X87_SIZE : (place + 1) * _X87_SIZE]
+    xmm = read_file(cpu, 0, vectors)
     data[_XMM_AT : _XMM_AT + len(xmm)] = xmm
     _SOFTWARE.pack_into(data, _SOFTWARE_AT, _MAGIC_1, _SIZE + legacy * _LEGACY.size, STATES, AREA)
     struct.pack_into("<Q", data, _HEADER_AT, STATES)
@@ -66,7 +67,7 @@ def _save(cpu: StateCpu, _error: int, vectors: VectorFile, *, legacy: bool) -> b
     if not legacy:
         return bytes(data)
     words = (control | _UPPER_ONES, status | _UPPER_ONES, tags | _UPPER_ONES, 0, 0, 0, _UPPER_ONES)
-    return _LEGACY.pack(*words, b"".join(stack), status, 0) + bytes(data)
+    return _LEGACY.pack(*words, stack, status, 0) + bytes(data)
 
 
 def _load(cpu: StateCpu, data: bytes, vectors: VectorFile, *, legacy: bool) -> None:
@@ -76,23 +77,15 @@ def _load(cpu: StateCpu, data: bytes, vectors: VectorFile, *, legacy: bool) -> N
     if legacy:
         control, status, tags = (word & 0xFFFF for word in struct.unpack_from("<3I", data))
         size, at = _X87_SIZE, 28
-    stack = [data[at + place * size : at + place * size + _X87_SIZE] for place in range(_REGISTERS)]
-    _set(cpu, {"fpcw": control, "fpsw": status, "fptag": tags}, stack)
+    stack = b"".join(data[at + place * size : at + place * size + _X87_SIZE] for place in range(_REGISTERS))
+    bottom = len(stack) - _top(status)
+    write_file(cpu, 1, X87, stack[bottom:] + stack[:bottom])
+    for name, value in {"fpcw": control, "fpsw": status, "fptag": tags}.items():
+        cpu.write_register(name, value)
     (mxcsr,) = struct.unpack_from("<I", data, before + _MXCSR_AT)
     cpu.write_register("mxcsr", mxcsr & _MXCSR_MASK)
-    count, at = vectors.last - vectors.first + 1, before + _XMM_AT
-    values = [data[at + place * _SLOT : at + (place + 1) * _SLOT] for place in range(count)]
-    files = cpu.vectors()
-    files[0][:] = put_registers(vectors, bytes(files[0]), values)
-
-
-def _set(cpu: StateCpu, words: dict[str, int], stack: list[bytes]) -> None:
-    """Set the x87: its words, and the registers from the top of its stack on."""
-    files = cpu.vectors()
-    top = words["fpsw"] >> _TOP_SHIFT & 7
-    files[1][:] = put_registers(X87, bytes(files[1]), stack[-top:] + stack[:-top] if top else stack)
-    for name, value in words.items():
-        cpu.write_register(name, value)
+    at = before + _XMM_AT
+    write_file(cpu, 0, vectors, data[at : at + (vectors.last - vectors.first + 1) * _SLOT])
 
 
 def _reset(cpu: StateCpu) -> None:

@@ -13,6 +13,7 @@ import ctypes
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from emu.engine.access import Access
@@ -305,9 +306,9 @@ def _padding(file: VectorFile, size: int) -> Iterator[slice]:
     in the 64 of AVX-512, which it does not have (ZMMReg).  It copies the others from wherever its
     own stack was: after pshufb they are the host's.
     """
-    stride = (size - file.size) // (file.last - file.first)
-    for start in range(file.size, size, stride) if stride != file.size else ():
-        yield slice(start, start + stride - file.size)
+    for register, following in pairwise(file.places(size)):
+        if register.stop != following.start:
+            yield slice(register.stop, following.start)
 
 
 _libc = ctypes.CDLL(None)
