@@ -55,7 +55,8 @@ def abandon(executor: Executor, futures: Iterable[Future[Any]]) -> None:
     """Stop an executor, and end its processes: unfinished calls are abandoned."""
     for future in futures:
         future.cancel()
-    processes = dict(getattr(executor, "_processes", None) or {})
-    executor.shutdown(wait=False)
-    for process in processes.values():
+    for process in dict(getattr(executor, "_processes", None) or {}).values():
         process.terminate()
+    # The executor's thread closes its pipe when the processes are gone.  Python's end, which writes to
+    # that pipe, must not come meanwhile.
+    executor.shutdown()
