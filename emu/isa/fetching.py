@@ -6,7 +6,8 @@ a manual does not promise is not assumed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import field
 from enum import Flag, auto
 from typing import NamedTuple
 
@@ -37,6 +38,20 @@ class Barrier(NamedTuple):
     """The register with the address whose line is meant; "": all lines."""
 
 
+class Erratum(NamedTuple):
+    """A known bug of some CPUs: instructions behind a store to code may be executed twice.
+
+    It happens if a jump to that code follows.
+    """
+
+    what: str
+    source: str
+    most: int
+    """The largest number of instructions that are executed twice."""
+    within: int
+    """The largest number of instructions from the store to the jump."""
+
+
 @immutable
 class Fetching:
     """The promises of an architecture about code that is modified while it is executed."""
@@ -57,6 +72,11 @@ class Fetching:
     """The effects of the instruction that begins some bytes; no effect, for most instructions."""
     sources: tuple[str, ...]
     """The sections of the manuals."""
+    coherent: bool = False
+    """Whether a CPU that jumps to code which it has stored itself executes the new bytes, without
+    any barrier."""
+    errata: Mapping[str, Erratum] = field(default_factory=dict)
+    """By name."""
     concurrent: Callable[[bytes], bool] | None = None
     """Whether an instruction is one of those that may be written, and overwritten, while another
     CPU executes it; None: the architecture names none, and `unit` is all that it says."""

@@ -17,8 +17,8 @@
     $("sentence").textContent = `${step}. ${now.lane < 0 ? "" : race.lanes[now.lane] + ": "}${now.text}`;
     $("fault").hidden = !now.failure;
     $("fault").textContent = now.failure;
-    const cpus = now.cpus.map((cpu, index) =>
-      `<tr><th>CPU ${index + 1}</th><td>${html(cpu.where)}</td><td>may fetch ${cpu.sees.map((one) => `<code>${html(one)}</code>`).join(" or ") || "nothing"}</td></tr>`);
+    const cpus = now.cpus.map((cpu) =>
+      `<tr><th>${html(cpu.name)}</th><td>${html(cpu.where)}</td><td>may fetch ${cpu.sees.map((one) => `<code>${html(one)}</code>`).join(" or ") || "nothing"}</td></tr>`);
     $("views").innerHTML = `<tr><th>memory</th><td></td><td><code>${html(now.memory)}</code></td></tr>${cpus.join("")}`;
     history.replaceState(null, "", `#step=${step}`);
   }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from emu.capstone_numbers import CS_ARCH_X86, CS_MODE_32
 from emu.isa.base import Isa
 from emu.isa.i386.calling import CALLING
 from emu.isa.i386.elf import ELF
+from emu.isa.i386.errata import ERRATA
 from emu.isa.i386.linux import LINUX
 from emu.isa.i386.paging import PAGING
 from emu.isa.i386.registers import REGISTERS
@@ -34,7 +36,7 @@ I386 = Isa(
     elf=ELF,
     paging=PAGING,
     jump=JUMP,
-    fetching=FETCHING,
+    fetching=replace(FETCHING, errata=ERRATA),
     kernel_base=0xC0000000,
     kernel_start=0xC0000000,
     word=4,

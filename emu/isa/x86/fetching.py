@@ -51,6 +51,7 @@ FETCHING: Final = Fetching(
     ordered=True,
     broadcast=True,
     interrupted=True,
+    coherent=True,
     barrier=barrier,
     sources=(
         "Intel SDM volume 3, Multiple-Processor Management: Handling Self- and Cross-Modifying Code",

@@ -27,7 +27,7 @@ class Other(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InOrders:
-    """`new` is written at `offset` while another CPU executes the code, in every order."""
+    """`new` is written at `offset` while CPUs execute the code, in every order."""
 
     new: bytes
     right: str
@@ -36,6 +36,9 @@ class InOrders:
     mended: Other | None = None
     """The code and the patch under the right rule, if these were changed."""
     scenario: str = Race.scenario
+    cpus: int = Race.cpus
+    erratum: str = Race.erratum
+    """The bug of the CPU that patches."""
 
     def verdict(self, exhibit: Exhibit, rules: Rules) -> Showing:
         """Explore."""
@@ -55,4 +58,5 @@ class InOrders:
         patch = Patch(
             exhibit.isa, exhibit.provider, exhibit.name, _FUNCTION, mended.code, PLACE, mended.offset, mended.new, kind
         )
-        return explore(Race(patch, rules.method or self.right, self.scenario))
+        method = rules.method or self.right
+        return explore(Race(patch, method, self.scenario, self.cpus, erratum=self.erratum))

@@ -21,7 +21,7 @@ MODELLED: Final = (
     "any two instructions, traps, the framework's cross calls; real instructions and handlers are executed"
 )
 NOT_MODELLED: Final = (
-    "not modelled: data races of the program itself, speculation that leaves no trace, errata of one CPU model, "
+    "not modelled: data races of the program itself, speculation that leaves no trace, errata beyond --erratum, "
     "translations (a shootdown synchronizes), loops beyond 12 instructions"
 )
 
@@ -44,6 +44,7 @@ class Explored:
         race = self.race
         steps = ",".join(move.token for move in self.found.trace)
         method = (race.own.words if race.own else f"method={race.method}") + " coherent=yes" * race.coherent
+        method += f" erratum={race.erratum}" if race.erratum else ""
         return (
             f"isa={race.patch.isa.name} patch={race.patch.name} {method} scenario={race.scenario} "
             f"cpus={race.cpus} passes={race.passes} steps={steps}"
@@ -78,6 +79,7 @@ def replay(line: str) -> tuple[Model, tuple[Move, ...]]:
             int(words.get("passes", Race.passes)),
             own,
             words.get("coherent") == "yes",
+            words.get("erratum", ""),
         )
         model = Model(race)
         return model, follow(model, [step for step in words["steps"].split(",") if step])

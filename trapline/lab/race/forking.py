@@ -13,22 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from trapline.lab.race.memory import Content, History
+from trapline.lab.race.memory import Content
 from trapline.lab.race.patch import Patch
 from trapline.lab.race.state import Cpu, Mode, Move, World
 
 # Provider -> whether a child inherits its probes.
 INHERITED: Final = {"uprobe": True, "pid": False}
-
-
-def visible(world: World, cpu: Cpu) -> History:
-    """Return the contents that a CPU may fetch."""
-    return (world.child if cpu.forked else world.history)[cpu.floor :]
-
-
-def present(world: World, cpu: Cpu) -> History:
-    """Return the newest content of a CPU's memory."""
-    return (world.child if cpu.forked else world.history)[-1:]
 
 
 def canonical(world: World) -> World:

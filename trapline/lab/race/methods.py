@@ -5,7 +5,7 @@ The bytes of each write come from `emu.patcher.Patcher` itself, through a memory
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,12 +14,15 @@ from emu.poking import breakpoint_first
 from trapline.lab.race.forking import INHERITED
 from trapline.lab.race.operations import (
     Divert,
+    Enter,
     Exclude,
+    FetchAnew,
     Flush,
     Forget,
     FreeTrampoline,
     Interrupt,
     Learn,
+    Leave,
     Link,
     ListProcesses,
     Operation,
@@ -77,6 +80,10 @@ def _once(_patch: Patch, address: int, data: bytes) -> list[Operation]:
     return [Store(address, data), Flush()]
 
 
+def _early(_patch: Patch, address: int, data: bytes) -> list[Operation]:
+    return [Store(address, data), FetchAnew()]
+
+
 def _bytes(_patch: Patch, address: int, data: bytes) -> list[Operation]:
     return [Store(address, data, whole=False)]
 
@@ -127,6 +134,8 @@ METHODS: Final = {
                          "FreeBSD's FBT and kinst (fbt_patch_tracepoint, kinst_patch_tracepoint)"),
     "write-nosync": Method(_once, "the same, without any call to other CPUs",
                            "Linux arm64 jump labels until 2024 (aarch64_insn_patch_text_nosync)", framework=False),
+    "write-early": Method(_early, "one store, and the patching CPU alone fetches anew",
+                          "Linux x86 before other CPUs run (text_poke_early)", framework=False),
     "write-sync": Method(_synchronized, "one store, then an interrupt that makes all CPUs fetch anew",
                          "Linux x86 kprobes, arm64 jump labels; FreeBSD's fasttrap (vm_sync_icache in proc_rwmem)"),
     "int3-first": Method(_breakpoint_first, "a breakpoint, the other bytes, the first bytes, each with an interrupt",
@@ -177,6 +186,8 @@ class _Recorder:
         self.written.append((address, data))
 
 
+# The patching CPU executes the code itself.
+SELF: Final = "self"
 # Scenarios of processes: a fork meanwhile, and a function that is being left.
 FORK: Final = "fork"
 RETURN: Final = "return"
@@ -193,6 +204,7 @@ _REQUESTS: Final[dict[str, tuple[tuple[int, bool], ...]]] = {
     "toggle": ((0, True), (0, False)),
     "two": ((0, True), (1, True), (0, False)),
     "unload": ((0, True), (0, False)),
+    SELF: ((0, True), (0, False)),
     FORK: ((0, True), (0, False)),
     RETURN: ((0, True), (0, False)),
 }
@@ -202,6 +214,7 @@ SCENARIOS: Final = {
     "toggle": "a probe is enabled and disabled",
     "two": "with a probe enabled, another one on the same instruction is enabled, and the first is disabled",
     "unload": "a probe is disabled and its record freed, as when a module is unloaded",
+    SELF: "a probe is enabled and disabled, and after each the patching CPU executes the code itself",
     FORK: "a process forks while its probe is enabled and disabled, and the record is freed (pid, uprobe)",
     RETURN: "a return probe is enabled and disabled, and its record freed, while its function is being left (uprobe)",
 }
@@ -246,11 +259,21 @@ def plan(patch: Patch, method: Method, scenario: str) -> Scripted:
         if scenario == FORK:
             writes = _while_forking(patch, method, writes, patch.new if enabled else patch.old)
         script += _request(owner, writes, enabled=enabled, surrounded=method.framework)
+        if scenario == SELF:
+            script += (Enter(after_store=_ends_in_store(script)), Leave())
     if scenario in _FREES:
         script.append(Forget())
     if scenario == RETURN and not method.keeps:
         script.append(FreeTrampoline())
     return Scripted(tuple(script), before)
+
+
+def _ends_in_store(script: Sequence[Operation]) -> bool:
+    """Return whether a store is the last operation that is an instruction of the patching CPU.
+
+    What an ISA with coherent caches has for its caches is none.
+    """
+    return isinstance(next(one for one in reversed(script) if not isinstance(one, Returned | Flush)), Store)
 
 
 def _while_forking(patch: Patch, method: Method, writes: list[Operation], data: bytes) -> list[Operation]:

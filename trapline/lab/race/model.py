@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice, pairwise
 from typing import Final
 
+from emu.isa.events import Events
+from emu.isa.fetching import Erratum
 from trapline.lab.race import forking
 from trapline.lab.race.forking import ForkSteps
 from trapline.lab.race.memory import CodeView, Content, Fetch, History, canonical
-from trapline.lab.race.methods import FORK, LOOKS_AGAIN, METHODS, RETURN, Method, Own, plan
+from trapline.lab.race.methods import FORK, LOOKS_AGAIN, METHODS, RETURN, SELF, Method, Own, plan
 from trapline.lab.race.own_handler import HandlerSteps, Outcome
-from trapline.lab.race.patch import Kind, Patch
-from trapline.lab.race.patcher_steps import PatcherSteps
+from trapline.lab.race.patch import Kind, NoPortError, Patch, RaceError
+from trapline.lab.race.patcher_steps import PATCHER, PatcherSteps
 from trapline.lab.race.processor import Executed, Processor
 from trapline.lab.race.state import NEW, OLD, Cpu, Failure, Mode, Move, World
 
 # Breakpoints, as a disassembler names them: the user's own handler may be for any of them.
 _BREAKPOINTS: Final = frozenset({"int3", "brk", "ebreak", "c.ebreak"})
+# The name in tokens of the patching CPU that executes the code itself.
+_ITSELF: Final = f"{PATCHER}x"
 # Instructions of a pass: code that loops is left after so many.
 _LONGEST_PASS: Final = 12
 
@@ -37,6 +42,8 @@ class Race:
     """What `method` names, if it is not one of `METHODS`."""
     coherent: bool = False
     """Whether every fetch sees the newest bytes: no CPU keeps old ones."""
+    erratum: str = ""
+    """A known bug that the patching CPU has (`emu.isa.fetching.Fetching.errata`); "": none."""
 
     @property
     def writing(self) -> Method:
@@ -61,8 +68,10 @@ class Model:
         handler = race.own.handler if race.own else None
         self._handler = handler and HandlerSteps(race.patch, self.processor, self.view, handler, self._has_instruction)
         self._trap = race.patch.isa.traps.breakpoints[-1]
+        self._erratum = self._find_erratum(race)
         self.start = next(start for start in self.patch.starts if self._comes_to_site(start))
         """The address at which the CPUs enter the code."""
+        self._repeats = bool(self._erratum) and self._leads_back()
         self._ends = {path: self._run(self.start, patched=path == NEW)[-1] for path in (OLD, NEW)}
         self.fetched: set[tuple[int, bytes]] = set()
         """The instructions that were fetched at patched bytes, with their addresses."""
@@ -73,6 +82,9 @@ class Model:
         size, unit = len(data), self.patch.isa.fetching.unit
         self._cuts = (0, *(at for at in range(1, size) if (self.patch.site + at) % unit == 0), size)
         bit = int(plan_.patched)
+        itself = race.scenario == SELF
+        if race.cpus < 2 and not itself:
+            raise RaceError(f"one CPU alone has no race but in the scenario '{SELF}'")
         self.first = World(
             0,
             (),
@@ -84,8 +96,21 @@ class Model:
             bit,
             known=plan_.known,
             diverts=False,
-            cpus=(cpu,) * (race.cpus - 1),
+            cpus=(cpu,) * (race.cpus - 1) + (self._away(cpu),) * itself,
+            own=(Content(0, data),) * itself,
         )
+
+    @staticmethod
+    def _find_erratum(race: Race) -> Erratum | None:
+        """Return the known bug that the patching CPU has.  Raises `RaceError`."""
+        if not race.erratum:
+            return None
+        if race.scenario != SELF:
+            raise RaceError(f"{race.erratum} is about a CPU that executes what it has stored: scenario '{SELF}'")
+        found = race.patch.isa.fetching.errata.get(race.erratum)
+        if found is None:
+            raise NoPortError(f"{race.patch.isa.name} has no erratum '{race.erratum}'")
+        return found
 
     def _comes_to_site(self, start: int) -> bool:
         """Return whether the plain code leads from an address to the patch."""
@@ -101,6 +126,20 @@ class Model:
             done.append(self.processor.execute(state, pc, self.view.fetches(content, pc)[0].code))
         return done[1:]
 
+    def _leads_back(self) -> bool:
+        """Return whether the code jumps to the patch, soon enough for the erratum."""
+        assert self._erratum is not None
+        path = [self.start, *(done.pc for done in self._run(self.start, patched=False))]
+        return any(
+            self._is(Events.BRANCH, pc) and self._touches(after, 1)
+            for pc, after in islice(pairwise(path), self._erratum.within)
+        )
+
+    def _is(self, kind: Events, pc: int) -> bool:
+        """Return whether the plain instruction at an address is of a kind."""
+        code = self.view.fetches((Content(0, self.patch.old),), pc)[0].code
+        return bool(self.patch.isa.events(code) & kind)
+
     def _left(self, start: int, done: Executed) -> bool:
         return bool(done.fault) or not start <= done.pc < self.patch.stop
 
@@ -108,7 +147,7 @@ class Model:
 
     def visible(self, world: World, cpu: Cpu) -> History:
         """Return the contents that a CPU may fetch."""
-        return (forking.present if self.race.coherent else forking.visible)(world, cpu)
+        return world.present(cpu) if self.race.coherent else world.visible(cpu)
 
     def moves(self, world: World, *, reduce: bool = True) -> list[Move]:
         """Return the steps to explore from a state.
@@ -130,7 +169,7 @@ class Model:
         """Return the state that represents all equivalent states."""
         last = len(world.history) - 1
         world = forking.canonical(world)
-        elsewhere = [cpu.mode is Mode.DONE or cpu.forked for cpu in world.cpus]
+        elsewhere = [cpu.mode is Mode.DONE or cpu.forked or cpu.patches for cpu in world.cpus]
         floors = [last if other else cpu.floor for cpu, other in zip(world.cpus, elsewhere, strict=True)]
         oldest = min(floors)
         marks = frozenset({*floors, max(world.clean, oldest)})
@@ -145,7 +184,7 @@ class Model:
 
     def finished(self, world: World) -> bool:
         """Return whether the script and all CPUs have finished."""
-        done = all(cpu.mode is Mode.DONE for cpu in world.cpus)
+        done = all(cpu.mode in {Mode.DONE, Mode.PATCHES} for cpu in world.cpus)
         return done and world.at == len(self.script) and not world.pending
 
     def _is_local(self, cpu: Cpu) -> bool:
@@ -181,8 +220,31 @@ class Model:
             visible = self.visible(world, cpu)
         choices = self.view.fetches(visible, cpu.pc)
         for fetch in choices:
-            token = f"{number + 1}" if len(choices) == 1 else f"{number + 1}:{fetch.code.hex()}"
-            yield self._judged(world, number, fetch, token)
+            name = self._name(world, number)
+            token = name if len(choices) == 1 else f"{name}:{fetch.code.hex()}"
+            move = self._judged(world, number, fetch, token)
+            yield move
+            yield from self._repeated(world, number, fetch.code, move)
+
+    @staticmethod
+    def _name(world: World, number: int) -> str:
+        """Return the name of a CPU in tokens."""
+        return _ITSELF if world.cpus[number].patches else f"{number + 1}"
+
+    def _repeated(self, world: World, number: int, code: bytes, move: Move) -> Iterator[Move]:
+        """Yield the step after which a CPU with the erratum executes again what follows its store.
+
+        That is something that only changes registers.
+        """
+        cpu, erratum = world.cpus[number], self._erratum
+        if erratum is None or not (self._repeats and cpu.repeats) or cpu.steps >= erratum.most or move.world is None:
+            return
+        after = move.world.cpus[number]
+        if self._touches(cpu.pc, len(code)) or self._is(Events.BRANCH | Events.STORE, cpu.pc):
+            return
+        again = after._replace(pc=self.start, repeats=False)
+        text = f"{move.text}, and goes on once more from {self.patch.where(self.start)} ({self.race.erratum})"
+        yield Move(f"{move.token}+", text, self._with(world, number, again))
 
     def _judged(self, world: World, number: int, fetch: Fetch, token: str) -> Move:
         """Return the step that executes a fetched instruction, or its failure."""
@@ -192,7 +254,7 @@ class Model:
             return self._executed(world, number, code, token, text)
         self.fetched.add((cpu.pc, code))
         self.between.add(world.at)
-        if not fetch.settled:
+        if not fetch.settled and not cpu.patches:
             return self._wrong(token, text, "unpredictable", self._unsettled(code))
         if self._is_trap(code) and (cpu.pc == patch.site or self._handler):
             trapped = cpu._replace(mode=Mode.TRAPPED)
@@ -259,9 +321,15 @@ class Model:
 
     def _again(self, cpu: Cpu) -> Cpu:
         """Return a CPU that has left the code: it enters the code again, or is done."""
+        if cpu.patches:
+            return self._away(cpu)
         if cpu.passes == 1:
             return Cpu(Mode.DONE, 0, 0, 0, 0, 0, 0, cpu.forked)
         return Cpu(Mode.RUNS, self.start, self.processor.initial, cpu.passes - 1, OLD | NEW, cpu.floor, 0, cpu.forked)
+
+    def _away(self, cpu: Cpu) -> Cpu:
+        """Return the patching CPU itself, which has left the code."""
+        return Cpu(Mode.PATCHES, self.start, self.processor.initial, cpu.passes, OLD | NEW, 0, 0, patches=True)
 
     def _probed(self, cpu: Cpu) -> bool:
         """Return whether the probes are those of the process that a CPU executes."""
@@ -269,7 +337,7 @@ class Model:
 
     def _left_behind(self, world: World, number: int) -> Move:
         """Return the step of the trampoline's handler, after a function with a return probe."""
-        token = f"{number + 1}"
+        token = self._name(world, number)
         if world.freed:
             why = "what leads the function back to its caller is gone: the process is killed"
             return self._wrong(token, "takes the breakpoint of the trampoline", "unclaimed", why)
@@ -281,12 +349,12 @@ class Model:
 
     def _handled(self, world: World, number: int) -> Move:
         """Return the step of a handler: it fires the probe and executes the instruction."""
-        cpu, token, patch = world.cpus[number], f"{number + 1}", self.patch
+        cpu, token, patch = world.cpus[number], self._name(world, number), self.patch
         synchronized = self._patcher.refetching(world, cpu, synchronize=False)
-        world = self._with(world, number, synchronized)
+        world = self._with(self._patcher.trapped(world, cpu), number, synchronized)
         if self._handler:
-            now = forking.present(world, cpu)[-1].data
-            outcome = self._handler.outcome(cpu, world.data, now)
+            now = world.present(cpu)[-1].data
+            outcome = self._handler.outcome(cpu, self._patcher.data(world, cpu), now)
             if outcome.done or outcome.wrong or patch.kind is Kind.JUMP:
                 return self._by_theirs(world, number, outcome)
         if world.diverts and patch.kind is Kind.JUMP:
@@ -295,7 +363,7 @@ class Model:
             return self._went_on(world, number, done, cpu.paths & NEW, token, text)
         if patch.kind is Kind.JUMP or not world.known or not self._probed(cpu):
             looks = patch.kind is Kind.JUMP or patch.provider in LOOKS_AGAIN
-            if looks and not self._is_trap(self.view.fetches(forking.present(world, cpu), cpu.pc)[0].code):
+            if looks and not self._is_trap(self.view.fetches(world.present(cpu), cpu.pc)[0].code):
                 text = "the handler finds no breakpoint in memory any more, and returns to the same address"
                 return Move(token, text, self._with(world, number, synchronized._replace(mode=Mode.RUNS)))
             return self._wrong(
@@ -315,7 +383,7 @@ class Model:
 
     def _by_theirs(self, world: World, number: int, outcome: Outcome) -> Move:
         """Return the step that the user's own handler has made."""
-        cpu, token, text = world.cpus[number], f"{number + 1}", outcome.text
+        cpu, token, text = world.cpus[number], self._name(world, number), outcome.text
         if outcome.wrong:
             return self._wrong(token, text, "wrong result", outcome.wrong)
         if outcome.done is None:

@@ -35,6 +35,9 @@ class Swap:
 class Flush:
     """The patching CPU waits for its stores, and does what its ISA has for caches of instructions."""
 
+    anew: bool = True
+    """Whether it then also discards what it has fetched itself, as the kernels' functions do."""
+
     def __str__(self) -> str:
         return "wait for the stores; clean and invalidate"
 
@@ -217,6 +220,27 @@ class WriteChild:
 
 
 @dataclass(frozen=True, slots=True)
+class Enter:
+    """The patching CPU executes the code itself.
+
+    `after_store`: its store to the code is the last instruction before that.
+    """
+
+    after_store: bool
+
+    def __str__(self) -> str:
+        return "calls the code itself"
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The patching CPU has left the code, and goes on with its script."""
+
+    def __str__(self) -> str:
+        return "is back from the code"
+
+
+@dataclass(frozen=True, slots=True)
 class FreeTrampoline:
     """What a function needs that returns to a trampoline is freed."""
 
@@ -246,6 +270,8 @@ Operation = (
     | ListProcesses
     | WriteChild
     | FreeTrampoline
+    | Enter
+    | Leave
     | Returned
 )
 Script = tuple[Operation, ...]

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from trapline.lab.race.forking import ForkSteps
-from trapline.lab.race.memory import Content
+from trapline.lab.race.memory import Content, History
 from trapline.lab.race.operations import (
     Data,
     Divert,
+    Enter,
     Exclude,
     FetchAnew,
     FetchStopped,
@@ -18,6 +19,7 @@ from trapline.lab.race.operations import (
     FreeTrampoline,
     Interrupt,
     Learn,
+    Leave,
     Link,
     ListProcesses,
     Operation,
@@ -42,7 +44,18 @@ _DATA_PLACE = -4
 _NUMBER = 4
 # Operations that do not wait until the CPU's earlier stores are visible.
 _AT_ONCE = (
-    Link | Divert | Returned | Forget | FetchAnew | Signal | RemoteFence | Exclude | ListProcesses | FreeTrampoline
+    Link
+    | Divert
+    | Returned
+    | Forget
+    | FetchAnew
+    | Signal
+    | RemoteFence
+    | Exclude
+    | ListProcesses
+    | FreeTrampoline
+    | Enter
+    | Leave
 )
 
 
@@ -96,6 +109,32 @@ class PatcherSteps:
     def _added(self, world: World, content: Content) -> World:
         return world if content == world.history[-1] else world._replace(history=(*world.history, content))
 
+    def _stored_itself(self, world: World, address: int, data: bytes, page: int = 0) -> History:
+        """Return what the patching CPU may fetch itself after a store; `page`: a newer page."""
+        if not world.own:
+            return ()
+        last, at = world.own[-1], address - self._patch.site
+        content = Content(last.page + page, last.data[:at] + data + last.data[at + len(data) :])
+        return (content,) if self._rules.coherent or page else (*world.own, content)
+
+    def fetching_anew_itself(self, world: World) -> World:
+        """Return the state in which the patching CPU has discarded what it had fetched."""
+        if self._rules.broadcast:
+            return world._replace(own=world.own[world.cleaned :], cleaned=0)
+        return world._replace(own=world.own[-1:])
+
+    def _flushed(self, world: World, *, anew: bool) -> World:
+        """Return the state after what the ISA has for caches of instructions."""
+        if self._rules.broadcast:
+            world = world._replace(clean=len(world.history) - 1, cleaned=max(0, len(world.own) - 1))
+        return self.fetching_anew_itself(world) if anew else world
+
+    @staticmethod
+    def _entered(world: World, after_store: bool) -> World:
+        """Return the state in which the patching CPU executes the code."""
+        cpu = world.cpus[-1]._replace(mode=Mode.RUNS, repeats=after_store)
+        return world._replace(cpus=(*world.cpus[:-1], cpu))
+
     def _parts(self, store: Store) -> tuple[tuple[int, bytes], ...]:
         """Return the parts of a store, which is divided where it may tear."""
         start, end, rules = store.address, store.address + len(store.data), self._rules
@@ -110,11 +149,13 @@ class PatcherSteps:
 
     def _after(self, world: World, operation: Operation) -> World | None:
         """Return the state after an operation, None if the operation has to wait."""
-        everyone = sum(1 << number for number, cpu in enumerate(world.cpus) if cpu.mode is not Mode.DONE)
+        away = (Mode.DONE, Mode.PATCHES)
+        everyone = sum(1 << number for number, cpu in enumerate(world.cpus) if cpu.mode not in away)
         heard = world.heard & everyone == everyone
         match operation:
             case Store():
-                return world._replace(pending=world.pending + self._parts(operation))
+                own = self._stored_itself(world, operation.address, operation.data)
+                return world._replace(pending=world.pending + self._parts(operation), own=own)
             case Data(number):
                 return world._replace(pending=(*world.pending, (_DATA_PLACE, number.to_bytes(_NUMBER, "little"))))
             case _ if world.pending and not isinstance(operation, _AT_ONCE):
@@ -123,11 +164,17 @@ class PatcherSteps:
                 last = world.history[-1]
                 at = address - self._patch.site
                 page = Content(last.page + 1, last.data[:at] + data + last.data[at + len(data) :])
-                return self._added(world, page)
-            case Flush():
-                return world._replace(clean=len(world.history) - 1) if self._rules.broadcast else world
-            case Wait() | FetchAnew() | Signal():
+                return self._added(world, page)._replace(own=self._stored_itself(world, address, data, 1), cleaned=0)
+            case Flush(anew):
+                return self._flushed(world, anew=anew)
+            case Wait() | Signal():
                 return world
+            case FetchAnew():
+                return self.fetching_anew_itself(world)
+            case Enter(after_store):
+                return self._entered(world, after_store)
+            case Leave():
+                return world if world.cpus[-1].mode is Mode.PATCHES else None
             case RemoteFence():
                 return self._fetching_anew(world, {Mode.RUNS, Mode.TRAPPED, Mode.STOPPED})
             case FetchStopped():
@@ -182,6 +229,18 @@ class PatcherSteps:
                 self.refetching(world, cpu, synchronize=True) if cpu.mode in modes else cpu for cpu in world.cpus
             )
         )
+
+    def trapped(self, world: World, cpu: Cpu) -> World:
+        """Return the state in which a CPU has taken a trap: what the patching one fetches then."""
+        return self.fetching_anew_itself(world) if cpu.patches and self._rules.interrupted else world
+
+    @staticmethod
+    def data(world: World, cpu: Cpu) -> int:
+        """Return the number of the patcher's data that a CPU sees."""
+        if cpu.patches:
+            own = [data for place, data in world.pending if place == _DATA_PLACE]
+            return int.from_bytes(own[-1], "little") if own else world.data
+        return world.data
 
     def refetching(self, world: World, cpu: Cpu, *, synchronize: bool) -> Cpu:
         """Return a CPU after an interrupt, whose handler may `synchronize`."""

@@ -18,6 +18,7 @@ _ELSEWHERE: Final = {
     Mode.TRAPPED: "in the handler",
     Mode.FORKS: "in a fork",
     Mode.LEAVES: "in the trampoline",
+    Mode.PATCHES: "patching",
 }
 
 
@@ -116,14 +117,15 @@ def _row(model: Model, move: Move | None, world: World) -> dict[str, Any]:
         "memory": world.history[-1].data.hex(" "),
         "cpus": [
             {
+                "name": "patcher" if cpu.patches else f"CPU {number}",
                 "where": _ELSEWHERE.get(cpu.mode) or model.patch.where(cpu.pc),
                 "sees": []
-                if cpu.mode is Mode.DONE
+                if cpu.mode in {Mode.DONE, Mode.PATCHES}
                 else [
                     f"{fetch.code.hex(' ')}  {model.patch.text(fetch.code, site)}"
                     for fetch in model.view.fetches(model.visible(world, cpu), site)
                 ],
             }
-            for cpu in world.cpus
+            for number, cpu in enumerate(world.cpus, 1)
         ],
     }

@@ -20,6 +20,8 @@ class Mode(IntEnum):
     """Its thread's memory is copied, and the tracer does not know of it yet."""
     LEAVES = 5
     """The function has returned to the trampoline, whose breakpoint was taken."""
+    PATCHES = 6
+    """It is the patching CPU, which does not execute the code now."""
 
 
 class Cpu(NamedTuple):
@@ -41,6 +43,10 @@ class Cpu(NamedTuple):
     """Whether it executes the child of a fork."""
     hijacked: bool = False
     """Whether the function will return to the trampoline of a return probe."""
+    patches: bool = False
+    """Whether it is the patching CPU, which executes the code itself."""
+    repeats: bool = False
+    """Whether an erratum may make it execute again what follows its store to the code."""
 
 
 OLD, NEW = 1, 2
@@ -79,6 +85,22 @@ class World(NamedTuple):
     """Whether no process may fork now."""
     freed: bool = False
     """Whether the trampoline of return probes is gone."""
+    own: History = ()
+    """The contents that the patching CPU itself may fetch; () if it does not execute the code."""
+    cleaned: int = 0
+    """The oldest of those that its cache of instructions may still hold."""
+
+    def visible(self, cpu: Cpu) -> History:
+        """Return the contents that a CPU may fetch."""
+        if cpu.patches:
+            return self.own
+        return (self.child if cpu.forked else self.history)[cpu.floor :]
+
+    def present(self, cpu: Cpu) -> History:
+        """Return the newest content of a CPU's memory."""
+        if cpu.patches:
+            return self.own[-1:]
+        return (self.child if cpu.forked else self.history)[-1:]
 
 
 class Failure(NamedTuple):

@@ -165,7 +165,7 @@ def operations(patch: Patch, events: Iterable[Event]) -> Iterator[Operation]:
             done += 1
             if done == len(_MAINTENANCE):
                 waited = True
-                yield Flush()
+                yield Flush(anew=False)
         if event & (Effect.ORDER | Effect.COMPLETE) and not waited:
             waited = True
             yield Wait()
