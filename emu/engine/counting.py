@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from emu.bad_address import BadAddressError
+from emu.engine import links
 from emu.engine.cpu import BaseCpu
 from emu.engine.inlined import ENTRIES, ENTRY_SIZE, Late, low_memory
 from emu.engine.memory import Memory
@@ -217,6 +218,7 @@ class Counter:
         """Let Unicorn translate all blocks again, between two runs: hooks were added or removed."""
         self.on_forget()
         self._cpu.uc.ctl_flush_tb()
+        links.forget_all(self.state)
         self.state[Word.FREE] = self._written[0]
         self._last = 0
 

@@ -56,8 +56,10 @@ ENTRIES: Final = 1 << 17
 _MAP_32BIT: Final = 0x40
 # Where the bytes for `next_block` are behind those for `overdue`.
 NEXT_BLOCK: Final = 32
-# The same for `served_hook`.
+# The same for `served_hook`, and for `linked_block` and `stale_block`.
 SERVED_HOOK: Final = 64
+LINKED_BLOCK: Final = 96
+STALE_BLOCK: Final = 128
 
 POSSIBLE: Final = sys.platform == "linux" and platform.machine() == "x86_64"
 
@@ -85,8 +87,8 @@ class Late:
     """The few bytes that written blocks jump to when a deadline may be due.
 
     `overdue` is the address of the function in `ir/inlined.ll`.  Behind them are those that call
-    `next_block` (`emu.engine.jumps`), and those that call `served_hook`
-    (`emu.engine.served_sites`).
+    `next_block` (`emu.engine.jumps`), those that call `served_hook` (`emu.engine.served_sites`), and
+    those that call the functions of `emu.engine.links`, which do not return to the block.
     """
 
     def __init__(self, state: memoryview[int]) -> None:
@@ -94,6 +96,7 @@ class Late:
         self.overdue = 0
         self.next_block = 0
         self.served_hook = 0
+        self.linked_block = self.stale_block = 0
 
     def place(self, code: int) -> None:
         """Put them behind the translated code; if there is no room, no block is ever changed."""
@@ -107,6 +110,10 @@ class Late:
         for place, function in ((NEXT_BLOCK, self.next_block), (SERVED_HOOK, self.served_hook)):
             # movabs $function,%rax    jmp *%rax
             stub = b"\x48\xb8" + function.to_bytes(8, "little") + b"\xff\xe0"
+            ctypes.memmove(address + place, stub, len(stub))
+        for place, function in ((LINKED_BLOCK, self.linked_block), (STALE_BLOCK, self.stale_block)):
+            # pop %rsi    mov %rbp,%rdi    movabs $function,%rax    call *%rax    jmp *%rax
+            stub = b"\x5e\x48\x89\xef\x48\xb8" + function.to_bytes(8, "little") + b"\xff\xd0\xff\xe0"
             ctypes.memmove(address + place, stub, len(stub))
         # It is not writable, as before, so it still guards what is behind the buffer. The engine unmaps it with the
         # buffer.

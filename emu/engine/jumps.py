@@ -43,8 +43,9 @@ from typing import Final
 from emu.engine import exit_tests
 from emu.engine.cpu import BaseCpu
 from emu.engine.errors import EngineError
-from emu.engine.inlined import NEXT_BLOCK, POSSIBLE
+from emu.engine.inlined import LINKED_BLOCK, NEXT_BLOCK, POSSIBLE
 from emu.engine.layout import word
+from emu.engine.links import Links
 from emu.engine.pages import PAGE
 from emu.engine.state import NEVER, Word
 from emu.function_address import function_address
@@ -80,6 +81,7 @@ NAMES: Final = {
     "JUMPS_DESCRIPTION": 512,
     "JUMPS_LONGEST": 1 << 16,
     "JUMPS_STUB": NEXT_BLOCK,
+    "JUMPS_LINKED": LINKED_BLOCK,
 }
 
 
@@ -88,9 +90,12 @@ class Jumps:
 
     def __init__(self, cpu: BaseCpu, state: memoryview[int]) -> None:
         self._state = state
+        self._count: ctypes.c_uint64 | None = None
         self.forget()
         count = invalidations(cpu)
         if count is not None:
+            self._count = ctypes.c_uint64.from_address(count)
+            self._links = Links(count, cpu.env, state)
             self._table = words(2 * ENTRIES + _PAIR // WORD)
             state[Word.INVALIDATIONS] = count
             state[Word.JUMPS] = -(-address_of(self._table) // _PAIR) * _PAIR
@@ -98,6 +103,8 @@ class Jumps:
     def forget(self) -> None:
         """Forget all jumps."""
         self._state[Word.INVALIDATED] = FORGOTTEN
+        if self._count is not None:
+            self._count.value += 1  # linked ends compare it
 
 
 def invalidations(cpu: BaseCpu) -> int | None:

@@ -29,6 +29,7 @@ from emu.engine.cpu import Cpu
 from emu.engine.firing_code import ASK, LATE, Asked, FiringCode
 from emu.engine.handlers import Handlers
 from emu.engine.inlined import ENTRY_SIZE, MARKER, POSSIBLE
+from emu.engine.links_code import LinksCode
 from emu.engine.memory import Memory
 from emu.engine.plan_code import Places, PlanCode
 from emu.engine.plans import Windows
@@ -126,6 +127,9 @@ class Callbacks:
         counter.late.overdue = self._function("overdue").value or 0
         counter.late.next_block = self._function("next_block").value or 0
         counter.late.served_hook = self._function("served_hook").value or 0
+        if POSSIBLE:
+            counter.late.linked_block = self._linked.address("linked_block")
+            counter.late.stale_block = self._linked.address("stale_block")
         self.trap = self._function("trap")
         self.invalid = self._function("invalid") if model.on_invalid else None
         self.system_call = self._function("system_call") if model.on_system_call and delivers else None
@@ -161,6 +165,7 @@ def _source(isa: Isa, names: Mapping[str, int], addresses: Iterable[str], *, hos
     _write_firing(module, isa, symbols, hosted=hosted)
     if POSSIBLE:
         write_shorten(module)
+        LinksCode(module, symbols["words"], 8 * isa.registers.slots[isa.registers.pc])
     places = [files("emu.engine").joinpath("ir", name) for name in ("common.ll", "blocks.ll", *_WRITE)]
     places += [files(package).joinpath("unicorn.ll") for package in isa.unicorn.ir]
     text = "\n".join(place.read_text() for place in places)

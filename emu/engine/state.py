@@ -108,8 +108,13 @@ class Word(IntEnum):
     DISCOUNTED = 33
     """What was subtracted from TOTAL for instructions that the CPU carries out."""
 
+    LINKS = 34
+    """Address of the table of linked ends (`emu.engine.links`); 0: none."""
+    LINK_OFFSET = 35
+    """INVALIDATIONS, from the CPU state."""
 
-WORDS: Final = 34
+
+WORDS: Final = 36
 NEVER: Final = (1 << 63) - 1
 # Entries of the table for user blocks; then as many for kernel blocks.
 BLOCKS: Final = 1 << 15

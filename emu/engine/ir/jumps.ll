@@ -1,4 +1,5 @@
-; Where jumps continue, on hosts that are x86-64 (emu/engine/jumps.py).
+; Where jumps continue, on hosts that are x86-64 (emu/engine/jumps.py).  The ends that lead to one address are linked
+; by emu/engine/links_code.py.
 
 ; Makes the code of a new block shorter (emu/engine/shorter.py), and its ends call @next_block instead of QEMU's helper.
 ; %start is an address in the first bytes of its code, %code where the hook returns to.  Its description, which is before
@@ -56,7 +57,7 @@ relative:
   %is.helper = icmp eq i64 %target, $helper_lookup_tb_ptr
   br i1 %is.helper, label %write.near, label %again
 write.near:
-  call void @put_call(i64 %place)
+  call void @put_end(i64 %place)
   br label %again
 far:
   ; call *constant(%rip)    jmp *%rax
@@ -84,13 +85,51 @@ pooled:
   br i1 %pooled.helper, label %write.far, label %again
 write.far:
   ; The sixth byte becomes a nop.
-  call void @put_call(i64 %place)
+  call void @put_end(i64 %place)
   call void @put8(ptr %place.p, i64 5, i8 u0x90)
   br label %again
 again:
   br label %scan
 done:
   ret void
+}
+
+; The call of an end that leads to one address, or of another one.
+define internal void @put_end(i64 %place) {
+  %leads = call i64 @leads_to_one(i64 %place)
+  %one = icmp ne i64 %leads, 0
+  br i1 %one, label %link, label %other
+link:
+  call void @put_link(i64 %place)
+  ret void
+other:
+  call void @put_call(i64 %place)
+  ret void
+}
+
+; call the bytes that call @linked_block
+define internal void @put_link(i64 %place) {
+  %late = call i64 @word(i64 $OVERDUE)
+  %stub = add i64 %late, $JUMPS_LINKED
+  %return = add i64 %place, 5
+  %offset = sub i64 %stub, %return
+  %offset.32 = trunc i64 %offset to i32
+  %place.p = inttoptr i64 %place to ptr
+  call void @put8(ptr %place.p, i64 0, i8 u0xE8)
+  call void @put32(ptr %place.p, i64 1, i32 %offset.32)
+  ret void
+}
+
+; The same functions as those of the builder's code have them (emu/engine/links_code.py).
+define internal i64 @put_call_at(i64 %place) {
+  call void @put_call(i64 %place)
+  ret i64 0
+}
+
+define internal i64 @asked_next(i64 %env) {
+  %env.p = inttoptr i64 %env to ptr
+  %code = call i64 @next_block(ptr %env.p)
+  ret i64 %code
 }
 
 ; call @next_block, if it is in reach, or the bytes that are

@@ -4,7 +4,7 @@ import ctypes
 
 import pytest
 
-from emu.engine import inlined, jumps, native
+from emu.engine import inlined, jumps, links, native
 from emu.engine.cpu import Cpu
 from emu.engine.engine import Engine
 from emu.engine.pages import PAGE, Access, PageMap
@@ -77,7 +77,8 @@ def test_a_jump_to_another_page_is_found(isa):
 
 
 @isas
-def test_of_jumps_with_the_same_place_the_last_two_are_known(isa):
+def test_of_jumps_with_the_same_place_the_last_two_are_known(isa, monkeypatch):
+    monkeypatch.setattr(links, "_OFFSET", 0)  # no end asks the table only once
     machine = Machine(isa)
     code = machine.engine.read(BACK, LOOP + PAGE - BACK)
     for far in (FAR, 2 * FAR):
