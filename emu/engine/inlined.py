@@ -87,8 +87,8 @@ class Late:
     """The few bytes that written blocks jump to when a deadline may be due.
 
     `overdue` is the address of the function in `ir/inlined.ll`.  Behind them are those that call
-    `next_block` (`emu.engine.jumps`), those that call `served_hook` (`emu.engine.served_sites`), and
-    those that call the functions of `emu.engine.links`, which do not return to the block.
+    `next_block` (`emu.engine.jumps`), those that call `served_hook` (`emu.engine.served_sites`),
+    and those for `emu.engine.links`, which do not return to the block.
     """
 
     def __init__(self, state: memoryview[int]) -> None:

@@ -12,7 +12,7 @@ When such an end is executed for the first time, its machine code is replaced:
     call linked_block                          call stale_block
     jmp  *%rax
 
-or, for a pc that is no signed number of 32 bits, so that the end has six bytes more at most,
+or, for a pc that does not fit into a signed number of 32 bits, in up to 27 bytes,
 
     movabs $pc,%rbx                            the same
     mov  %rbx,PC(%rbp)
@@ -67,7 +67,10 @@ class Entry(IntEnum):
 
 
 def forget_all(state: memoryview[int]) -> None:
-    """Forget the ends of an engine all of whose blocks are dropped; an end that exists needs its entry."""
+    """Forget the ends of an engine.
+
+    All its blocks must be dropped: an end that exists needs its entry.
+    """
     if state[Word.LINKS]:
         ctypes.memset(state[Word.LINKS], 0, ENTRIES * ENTRY)
 
