@@ -54,12 +54,14 @@ ENTRY_SIZE: Final = 24
 # The number of blocks that are changed before all are translated again.
 ENTRIES: Final = 1 << 17
 _MAP_32BIT: Final = 0x40
-# Where the bytes for `next_block` are behind those for `overdue`.
-NEXT_BLOCK: Final = 32
+# Where the bytes for `go_on` are behind those for `overdue`.
+GO_ON: Final = 32
 # The same for `served_hook`, and for `linked_block` and `stale_block`.
 SERVED_HOOK: Final = 64
 LINKED_BLOCK: Final = 96
 STALE_BLOCK: Final = 128
+# And for `asked_block`.
+ASKED_BLOCK: Final = 160
 
 POSSIBLE: Final = sys.platform == "linux" and platform.machine() == "x86_64"
 
@@ -87,14 +89,15 @@ class Late:
     """The few bytes that written blocks jump to when a deadline may be due.
 
     `overdue` is the address of the function in `ir/inlined.ll`.  Behind them are those that call
-    `next_block` (`emu.engine.jumps`), those that call `served_hook` (`emu.engine.served_sites`),
-    and those for `emu.engine.links`, which do not return to the block.
+    `go_on` (`emu.engine.jumps`), those that call `served_hook` (`emu.engine.served_sites`), and
+    those for `emu.engine.links` and for what the table of jumps does not have: these do not return
+    to the block.
     """
 
     def __init__(self, state: memoryview[int]) -> None:
         self._state = state
         self.overdue = 0
-        self.next_block = 0
+        self.go_on = self.asked_block = 0
         self.served_hook = 0
         self.linked_block = self.stale_block = 0
 
@@ -107,7 +110,7 @@ class Late:
         # movabs $overdue,%rax    call *%rax    jmp *%rax
         stub = b"\x48\xb8" + self.overdue.to_bytes(8, "little") + b"\xff\xd0\xff\xe0"
         ctypes.memmove(address, stub, len(stub))
-        for place, function in ((NEXT_BLOCK, self.next_block), (SERVED_HOOK, self.served_hook)):
+        for place, function in ((GO_ON, self.go_on), (SERVED_HOOK, self.served_hook)):
             # movabs $function,%rax    jmp *%rax
             stub = b"\x48\xb8" + function.to_bytes(8, "little") + b"\xff\xe0"
             ctypes.memmove(address + place, stub, len(stub))
@@ -115,6 +118,9 @@ class Late:
             # pop %rsi    mov %rbp,%rdi    movabs $function,%rax    call *%rax    jmp *%rax
             stub = b"\x5e\x48\x89\xef\x48\xb8" + function.to_bytes(8, "little") + b"\xff\xd0\xff\xe0"
             ctypes.memmove(address + place, stub, len(stub))
+        # mov %rbp,%rdi    movabs $function,%rax    call *%rax    jmp *%rax
+        stub = b"\x48\x89\xef\x48\xb8" + self.asked_block.to_bytes(8, "little") + b"\xff\xd0\xff\xe0"
+        ctypes.memmove(address + ASKED_BLOCK, stub, len(stub))
         # It is not writable, as before, so it still guards what is behind the buffer. The engine unmaps it with the
         # buffer.
         _protect(address, mmap.PROT_READ | mmap.PROT_EXEC)

@@ -7,11 +7,12 @@ function displace each other; and each call compares five fields of a block's de
 takes a third of the time of an interpreter.
 
 So when the count is written into a new block (`emu.engine.inlined`), its calls of the helper are
-replaced by calls of `next_block` (`ir/jumps.ll`), which has a table of its own: an entry is a pc
-and the address of the block's machine code. Two entries are the pair of all addresses with the same
-lower bits: with one entry, some jumps of a hot loop displaced each other, which was 2.5 % of
-Python's jumps on i386, and with pairs it is 0.05 %. What is not in the table is asked of the
-helper. The whole table holds or does not hold:
+replaced by jumps to `go_on` (`ir/jumps.ll`), which has a table of its own: an entry is a pc and the
+address of the block's machine code, to which it jumps. Ends that lead to one block need not ask
+(`emu.engine.links`). Two entries are the pair of all addresses with the same lower bits: with one
+entry, some jumps of a hot loop displaced each other, which was 2.5 % of Python's jumps on i386, and
+with pairs it is 0.05 %. What is not in the table is asked of the helper. The whole table holds or
+does not hold:
 
 | what makes it invalid | how that is noticed |
 | --- | --- |
@@ -43,7 +44,7 @@ from typing import Final
 from emu.engine import exit_tests
 from emu.engine.cpu import BaseCpu
 from emu.engine.errors import EngineError
-from emu.engine.inlined import LINKED_BLOCK, NEXT_BLOCK, POSSIBLE
+from emu.engine.inlined import ASKED_BLOCK, GO_ON, LINKED_BLOCK, POSSIBLE
 from emu.engine.layout import word
 from emu.engine.links import Links
 from emu.engine.pages import PAGE
@@ -80,7 +81,8 @@ NAMES: Final = {
     "JUMPS_HEAD": 32,
     "JUMPS_DESCRIPTION": 512,
     "JUMPS_LONGEST": 1 << 16,
-    "JUMPS_STUB": NEXT_BLOCK,
+    "JUMPS_STUB": GO_ON,
+    "JUMPS_ASK": ASKED_BLOCK,
     "JUMPS_LINKED": LINKED_BLOCK,
 }
 

@@ -2,8 +2,8 @@
 
 QEMU connects a block with the next one by a jump only inside a page, since it cannot know whether
 another page is still the same.  So a branch, call or end of a block that leads to another page asks
-`next_block` (`emu.engine.jumps`) each time.  That is a third of all that a large interpreter asks.
-When such an end is executed for the first time, its machine code is replaced:
+for the next block each time (`emu.engine.jumps`).  That is a third of all that a large interpreter
+asks.  When such an end is executed for the first time, its machine code is replaced:
 
     what `emu.engine.jumps` has made           what replaces it
 
@@ -24,7 +24,7 @@ COUNT is QEMU's count of dropped blocks, which `Jumps.forget` also increments, s
 long as the table of jumps would.  It needs no pc: QEMU stores none before its own jumps.  If the
 count has changed, `stale_block` looks up the pc of this end, asks again, and stores the new count
 and the new block.  An end that is asked about often, because processes take turns, gets its old
-code back, with a call of `next_block`.
+code back, with a jump to `go_on`.
 
 The mode of the CPU is not compared, unlike in the table: a block belongs to one mode, and no
 instruction that changes it has such an end.

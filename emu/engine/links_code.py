@@ -51,7 +51,7 @@ class LinksCode:
     def __init__(self, module: Module, words: Value, pc: int) -> None:
         self._words = words
         self._pc = pc
-        self._next_block, self._put_call = Callee("asked_next"), Callee("put_call_at")
+        self._next_block, self._put_jump = Callee("asked_next"), Callee("put_jump_at")
         self._leads_to = self._make_leads_to(module)
         self._entry = self._make_entry(module)
         self._holds = self._make_holds(module)
@@ -197,5 +197,5 @@ class LinksCode:
             f.ret(code)
         size = f.load(entry, Entry.CALL_END)
         f.copy(start, f.add(entry, Entry.ORIGINAL), JUMP)
-        f.call(self._put_call, f.sub(f.add(start, size), _CALL_SIZE))
+        f.call(self._put_jump, f.sub(f.add(start, size), _CALL_SIZE))
         f.ret(code)

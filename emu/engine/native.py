@@ -125,9 +125,10 @@ class Callbacks:
         self._linked = Linked(code, {_SYMBOL + name: address for name, address in addresses.items()})
         self.block = self._function("block")
         counter.late.overdue = self._function("overdue").value or 0
-        counter.late.next_block = self._function("next_block").value or 0
         counter.late.served_hook = self._function("served_hook").value or 0
         if POSSIBLE:
+            counter.late.go_on = self._linked.address("go_on")
+            counter.late.asked_block = self._linked.address("asked_block")
             counter.late.linked_block = self._linked.address("linked_block")
             counter.late.stale_block = self._linked.address("stale_block")
         self.trap = self._function("trap")

@@ -1,7 +1,7 @@
 ; Where jumps continue, on hosts that are x86-64 (emu/engine/jumps.py).  The ends that lead to one address are linked
 ; by emu/engine/links_code.py.
 
-; Makes the code of a new block shorter (emu/engine/shorter.py), and its ends call @next_block instead of QEMU's helper.
+; Makes the code of a new block shorter (emu/engine/shorter.py), and its ends jump to @go_on instead of calling QEMU's helper.
 ; %start is an address in the first bytes of its code, %code where the hook returns to.  Its description, which is before
 ; the code, has the address of the code and its size behind each other.
 define internal void @redirect(ptr %start, ptr %code) noinline {
@@ -103,7 +103,7 @@ link:
   call void @put_link(i64 %place)
   ret void
 other:
-  call void @put_call(i64 %place)
+  call void @put_jump(i64 %place)
   ret void
 }
 
@@ -121,8 +121,8 @@ define internal void @put_link(i64 %place) {
 }
 
 ; The same functions as those of the builder's code have them (emu/engine/links_code.py).
-define internal i64 @put_call_at(i64 %place) {
-  call void @put_call(i64 %place)
+define internal i64 @put_jump_at(i64 %place) {
+  call void @put_jump(i64 %place)
   ret i64 0
 }
 
@@ -132,10 +132,10 @@ define internal i64 @asked_next(i64 %env) {
   ret i64 %code
 }
 
-; call @next_block, if it is in reach, or the bytes that are
-define internal void @put_call(i64 %place) {
+; jmp @go_on, if it is in reach, or the bytes that are
+define internal void @put_jump(i64 %place) {
   %return = add i64 %place, 5
-  %direct = sub i64 ptrtoint (ptr @next_block to i64), %return
+  %direct = sub i64 ptrtoint (ptr @go_on to i64), %return
   %direct.32 = trunc i64 %direct to i32
   %direct.64 = sext i32 %direct.32 to i64
   %reached = icmp eq i64 %direct.64, %direct
@@ -145,7 +145,7 @@ define internal void @put_call(i64 %place) {
   %offset = select i1 %reached, i64 %direct, i64 %by.stub
   %offset.32 = trunc i64 %offset to i32
   %place.p = inttoptr i64 %place to ptr
-  call void @put8(ptr %place.p, i64 0, i8 u0xE8)
+  call void @put8(ptr %place.p, i64 0, i8 u0xE9)
   call void @put32(ptr %place.p, i64 1, i32 %offset.32)
   ret void
 }
@@ -165,9 +165,40 @@ done:
   ret void
 }
 
-; The ends of blocks call this: the machine code of the block at the pc, or the code that leaves the run.  What is found
-; at once needs no call, so that no register is saved.
+; The ends of blocks jump here, and this jumps to the block at the pc, or to the code that leaves the run.  What is found at
+; once needs no call, so that no register is saved and the stack, which is as in a block, is not used.
+define i64 @go_on(ptr %env) {
+  %found = call ptr @found_block(ptr %env)
+  %known = icmp ne ptr %found, null
+  br i1 %known, label %go, label %ask
+go:
+  %code = load ptr, ptr %found
+  %left = musttail call i64 %code(ptr %env)
+  ret i64 %left
+ask:
+  ; Bytes that call @asked_block, and jump to its answer.
+  %late = call i64 @word(i64 $OVERDUE)
+  %stub = add i64 %late, $JUMPS_ASK
+  %stub.p = inttoptr i64 %stub to ptr
+  %asked = musttail call i64 %stub.p(ptr %env)
+  ret i64 %asked
+}
+
+; The same as a function: the machine code of the block at the pc, or the code that leaves the run.
 define i64 @next_block(ptr %env) {
+  %found = call ptr @found_block(ptr %env)
+  %known = icmp ne ptr %found, null
+  br i1 %known, label %give, label %ask
+give:
+  %code = load i64, ptr %found
+  ret i64 %code
+ask:
+  %answer = musttail call i64 @asked_block(ptr %env)
+  ret i64 %answer
+}
+
+; Where the table has the machine code of the block at the pc; null if it has none.
+define internal ptr @found_block(ptr %env) alwaysinline {
   %pc.p = getelementptr i8, ptr %env, i64 $PC_OFFSET
   %pc = load i64, ptr %pc.p
   %key = call i64 @translation_key(ptr %env)
@@ -192,15 +223,13 @@ look:
 known:
   %entry = phi ptr [ %first, %find ], [ %second, %look ]
   %code.p = getelementptr {i64, i64}, ptr %entry, i64 0, i32 1
-  %code = load i64, ptr %code.p
-  ret i64 %code
+  ret ptr %code.p
 unknown:
-  %answer = musttail call i64 @asked_block(ptr %env)
-  ret i64 %answer
+  ret ptr null
 }
 
 ; The same from QEMU's helper.  The newer entry of a pair is its first.
-define internal i64 @asked_block(ptr %env) noinline {
+define i64 @asked_block(ptr %env) noinline {
   %key = call i64 @translation_key(ptr %env)
   %known.key = call i64 @word(i64 $JUMPS_KEY)
   %other.key = xor i64 %key, %known.key

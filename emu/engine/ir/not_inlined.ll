@@ -8,6 +8,3 @@ define i64 @overdue(ptr %words, ptr %entry) {
 define internal void @entered(ptr %code) {
   ret void
 }
-define i64 @next_block(ptr %env) {
-  ret i64 0
-}

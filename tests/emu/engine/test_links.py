@@ -17,7 +17,7 @@ pytestmark = test_jumps.pytestmark
 
 # cmpl $..,..(%rbp)
 COMPARE = bytes.fromhex("81bd")
-CALL = 0xE8
+JUMP_BACK = 0xE9
 # Where code is whose addresses are no signed numbers of 32 bits.
 HIGH = {"x86_64": 0x7F12_3456_0000, "aarch64": 0x7F12_3456_0000, "riscv64": 0x3F_1234_5000, "i386": 0xF712_3000}
 
@@ -112,7 +112,7 @@ def test_an_end_that_was_asked_about_often_gets_its_old_code_back(isa):
         assert machine.sum() == TURNS
     times, code, end = ends(machine)[LOOP]
     assert times == OFTEN
-    assert code[end - 5] == CALL
+    assert code[end - 5] == JUMP_BACK
     assert code[end:].startswith((b"\xff\xe0", b"\x90\xff\xe0"))
     machine.engine.write_code(LOOP, machine.two)
     assert machine.sum() == 2 * TURNS
