@@ -20,6 +20,8 @@ from trapline.lab.check.states import general_registers
 
 # Instructions that are compared one by one.
 _FOLLOWED: Final = 4_000_000
+# Steps at one pc after which the registers must have changed.
+_STANDING: Final = 10_000
 
 
 def bisect(sites: Sequence[CheckSite], differs: Callable[[Sequence[CheckSite]], bool]) -> CheckSite:
@@ -49,19 +51,32 @@ def explain(spec: RunSpec, rules: Rules, culprit: CheckSite, syntax: Syntax) -> 
 
     def compare(seen: tuple[int, bytes]) -> None:
         nonlocal place
-        expected = trace[place] if place < len(trace) else None
-        if expected is not None and expected != seen:
-            part.extend(_tell(patched, trace[place - 1][0] if place else 0, expected, seen))
+        if place == len(trace):  # the plain run has ended, or was followed as far as this
+            raise _FollowedEnoughError
+        if trace[place] != seen:
+            part.extend(_tell(patched, trace[place - 1][0] if place else 0, trace[place], seen))
             raise _FollowedEnoughError
         place += 1
 
-    with suppress(_FollowedEnoughError):
+    try:
         _follow(patched, compare)
+    except _StandsError as error:
+        part.append(f"it stays at {_place(patched, error.pc)}")
+    except _FollowedEnoughError:
+        pass
     return f"{text}; {' '.join(part)}" if part else text
 
 
 class _FollowedEnoughError(Exception):
     """The runs were compared far enough."""
+
+
+class _StandsError(_FollowedEnoughError):
+    """A run executes one address again and again, and changes no register."""
+
+    def __init__(self, pc: int) -> None:
+        super().__init__()
+        self.pc = pc
 
 
 def _state(run: GuestRun) -> tuple[int, bytes]:
@@ -76,14 +91,22 @@ def _follow(run: GuestRun, see: Callable[[tuple[int, bytes]], object]) -> None:
     """
     engine = run.engine
     last = -1
-    shown = 0
+    shown = stands = 0
+    before = b""
 
     def one(soft: int | None = None, hard: int | None = None) -> bool:  # noqa: ARG001  (the interface of `run`)
-        nonlocal last, shown
+        nonlocal last, shown, stands, before
         pc = engine.pc
-        if pc != last and run.in_program(pc):
+        if pc == last:
+            stands += 1
+            if stands % _STANDING == 0:
+                registers = _state(run)[1]
+                if registers == before:
+                    raise _StandsError(pc)
+                before = registers
+        elif run.in_program(pc):
             see(_state(run))
-            last = pc
+            last, stands, before = pc, 0, b""
             shown += 1
             if shown > _FOLLOWED:
                 raise _FollowedEnoughError

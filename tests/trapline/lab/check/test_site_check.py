@@ -6,13 +6,18 @@ from dataclasses import replace
 
 import pytest
 
+from emu.displaced import Emulated
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.isa import ISAS
 from emu.isa.base import Isa
+from emu.plans import Plan, Set
 from providers.fidelity import Fidelity
+from trapline.lab.check import ended as ended_module
+from trapline.lab.check import guest_runs
 from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
 from trapline.lab.check.cpu import Stretch, TrialCpu
+from trapline.lab.check.ended import Ended
 from trapline.lab.check.kernel_path import KernelPathChecker
 from trapline.lab.check.probers import PidProber, Prober, UprobeProber
 from trapline.lab.check.recorded import BorrowedSpace, BorrowingCpu, RecordedChecker, check_recorded
@@ -238,6 +243,43 @@ def test_a_difference_is_bisected_to_its_site(isa: str) -> None:
     assert not result.same
     assert result.culprit.startswith(culprit.name)
     assert "pc 0x" in result.culprit
+
+
+@pytest.mark.parametrize("isa", SITES)
+def test_a_run_that_a_probe_makes_endless_is_stopped_after_the_time_of_the_plain_one(
+    isa: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was followed for two minutes of virtual time, at each step of the bisection."""
+    subject = Subject(find_file("testbins:tiny", ISAS[isa]), isa, "pid", every_instruction=True)
+    right = replace(rules_under_test.fasttrap.PORTS[isa])
+    reached = [one.site for one in check_recorded(RunSpec(subject), Rules())]
+    emulated = [site for site in reached if isinstance(right.treat(_code(site), Fidelity.EXACT), Emulated)]
+    again = Plan((Set(ISAS[isa].registers.pc, ISAS[isa].registers.pc, 0),))
+
+    def treat(code: rules_under_test.Any, fidelity: Fidelity) -> rules_under_test.Any:
+        found = right.treat(code, fidelity)
+        return replace(found, plan=again) if code.address == emulated[0].address else found
+
+    limits = []
+    go = guest_runs.LinuxRun.go
+
+    def timed(run: guest_runs.LinuxRun, longest: int = guest_runs.LONGEST_RUN) -> Ended:
+        ended = go(run, longest)
+        limits.append((longest, ended))
+        return ended
+
+    monkeypatch.setattr(guest_runs.LinuxRun, "go", timed)
+    monkeypatch.setattr(ended_module, "_MORE", 100_000)
+    result = run_check(RunSpec(subject), Rules(pid=replace(right, treat=treat)))
+    assert not result.same
+    assert any("not over in time" in difference for difference in result.differences)
+    assert result.culprit.startswith(emulated[0].name)
+    assert "it stays at" in result.culprit
+    endless = [(longest, ended) for longest, ended in limits if ended.status == "not over in time"]
+    assert endless
+    plain = limits[0][1]
+    assert all(longest == plain.enough < guest_runs.LONGEST_RUN // 10 for longest, _ in endless)
+    assert all(ended.time <= plain.enough + 1_000_000 for _, ended in endless)
 
 
 def _code(site: CheckSite) -> rules_under_test.Any:
