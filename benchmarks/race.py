@@ -20,7 +20,7 @@ import trapline.lab.race
 from benchmarks.figures import Cell, Figures, Scale
 from benchmarks.ongoing import Kept, kept
 from emu.isa import ISAS, Isa
-from trapline.lab.race.methods import OURS, USUAL, scenarios
+from trapline.lab.race.methods import OURS, SELF, USUAL, scenarios
 from trapline.lab.race.model import Model, Race
 from trapline.lab.race.naming import functions, patches
 from trapline.lab.race.patch import NoPortError, Patch
@@ -66,6 +66,10 @@ def _kinds(isa: Isa, provider: str, most: int | None) -> tuple[int, int, list[Pa
 
 def _races(patch: Patch, method: str, cpus: Sequence[int]) -> Iterator[Race]:
     for scenario in scenarios(patch.provider):
+        if scenario == SELF:
+            # Others meanwhile are in the scenario that contains the others.
+            yield Race(patch, method, scenario, 1)
+            continue
         for number in cpus:
             # With three CPUs, only the scenario that contains the others.
             if number == _CPUS[0] or scenario == Race.scenario:
@@ -140,8 +144,8 @@ def figures(found: Iterable[tuple[list[list[Cell]], str]]) -> Figures:
             *("races", "states", "steps", "wrong", "undecided", "how"),
         ),
         rows=[row for rows, _why in parts for row in rows],
-        note="A race is one patch in one scenario with two CPUs, and in one with three; a search of a wrong race ends "
-        "at its first failure.",
+        note="A race is one patch in one scenario with two CPUs, in one with three, and in one with the patching CPU "
+        "alone; a search of a wrong race ends at its first failure.",
         text_columns=frozenset({"ISA", "provider", "method", "whose", "how"}),
         left_out=[why for _rows, why in parts if why],
     )  # fmt: skip
