@@ -53,10 +53,12 @@ class Workers(ProcessPoolExecutor):
 
 def abandon(executor: Executor, futures: Iterable[Future[Any]]) -> None:
     """Stop an executor, and end its processes: unfinished calls are abandoned."""
-    for future in futures:
-        future.cancel()
-    for process in dict(getattr(executor, "_processes", None) or {}).values():
+    processes = dict(getattr(executor, "_processes", None) or {})
+    for process in processes.values():
         process.terminate()
+    if not processes:
+        for future in futures:  # an executor whose processes are gone gives up its calls, but no cancelled one
+            future.cancel()
     # The executor's thread closes its pipe when the processes are gone.  Python's end, which writes to
     # that pipe, must not come meanwhile.
-    executor.shutdown()
+    executor.shutdown(wait=bool(processes))

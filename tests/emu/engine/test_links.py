@@ -7,7 +7,7 @@ import ctypes
 import pytest
 
 from emu.engine import jumps, links
-from emu.engine.links import ENTRIES, ENTRY, JUMP, OFTEN, Entry
+from emu.engine.links import ENTRIES, ENTRY, JUMP, OFTEN
 from emu.engine.pages import PAGE, Access
 from emu.engine.state import Word
 from tests.emu.engine import test_jumps
@@ -25,10 +25,11 @@ HIGH = {"x86_64": 0x7F12_3456_0000, "aarch64": 0x7F12_3456_0000, "riscv64": 0x3F
 def ends(machine):
     """Return the linked ends: where they lead, how often they were asked about, their code, the end of the old call."""
     table = machine.engine.counter.state[Word.LINKS]
+    words = memoryview(ctypes.string_at(table, ENTRIES * ENTRY)).cast("Q")
     found = {}
-    for place in range(table, table + ENTRIES * ENTRY, ENTRY):
-        start, pc, times, end = (ctypes.c_uint64.from_address(place + at).value for at in list(Entry)[:4])
-        if start:
+    for place in range(0, len(words), ENTRY // 8):
+        if words[place]:
+            start, pc, times, end = words[place : place + 4]
             found[pc] = times, ctypes.string_at(start, 32), end
     return found
 
