@@ -63,6 +63,13 @@ STALE_BLOCK: Final = 128
 # And for `asked_block`.
 ASKED_BLOCK: Final = 160
 
+# pop %rsi    mov %rbp,%rdi    movabs $..,%rax    jmp *%rax    call *%rax, then jmp *%rax
+_POP: Final = b"\x5e"
+_ENV: Final = b"\x48\x89\xef"
+_LOAD: Final = b"\x48\xb8"
+_JUMP: Final = b"\xff\xe0"
+_CALL_JUMP: Final = b"\xff\xd0" + _JUMP
+
 POSSIBLE: Final = sys.platform == "linux" and platform.machine() == "x86_64"
 
 
@@ -107,20 +114,16 @@ class Late:
         if address is None or not _protect(address, mmap.PROT_READ | mmap.PROT_WRITE):
             self._state[Word.FREE] = 0
             return
-        # movabs $overdue,%rax    call *%rax    jmp *%rax
-        stub = b"\x48\xb8" + self.overdue.to_bytes(8, "little") + b"\xff\xd0\xff\xe0"
-        ctypes.memmove(address, stub, len(stub))
-        for place, function in ((GO_ON, self.go_on), (SERVED_HOOK, self.served_hook)):
-            # movabs $function,%rax    jmp *%rax
-            stub = b"\x48\xb8" + function.to_bytes(8, "little") + b"\xff\xe0"
+        for place, before, function, after in (
+            (0, _LOAD, self.overdue, _CALL_JUMP),
+            (GO_ON, _LOAD, self.go_on, _JUMP),
+            (SERVED_HOOK, _LOAD, self.served_hook, _JUMP),
+            (LINKED_BLOCK, _POP + _ENV + _LOAD, self.linked_block, _CALL_JUMP),
+            (STALE_BLOCK, _POP + _ENV + _LOAD, self.stale_block, _CALL_JUMP),
+            (ASKED_BLOCK, _ENV + _LOAD, self.asked_block, _CALL_JUMP),
+        ):
+            stub = before + function.to_bytes(8, "little") + after
             ctypes.memmove(address + place, stub, len(stub))
-        for place, function in ((LINKED_BLOCK, self.linked_block), (STALE_BLOCK, self.stale_block)):
-            # pop %rsi    mov %rbp,%rdi    movabs $function,%rax    call *%rax    jmp *%rax
-            stub = b"\x5e\x48\x89\xef\x48\xb8" + function.to_bytes(8, "little") + b"\xff\xd0\xff\xe0"
-            ctypes.memmove(address + place, stub, len(stub))
-        # mov %rbp,%rdi    movabs $function,%rax    call *%rax    jmp *%rax
-        stub = b"\x48\x89\xef\x48\xb8" + self.asked_block.to_bytes(8, "little") + b"\xff\xd0\xff\xe0"
-        ctypes.memmove(address + ASKED_BLOCK, stub, len(stub))
         # It is not writable, as before, so it still guards what is behind the buffer. The engine unmaps it with the
         # buffer.
         _protect(address, mmap.PROT_READ | mmap.PROT_EXEC)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from emu.engine.inlined import STALE_BLOCK
 from emu.engine.links import ENTRIES, ENTRY, JUMP, OFTEN, Entry
 from emu.engine.state import Word
 from emu.native.builder import Callee, Function, Module
-from emu.native.values import Condition, Value
+from emu.native.values import Value
 
 _WORD: Final = 8
 # 2^64 by the golden ratio; bits of the product whose upper ones are the index.
@@ -36,22 +36,13 @@ _CALL_SIZE: Final = 5
 _REX_W: Final = 0x48
 
 
-class _End(NamedTuple):
-    """An end of a block; all are 0 if it is none that leads to one address."""
-
-    start: Value
-    """The address of its first instruction."""
-    pc: Value
-    """The address to which it leads."""
-
-
 class LinksCode:
     """The functions of one engine: `words` is the address of its words, `pc` the pc's place in env."""
 
     def __init__(self, module: Module, words: Value, pc: int) -> None:
         self._words = words
         self._pc = pc
-        self._next_block, self._put_jump = Callee("asked_next"), Callee("put_jump_at")
+        self._next_block, self._put_jump = Callee("next_block"), Callee("put_jump")
         self._leads_to = self._make_leads_to(module)
         self._entry = self._make_entry(module)
         self._holds = self._make_holds(module)
@@ -137,7 +128,7 @@ class LinksCode:
     def _make_holds(self, module: Module) -> Function:
         """U64 link_holds(code): whether it is a block's, as long as the count is what it is."""
         f = module.function("link_holds", 1, local=True)
-        block: Condition = f.ugt(f.parameters[0], self._word(f, Word.LOWEST))
+        block = f.ugt(f.parameters[0], self._word(f, Word.LOWEST))
         f.ret(f.flag(f.both(block, f.eq(self._dropped(f), self._word(f, Word.INVALIDATED)))))
         return f
 

@@ -15,7 +15,7 @@ from emu.elf_file import ElfError
 from emu.isa import ISAS, Isa
 from trapline.lab.race.exploring import MODELLED, NOT_MODELLED, Explored, explore, replay
 from trapline.lab.race.methods import METHODS, OURS, SCENARIOS, USUAL, Own
-from trapline.lab.race.model import Model, Race
+from trapline.lab.race.model import Model, Race, erratum_of
 from trapline.lab.race.naming import find
 from trapline.lab.race.objects.method import GLUES, glue_of, own_method
 from trapline.lab.race.patch import NoPortError, Patch, RaceError
@@ -40,6 +40,7 @@ class _Wanted:
     glue: str | None
     entry: str | None
     handler: str | None
+    erratum: str | None
 
     def methods_of_patches(self) -> Iterator[tuple[Patch, str, Own | None]]:
         """Yield each patch with each method.
@@ -67,6 +68,8 @@ class _Wanted:
             raise click.UsageError("name a patch with --patch, such as fbt::malloc:entry")
 
     def _patch(self, isa: Isa) -> tuple[Patch, Own | None]:
+        if self.erratum is not None:
+            erratum_of(isa, self.erratum)
         if self.objects is None:
             assert self.patch is not None
             return find(isa, self.patch), None
@@ -191,17 +194,11 @@ def race_command(
                 click.echo(text)
             _write(html, model, trace)
             sys.exit(any(move.failure for move in trace))
-        wanted = _Wanted(patch_name, isa_name, methods, objects, glue, entry, handler)
+        wanted = _Wanted(patch_name, isa_name, methods, objects, glue, entry, handler, erratum)
         done = []
         for patch, method, own in wanted.methods_of_patches():
             race = Race(patch, method, scenario, cpus, passes, own, coherent, erratum or "")
-            try:
-                done.append(explore(race, bound=bound))
-            except NoPortError as error:
-                if isa_name != _ALL:
-                    raise
-                click.echo(f"trapline: {error}: left out", err=True)
-                continue
+            done.append(explore(race, bound=bound))
             if form == "text":
                 _print(done[-1])
     except (RaceError, ElfError) as error:

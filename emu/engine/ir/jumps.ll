@@ -103,7 +103,7 @@ link:
   call void @put_link(i64 %place)
   ret void
 other:
-  call void @put_jump(i64 %place)
+  call i64 @put_jump(i64 %place)
   ret void
 }
 
@@ -111,29 +111,12 @@ other:
 define internal void @put_link(i64 %place) {
   %late = call i64 @word(i64 $OVERDUE)
   %stub = add i64 %late, $JUMPS_LINKED
-  %return = add i64 %place, 5
-  %offset = sub i64 %stub, %return
-  %offset.32 = trunc i64 %offset to i32
-  %place.p = inttoptr i64 %place to ptr
-  call void @put8(ptr %place.p, i64 0, i8 u0xE8)
-  call void @put32(ptr %place.p, i64 1, i32 %offset.32)
+  call void @put_near(i64 %place, i8 u0xE8, i64 %stub)
   ret void
 }
 
-; The same functions as those of the builder's code have them (emu/engine/links_code.py).
-define internal i64 @put_jump_at(i64 %place) {
-  call void @put_jump(i64 %place)
-  ret i64 0
-}
-
-define internal i64 @asked_next(i64 %env) {
-  %env.p = inttoptr i64 %env to ptr
-  %code = call i64 @next_block(ptr %env.p)
-  ret i64 %code
-}
-
 ; jmp @go_on, if it is in reach, or the bytes that are
-define internal void @put_jump(i64 %place) {
+define internal i64 @put_jump(i64 %place) {
   %return = add i64 %place, 5
   %direct = sub i64 ptrtoint (ptr @go_on to i64), %return
   %direct.32 = trunc i64 %direct to i32
@@ -141,11 +124,18 @@ define internal void @put_jump(i64 %place) {
   %reached = icmp eq i64 %direct.64, %direct
   %late = call i64 @word(i64 $OVERDUE)
   %stub = add i64 %late, $JUMPS_STUB
-  %by.stub = sub i64 %stub, %return
-  %offset = select i1 %reached, i64 %direct, i64 %by.stub
+  %target = select i1 %reached, i64 ptrtoint (ptr @go_on to i64), i64 %stub
+  call void @put_near(i64 %place, i8 u0xE9, i64 %target)
+  ret i64 0
+}
+
+; A call or a jump of five bytes.
+define internal void @put_near(i64 %place, i8 %opcode, i64 %target) {
+  %return = add i64 %place, 5
+  %offset = sub i64 %target, %return
   %offset.32 = trunc i64 %offset to i32
   %place.p = inttoptr i64 %place to ptr
-  call void @put8(ptr %place.p, i64 0, i8 u0xE9)
+  call void @put8(ptr %place.p, i64 0, i8 %opcode)
   call void @put32(ptr %place.p, i64 1, i32 %offset.32)
   ret void
 }
@@ -184,16 +174,17 @@ ask:
   ret i64 %asked
 }
 
-; The same as a function: the machine code of the block at the pc, or the code that leaves the run.
-define i64 @next_block(ptr %env) {
-  %found = call ptr @found_block(ptr %env)
+; The same as a function, for emu/engine/links_code.py: the machine code.
+define internal i64 @next_block(i64 %env) {
+  %env.p = inttoptr i64 %env to ptr
+  %found = call ptr @found_block(ptr %env.p)
   %known = icmp ne ptr %found, null
   br i1 %known, label %give, label %ask
 give:
   %code = load i64, ptr %found
   ret i64 %code
 ask:
-  %answer = musttail call i64 @asked_block(ptr %env)
+  %answer = call i64 @asked_block(ptr %env.p)
   ret i64 %answer
 }
 

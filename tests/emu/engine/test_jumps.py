@@ -59,6 +59,13 @@ class Machine:
         self.engine.run()
         return self.engine.read_register(sum_)
 
+    def forget(self, *, whole):
+        """Tell the engine that the page of LOOP, or `whole`, that each page may be mapped elsewhere."""
+        if whole:
+            self.engine.fills(self.space).forget_all()
+        else:
+            self.engine.flush_page(LOOP)
+
     @property
     def found(self):
         """The addresses in the table."""
@@ -120,10 +127,7 @@ def test_code_that_is_mapped_elsewhere_runs(isa, whole):
     assert machine.sum() == TURNS
     frames = machine.space.frames
     frames[LOOP // PAGE] = frames[OTHER // PAGE]
-    if whole:
-        machine.engine.fills(machine.space).forget_all()
-    else:
-        machine.engine.flush_page(LOOP)
+    machine.forget(whole=whole)
     assert machine.sum() == 2 * TURNS
 
 

@@ -95,10 +95,7 @@ def test_a_page_that_is_mapped_elsewhere_is_found_by_the_jump(isa, whole):
     places = frames[LOOP // PAGE], frames[OTHER // PAGE]
     for turn in range(OFTEN + 3):
         frames[LOOP // PAGE] = places[turn % 2]
-        if whole:
-            machine.engine.fills(machine.space).forget_all()
-        else:
-            machine.engine.flush_page(LOOP)
+        machine.forget(whole=whole)
         assert machine.sum() == (1 + turn % 2) * TURNS
         assert linked(machine) == (turn < OFTEN - 1)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Final
 
+from emu.isa.base import Isa
 from emu.isa.events import Events
 from emu.isa.fetching import Erratum
 from trapline.lab.race import forking
@@ -25,6 +26,13 @@ _BREAKPOINTS: Final = frozenset({"int3", "brk", "ebreak", "c.ebreak"})
 _ITSELF: Final = f"{PATCHER}x"
 # Instructions of a pass: code that loops is left after so many.
 _LONGEST_PASS: Final = 12
+
+
+def erratum_of(isa: Isa, name: str) -> Erratum:
+    """Return a known bug of an ISA's CPUs.  Raises `NoPortError`."""
+    if name not in isa.fetching.errata:
+        raise NoPortError(f"{isa.name} has no erratum '{name}'")
+    return isa.fetching.errata[name]
 
 
 @dataclass(frozen=True)
@@ -107,10 +115,7 @@ class Model:
             return None
         if race.scenario != SELF:
             raise RaceError(f"{race.erratum} is about a CPU that executes what it has stored: scenario '{SELF}'")
-        found = race.patch.isa.fetching.errata.get(race.erratum)
-        if found is None:
-            raise NoPortError(f"{race.patch.isa.name} has no erratum '{race.erratum}'")
-        return found
+        return erratum_of(race.patch.isa, race.erratum)
 
     def _comes_to_site(self, start: int) -> bool:
         """Return whether the plain code leads from an address to the patch."""

@@ -101,10 +101,12 @@ class PatcherSteps:
 
     def stored(self, world: World, address: int, data: bytes) -> World:
         """Return the state with one more content, in which a store is visible."""
-        last = world.history[-1]
+        return self._added(world, self._with_bytes(world.history[-1], address, data))
+
+    def _with_bytes(self, last: Content, address: int, data: bytes, page: int = 0) -> Content:
+        """Return a content with other bytes; `page`: 1 for those of a new page."""
         at = address - self._patch.site
-        content = Content(last.page, last.data[:at] + data + last.data[at + len(data) :])
-        return self._added(world, content)
+        return Content(last.page + page, last.data[:at] + data + last.data[at + len(data) :])
 
     def _added(self, world: World, content: Content) -> World:
         return world if content == world.history[-1] else world._replace(history=(*world.history, content))
@@ -113,8 +115,7 @@ class PatcherSteps:
         """Return what the patching CPU may fetch itself after a store; `page`: a newer page."""
         if not world.own:
             return ()
-        last, at = world.own[-1], address - self._patch.site
-        content = Content(last.page + page, last.data[:at] + data + last.data[at + len(data) :])
+        content = self._with_bytes(world.own[-1], address, data, page)
         return (content,) if self._rules.coherent or page else (*world.own, content)
 
     def fetching_anew_itself(self, world: World) -> World:
@@ -161,9 +162,7 @@ class PatcherSteps:
             case _ if world.pending and not isinstance(operation, _AT_ONCE):
                 return None
             case Swap(address, data):
-                last = world.history[-1]
-                at = address - self._patch.site
-                page = Content(last.page + 1, last.data[:at] + data + last.data[at + len(data) :])
+                page = self._with_bytes(world.history[-1], address, data, 1)
                 return self._added(world, page)._replace(own=self._stored_itself(world, address, data, 1), cleaned=0)
             case Flush(anew):
                 return self._flushed(world, anew=anew)
