@@ -26,6 +26,8 @@ from trapline.player.lanes import lanes_page
 
 _ALL: Final = "all"
 _GLUE: Final = "text-poke"
+# The patch that is explored if only a method is named.
+_EXAMPLE: Final = "fbt::malloc:entry"
 _ERRATA: Final = {name: one for isa in ISAS.values() for name, one in isa.fetching.errata.items()}
 
 
@@ -65,14 +67,15 @@ class _Wanted:
         if self.objects is None and (self.glue or self.entry or self.handler):
             raise click.UsageError("--glue, --entry and --handler are for --object")
         if self.objects is None and self.patch is None:
-            raise click.UsageError("name a patch with --patch, such as fbt::malloc:entry")
+            if not self.methods:
+                raise click.UsageError(f"name a patch with --patch, such as {_EXAMPLE}")
+            click.echo(f"trapline: without --patch, {_EXAMPLE} is explored", err=True)
 
     def _patch(self, isa: Isa) -> tuple[Patch, Own | None]:
         if self.erratum is not None:
             erratum_of(isa, self.erratum)
         if self.objects is None:
-            assert self.patch is not None
-            return find(isa, self.patch), None
+            return find(isa, self.patch or _EXAMPLE), None
         glue = self.glue or _GLUE
         patch = find(isa, self.patch or glue_of(glue).usual_patch(isa))
         return patch, own_method(patch, self.objects, glue, self.entry or "", self.handler or "")
@@ -88,7 +91,8 @@ class _Wanted:
     "--patch",
     "patch_name",
     metavar="PROBE",
-    help="The patch: provider:FILE:function:name, such as fbt::malloc:entry or uprobe:./prog:main:0.",
+    help="The patch: provider:FILE:function:name, such as fbt::malloc:entry or uprobe:./prog:main:0; "
+    f"with --method alone: {_EXAMPLE}.",
 )
 @click.option(
     "--isa",

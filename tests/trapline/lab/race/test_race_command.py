@@ -36,6 +36,14 @@ def test_a_method_that_holds_exits_with_0_and_says_how_much_was_explored():
     assert "all of them" in done.output
 
 
+def test_with_a_method_alone_a_function_of_the_kernel_guest_is_explored_on_each_isa_and_that_is_said():
+    done = run("--method", "stop-machine", "--isa", "all")
+    assert done.exit_code == 0
+    assert done.output.count("stop-machine  holds:") == 4
+    assert "trapline: without --patch, fbt::malloc:entry is explored" in done.output
+    assert "name a patch with --patch" in run().output
+
+
 def test_an_object_fails_on_its_own_isa_with_a_page_and_a_replay(tmp_path):
     page, file = tmp_path / "race.html", "testbins/built/riscv64/objects/poke-early.o"
     done = run("--object", file, "--html", str(page))
