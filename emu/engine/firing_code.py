@@ -180,7 +180,8 @@ class FiringCode:
             with f.cases(kind) as case:
                 with case(StepKind.RUN):
                     done = f.call(self._plans.plan, what)
-                    f.ret_if(f.eq(done, 0), LATE, likely=False)
+                    with f.when(f.eq(done, 0), likely=False):
+                        f.ret(f.select(f.eq(f.load(self._places.words, 8 * Word.REFUSED), 0), LATE, HANDLED))
                 with case(StepKind.CALL):
                     answer = f.call(f.load(here, Step.offset("function")), what, core)
                     with f.when(f.eq(answer, SKIP)):

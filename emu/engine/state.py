@@ -112,9 +112,11 @@ class Word(IntEnum):
     """Address of the table of linked ends (`emu.engine.links`); 0: none."""
     LINK_OFFSET = 35
     """INVALIDATIONS, from the CPU state."""
+    REFUSED = 36
+    """1: REACH has refused an access, and takes care of the fault; the hit ends there."""
 
 
-WORDS: Final = 36
+WORDS: Final = 37
 NEVER: Final = (1 << 63) - 1
 # Entries of the table for user blocks; then as many for kernel blocks.
 BLOCKS: Final = 1 << 15

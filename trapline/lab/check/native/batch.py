@@ -24,7 +24,7 @@ from trapline.framework.engines import ProgramEngine, chosen
 from trapline.lab.check.native import layout
 from trapline.lab.check.native.code import TrialCode
 from trapline.lab.check.native.images import Images
-from trapline.lab.check.native.trial import ALIKE, AREAS, LEFT_OUT, NOTED, BatchBlock, TrialBlock
+from trapline.lab.check.native.trial import ALIKE, AREAS, LEFT_OUT, NOTED, BatchBlock, Outcome, TrialBlock
 from trapline.lab.check.states import LAST_PAGE
 
 if TYPE_CHECKING:
@@ -156,9 +156,7 @@ class Batches:
         ]
         self._scratch = _Table()
         self._areas = -1
-        self.left_out: list[int] = []
-        """The places of states in which a plan has met the page that the CPU emulator does not
-        know, in the last list."""
+        self._left = array("Q")
         sizes = {f"size{number}": size for number, (_, size) in enumerate(plain.places)}
         self._batch = BatchBlock(
             pristine=plain.pristine_at,
@@ -176,11 +174,13 @@ class Batches:
 
         `sites` has an address of 64 bits for each of the numbers.
         """
-        self.left_out = []
         batch, place = self._batch, 0
         words = array("Q", numbers)
         batch.sites, batch.numbers = sites.buffer_info()[0], words.buffer_info()[0]
         batch.count = len(numbers)
+        if len(self._left) < len(numbers):
+            self._left = array("Q", bytes(8 * len(numbers)))
+        batch.left_out, batch.left = 0, self._left.buffer_info()[0]
         self._images.make_all(numbers)
         while place < len(numbers):
             if not self._show_areas():
@@ -200,19 +200,36 @@ class Batches:
             place += 1
             self._trials[0].forget_stepped()
 
+    @property
+    def left_out(self) -> array[int]:
+        """The places in the last list of states in which a plan has met a page of the CPU emulator's.
+
+        The emulator treats accesses to that page, the last one, wrongly.
+        """
+        return self._left[: self._batch.left_out]
+
     def _same_signal(self) -> int:
-        """Return whether a plan has met the fault that the plain CPU has met (`BatchBlock`)."""
-        raised = self._patched.cpu.kernel.trapping.forget()
+        """Return whether both CPUs have met the same fault (`BatchBlock`)."""
+        original, raised = map(self._signal, self._trials)
         if raised is None:
             return 0
         if (raised.address or 0) >= LAST_PAGE:
-            self.left_out.append(int(self._batch.next))
             return LEFT_OUT
-        return ALIKE if raised == self._fault(self._plain) else 0
+        return ALIKE if raised == original else 0
+
+    def _signal(self, trial: _Trial) -> SignalInfo | None:
+        """Return the fault that a thread has met, which a provider has put back if it ran a copy."""
+        cpu, block = trial.cpu, trial.block
+        raised = cpu.kernel.trapping.forget()
+        if raised is None:
+            return self._fault(trial) if block.ended == Outcome.FAULT else None
+        found = cpu.kernel.trapping.corrected(cpu.thread, raised)
+        block.pc = cpu.engine.pc
+        return found
 
     @staticmethod
     def _fault(trial: _Trial) -> SignalInfo:
-        """Return the fault that a CPU has met."""
+        """Return the page fault that a CPU has met."""
         # A page refuses an access because it is a write, or because it is not mapped.
         return page_fault(trial.cpu.space, Access.WRITE, trial.block.refused)
 

@@ -15,7 +15,8 @@ from trapline.lab.check.native.layout import BlockLayout
 from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.memory_code import MemoryCode
 from trapline.lab.check.native.running import RunningCode
-from trapline.lab.check.native.trial import ALIKE, PLACES, BatchBlock, Outcome, TrialBlock
+from trapline.lab.check.native.trial import ALIKE, LEFT_OUT, PLACES, BatchBlock, Outcome, TrialBlock
+from trapline.lab.check.states import LAST_PAGE
 
 
 class TrialCode:
@@ -26,7 +27,7 @@ class TrialCode:
         self._flags = flags
         self.module = module = Module()
         self._library = Library(module, isa.unicorn.target)
-        self._memory = MemoryCode(module, offsets, self._library)
+        self._memory = MemoryCode(isa, module, offsets, self._library)
         self._running = RunningCode(isa, offsets, module, self._library, self._memory, flags)
         self._same_fault = self._make_same_fault(module)
         self._same = self._make_same(module)
@@ -60,12 +61,14 @@ class TrialCode:
         def of(trial: Value, name: str) -> Value:
             return f.load(trial, TrialBlock.offset(name))
 
+        beyond = f.uge(of(patched, "refused"), LAST_PAGE)
+        with f.when(f.both(f.eq(of(patched, "ended"), Outcome.FAULT), beyond), likely=False):
+            f.ret(LEFT_OUT)
         ended = of(plain, "ended")
         with f.choice(f.eq(of(patched, "ended"), Outcome.SIGNAL)) as (signal, other):
             with signal:
                 alike = f.call(f.load(batch, BatchBlock.offset("signalled")))
                 f.ret_if(f.ne(alike, ALIKE), alike)
-                f.ret_if(f.ne(ended, Outcome.FAULT), 0)
             with other, f.choice(f.eq(ended, Outcome.DONE)) as (done, fault):
                 with done:
                     f.ret_if(f.ne(of(patched, "ended"), Outcome.DONE), 0)
@@ -116,6 +119,10 @@ class TrialCode:
             loop.leave_if(f.eq(same, 0))
             written_alike = f.call(self._memory.settle, batch, plain, patched)
             loop.leave_if(f.both(f.eq(same, ALIKE), f.eq(written_alike, 0)))
+            with f.when(f.eq(same, LEFT_OUT), likely=False):
+                left = f.load(batch, BatchBlock.offset("left_out"))
+                f.store(f.add(f.load(batch, BatchBlock.offset("left")), f.shl(left, 3)), at)
+                f.store(batch, f.add(left, 1), BatchBlock.offset("left_out"))
             f.store(batch, f.add(at, 1), BatchBlock.offset("next"))
         with f.when(f.ult(f.load(batch, BatchBlock.offset("next")), count)):
             f.call(self._memory.whole, batch, plain, patched)

@@ -19,6 +19,7 @@ from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.engine.plan_code import ARGUMENT
 from emu.engine.state import Word
+from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.values import Value
 from trapline.lab.check.aliased import RIGHTS
@@ -37,7 +38,8 @@ _PAGE_MASK: Final = -PAGE
 class MemoryCode:
     """The functions `fill` and `reach`, and what other code asks of addresses."""
 
-    def __init__(self, module: Module, offsets: BlockLayout, library: Library) -> None:
+    def __init__(self, isa: Isa, module: Module, offsets: BlockLayout, library: Library) -> None:
+        self._word = isa.word
         self._layout = offsets
         self._library = library
         self.within = self._make_within(module)
@@ -71,8 +73,6 @@ class MemoryCode:
         """
         f = module.function("aliased", 2, local=True)
         trial, address = f.parameters
-        # The engine has an answer of its own for the last page, where emu_start ends.
-        f.ret_if(f.uge(address, LAST_PAGE), _MAPPED)
         bounds, areas = (f.load(trial, TrialBlock.offset(name)) for name in ("bounds", "areas"))
         f.ret_if(f.ne(f.call(self.within, bounds, areas, address), 0), _MAPPED)
         kind = f.and_(f.lshr(address, _PAGE_BITS), KINDS - 1)
@@ -80,17 +80,22 @@ class MemoryCode:
         return f
 
     def _make_reach(self, module: Module) -> Function:
-        """u64 reach(trial, address, access): the place of eight bytes for a plan; 0: unknown.
+        """u64 reach(trial, address, access): the place of a word for a plan; 0: unknown.
 
-        The engine calls it by `Word.REACH`.
+        The engine calls it by `Word.REACH`.  An access that a page refuses is the fault of the
+        instruction: registers are unchanged by then (`emu.plans.Plan`), and the pc is at it.
         """
         f = module.function("reach", 3)
         trial, address, access = f.parameters
-        f.ret_if(f.ugt(f.and_(address, PAGE - 1), PAGE - 8), 0)
         rights = f.call(self._aliased, trial, address)
         f.ret_if(f.eq(rights, _MAPPED), 0)
         with f.when(f.eq(f.and_(rights, access), 0)):
-            f.ret(f.select(f.eq(access, ARGUMENT), f.load(trial, TrialBlock.offset("nothing")), 0))
+            f.ret_if(f.eq(access, ARGUMENT), f.load(trial, TrialBlock.offset("nothing")))
+            f.store(trial, address, TrialBlock.offset("refused"))
+            f.store(f.load(trial, TrialBlock.offset("words")), 1, 8 * Word.REFUSED)
+            f.ret(0)
+        # No access is larger than a word.
+        f.ret_if(f.ugt(f.and_(address, PAGE - 1), PAGE - self._word), 0)
         with f.when(f.eq(access, Access.WRITE)):
             f.call(self._note, trial, address)
         f.ret(f.add(f.load(trial, TrialBlock.offset("memory")), f.and_(address, KINDS * PAGE - 1)))
@@ -104,6 +109,11 @@ class MemoryCode:
         f = module.function("fill", 5)
         uc, address, kind, entry, trial = f.parameters
         number = f.low(kind, 4)
+        with f.when(f.uge(address, LAST_PAGE), likely=False):
+            # The engine's own answer for the page where emu_start ends.
+            f.store(entry, 0)
+            f.store(entry, Access.READ | Access.EXECUTE, 8, 4)
+            f.ret(1)
         rights = f.call(self._aliased, trial, address)
         with f.when(f.eq(rights, _MAPPED)):
             callback, words = (f.load(trial, TrialBlock.offset(name)) for name in ("fill", "words"))

@@ -50,8 +50,8 @@ class RunningCode:
         self._end = self._make_end(module)
         self._faulted = self._make_faulted(module)
         self._fetched = self._make_fetched(module)
-        self.plain = self._make_plain(module)
         self._trapped = self._make_trapped(module)
+        self.plain = self._make_plain(module)
         self._put_back = self._make_put_back(module)
         self._left_by = self._make_left_by(module)
         self._after_block = self._make_after_block(module)
@@ -174,10 +174,10 @@ class RunningCode:
         uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
         none = f.eq(f.load(cpu, CPU_EXCEPTION, 4), layout.NO_EXCEPTION)
         refused = f.eq(f.load(uc, self._layout.uc_invalid_error, 4), layout.ERROR_EXCEPTION)
+        f.ret_if(f.fails(f.both(none, refused)), 0)
         address = f.load(uc, self._layout.uc_invalid_address)
         f.store(trial, address, TrialBlock.offset("refused"))
-        met = f.select(f.ult(address, LAST_PAGE), Outcome.FAULT, Outcome.CRASHED)
-        f.ret(f.select(f.both(none, refused), met, 0))
+        f.ret(f.select(f.ult(address, LAST_PAGE), Outcome.FAULT, Outcome.CRASHED))
         return f
 
     def _make_plain(self, module: Module) -> Function:
@@ -193,9 +193,12 @@ class RunningCode:
         found = f.call(self._run, buffer, f.load(tcg, self._layout.tcg_prologue), env, code)
         with f.when(f.eq(found, _LONGJUMP)):
             fault = f.call(self._faulted, trial)
-            with f.when(f.ne(fault, Outcome.FAULT)):
+            with f.when(f.eq(fault, Outcome.FAULT)):
+                f.ret(f.call(self._end, trial, f.call(self._fetched, batch, trial)))
+            with f.when(f.ne(fault, 0)):
                 f.ret(f.call(self._end, trial, fault))
-            f.ret(f.call(self._end, trial, f.call(self._fetched, batch, trial)))
+            known = f.call(self._trapped, batch, trial)
+            f.ret(f.call(self._end, trial, f.mul(known, self._signal(f, uc))))
         begun = f.ne(f.and_(found, 3), layout.NOT_BEGUN)
         # A system call has asked the run to end.
         goes_on = f.eq(f.load(uc, self._layout.uc_stop_request, 1), 0)
@@ -253,8 +256,9 @@ class RunningCode:
         words = f.load(trial, TrialBlock.offset("words"))
         buffer, tcg = f.add(uc, self._layout.uc_jump_buffers), f.load(uc, UC_TCG)
         f.store(batch, 0, BatchBlock.offset("traps"))
-        for word, value in ((Word.BLOCK, 0), (Word.STOPPED, 0), (Word.SOFT, NEVER), (Word.SERVED, 0)):
-            f.store(words, value, 8 * word)
+        for word in (Word.BLOCK, Word.STOPPED, Word.SERVED, Word.REFUSED):
+            f.store(words, 0, 8 * word)
+        f.store(words, NEVER, 8 * Word.SOFT)
         deadline = f.variable(f.add(f.load(words, 8 * Word.TOTAL), 1))
         left = f.variable(_BLOCKS)
         with f.loop():
@@ -337,7 +341,9 @@ class RunningCode:
                         outcome.set(self._due(f, trial))
                     with whole:
                         outcome.set(self._signal(f, uc))
-        f.store(trial, outcome.get(), TrialBlock.offset("ended"))
+        # A page has refused the access of a plan.
+        refused = f.load(f.load(trial, TrialBlock.offset("words")), 8 * Word.REFUSED)
+        f.store(trial, f.select(f.eq(refused, 0), outcome.get(), Outcome.FAULT), TrialBlock.offset("ended"))
         f.ret()
         return f
 

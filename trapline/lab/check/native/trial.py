@@ -105,6 +105,10 @@ class BatchBlock(Block):
     count: int
     numbers: int
     """Address of the numbers of states, of 64 bits each."""
+    left_out: int
+    """The number of states in which a plan has met the page that the CPU emulator does not know,
+    and the address of their places in the list, of 64 bits each."""
+    left: int
     pristine: int
     memory_size: int
     size0: int
