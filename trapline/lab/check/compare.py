@@ -201,15 +201,14 @@ class SiteChecker:
     def _try_round(self, states: Round, python: bool) -> None:
         """Try states at their sites; `python`: also those that machine code cannot try."""
         assert self._batches is not None
-        for place in self._batches.left_over(states.sites, states.numbers):
+        for place in self._batches.left_over(states.sites, states.numbers, states.following):
             share = states.share(place)
             share.by_python += 1
-            if python and not share.trial.undecided:
-                before = self._left_out
-                share.trial.undecided = not self._agree(share.trial.sites[0], states.numbers[place], repeats=False)
-                share.left_out += self._left_out - before
-            else:
-                share.trial.undecided = True
+            before = self._left_out
+            share.trial.undecided = not python or not self._agree(
+                share.trial.sites[0], states.numbers[place], repeats=False
+            )
+            share.left_out += self._left_out - before
         for place in self._batches.left_out:
             states.share(place).left_out += 1
 

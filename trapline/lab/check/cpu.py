@@ -130,9 +130,17 @@ class TrialCpu:
         here = [place for place in places if isinstance(place, memoryview)]
         self.places = [(ctypes.addressof(ctypes.c_uint8.from_buffer(place)), len(place)) for place in here]
         """Address in this process and size of each run of registers that is compared; none in portable mode."""
+        self.paddings = [
+            (at + part.start, part.stop - part.start)
+            for (at, _), parts in zip(self.places[1:], self._paddings, strict=bool(self.places))
+            for part in parts
+        ]
+        """The same of the bytes between them that no register has."""
         self._pristine = ctypes.create_string_buffer(pristine_memory(), KINDS * PAGE)
         self.pristine_at, self.memory_size = ctypes.addressof(self._pristine), KINDS * PAGE
         self._taken = 0
+        self.executed = 0
+        """The number of executions by Python."""
         self.clean()
 
     def _map(self, stretch: Stretch) -> None:
@@ -225,6 +233,7 @@ class TrialCpu:
         has ended.
         """
         engine, kernel = self.engine, self.kernel
+        self.executed += 1
         engine.pc = address
         if repeats:
             fault = self._step_until(lambda pc: pc != address and not self._in_scratch(pc))

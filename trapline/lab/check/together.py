@@ -91,6 +91,14 @@ class Round:
         """Return the share that has the state at a place."""
         return self._shares[bisect_right(self._starts, place) - 1]
 
+    def following(self, place: int) -> int:
+        """Return the next place; that of another trial if the one of this place is undecided."""
+        trial = self.share(place).trial
+        if not trial.undecided:
+            return place + 1
+        ends = zip((*self._starts[1:], len(self.numbers)), self._shares, strict=True)
+        return next(end for end, share in reversed([*ends]) if share.trial is trial)
+
 
 def batches(trials: Iterable[Trial]) -> Iterator[list[Trial]]:
     """Yield as many at a time as may have their probes together."""

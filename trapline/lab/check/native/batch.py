@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.hooks import Hooks
 from emu.function_address import function_address
@@ -88,14 +86,16 @@ class _Trial:
         self._nothing = ctypes.c_uint64()
         self._bounds = _Table()
         self._count = 0
+        self._executed = 0
         self.block = TrialBlock(
             uc=engine.cpu.handle,
             cpu=engine.cpu.address,
             env=engine.cpu.env,
             base=ctypes.addressof(self._base),
             images=images.address,
-            varying=images.varying,
-            fixed=images.fixed,
+            varying=images.varying.address,
+            fixed=images.fixed.address,
+            vectors=images.vectors.address,
             flags=images.flags,
             words=engine.counter.address,
             take=engine.tracepoints.take,
@@ -110,7 +110,6 @@ class _Trial:
             engine_hook=engine.fill_hook,
             reach=linked.address("reach"),
             nothing=ctypes.addressof(self._nothing),
-            **{f"place{number}": at for number, (at, _) in enumerate(cpu.places)},
         )
         own = ctypes.c_void_p(linked.address("fill"))
         self.block.own_hook = Hooks(engine.cpu, self.block.address).add(unicorn.UC_HOOK_TLB_FILL, own)
@@ -124,15 +123,14 @@ class _Trial:
             engine.run(hard=0)
 
     def forget_stepped(self) -> None:
-        """Forget the block after an instruction that Python has stepped.
+        """Forget the blocks after instructions that Python has stepped.
 
         Unicorn stops a step in the next block, which it has translated by then: a branch to another
         page, executed by machine code, would execute that block, too.
         """
-        engine = self.cpu.engine
-        with suppress(BadAddressError):
-            for start, end in engine.memory.places(engine.pc, 1):
-                engine.forget_code(start, end - start)
+        if self._executed != self.cpu.executed:
+            self._executed = self.cpu.executed
+            self.cpu.engine.cpu.uc.ctl_flush_tb()
 
     def show_areas(self) -> bool:
         """Store the mapped areas, if they have changed; return whether there is room for them."""
@@ -157,22 +155,24 @@ class Batches:
         self._scratch = _Table()
         self._areas = -1
         self._left = array("Q")
-        sizes = {f"size{number}": size for number, (_, size) in enumerate(plain.places)}
         self._batch = BatchBlock(
             pristine=plain.pristine_at,
             memory_size=plain.memory_size,
             stretches=self._scratch.address,
-            **sizes,
+            registers=self._images.registers.address,
         )
         self._signalled = _SIGNALLED(self._same_signal)
         self._faulted = _SIGNALLED(self._put_back)
         self._batch.signalled, self._batch.faulted = map(function_address, (self._signalled, self._faulted))
         self._arguments = (self._batch.address, *(trial.block.address for trial in self._trials))
 
-    def left_over(self, sites: array[int], numbers: Sequence[int]) -> Iterator[int]:
+    def left_over(
+        self, sites: array[int], numbers: Sequence[int], following: Callable[[int], int] = lambda place: place + 1
+    ) -> Iterator[int]:
         """Try states of the pool, each at its site; yield the places of those that Python must try.
 
-        `sites` has an address of 64 bits for each of the numbers.
+        `sites` has an address of 64 bits for each of the numbers; `following` returns the place that
+        is tried after one of Python's.
         """
         batch, place = self._batch, 0
         words = array("Q", numbers)
@@ -187,6 +187,7 @@ class Batches:
                 yield from range(place, len(numbers))
                 return
             batch.next = place
+            self._plain.forget_stepped()
             self._patched.leave_stepping(sites[place])
             for trial in self._trials:
                 trial.cpu.engine.counter.refresh()
@@ -197,8 +198,7 @@ class Batches:
             if place == len(numbers):
                 return
             yield place
-            place += 1
-            self._trials[0].forget_stepped()
+            place = following(place)
 
     @property
     def left_out(self) -> array[int]:
@@ -220,6 +220,8 @@ class Batches:
     def _signal(self, trial: _Trial) -> SignalInfo | None:
         """Return the fault that a thread has met, which a provider has put back if it ran a copy."""
         cpu, block = trial.cpu, trial.block
+        if block.ended == Outcome.EXCEPTION:
+            cpu.engine.handlers.trap(block.refused)
         raised = cpu.kernel.trapping.forget()
         if raised is None:
             return self._fault(trial) if block.ended == Outcome.FAULT else None

@@ -14,8 +14,8 @@ from emu.native.values import Value
 from trapline.lab.check.native.layout import BlockLayout
 from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.memory_code import MemoryCode
-from trapline.lab.check.native.running import RunningCode
-from trapline.lab.check.native.trial import ALIKE, LEFT_OUT, PLACES, BatchBlock, Outcome, TrialBlock
+from trapline.lab.check.native.running import VECTOR, RunningCode, each_range
+from trapline.lab.check.native.trial import ALIKE, LEFT_OUT, BatchBlock, Outcome, TrialBlock
 from trapline.lab.check.states import LAST_PAGE
 
 
@@ -30,6 +30,7 @@ class TrialCode:
         self._memory = MemoryCode(isa, module, offsets, self._library)
         self._running = RunningCode(isa, offsets, module, self._library, self._memory, flags)
         self._same_fault = self._make_same_fault(module)
+        self._same_registers = self._make_same_registers(module)
         self._same = self._make_same(module)
         self._agree = self._make_agree(module)
 
@@ -48,6 +49,23 @@ class TrialCode:
         f.ret_if(f.ne(f.load(patched, TrialBlock.offset("refused")), refused), 0)
         # A page refuses only one kind of access, unless providers have mapped it.
         f.ret(f.flag(f.eq(self._running.in_scratch(f, batch, refused), 0)))
+        return f
+
+    @staticmethod
+    def _make_same_registers(module: Module) -> Function:
+        """u64 same_registers(batch, plain, patched): whether two CPUs have the same registers."""
+        f = module.function("same_registers", 3, local=True)
+        batch, *both = f.parameters
+        states = [f.load(trial, TrialBlock.offset("env")) for trial in both]
+        with each_range(f, f.load(batch, BatchBlock.offset("registers"))) as (start, size):
+            one, other = (f.add(env, start) for env in states)
+            with f.choice(f.eq(size, VECTOR)) as (vector, longer):
+                with vector:
+                    differing = f.or_(*(f.xor(f.load(one, at), f.load(other, at)) for at in range(0, VECTOR, 8)))
+                    f.ret_if(f.ne(differing, 0), 0)
+                with longer:
+                    f.ret_if(f.fails(f.same(one, other, size)), 0)
+        f.ret(1)
         return f
 
     def _make_same(self, module: Module) -> Function:
@@ -75,9 +93,7 @@ class TrialCode:
                 with fault:
                     f.ret_if(f.eq(f.call(self._same_fault, batch, plain, patched), 0), 0)
         f.ret_if(f.ne(of(plain, "pc"), of(patched, "pc")), 0)
-        for number in range(PLACES):
-            size = f.load(batch, BatchBlock.offset(f"size{number}"))
-            f.ret_if(f.fails(f.same(of(plain, f"place{number}"), of(patched, f"place{number}"), size)), 0)
+        f.ret_if(f.eq(f.call(self._same_registers, batch, plain, patched), 0), 0)
         if self._flags is not None:
             f.ret_if(f.ne(self._read(f, of(plain, "uc")), self._read(f, of(patched, "uc"))), 0)
         f.ret(ALIKE)

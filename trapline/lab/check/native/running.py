@@ -7,6 +7,8 @@ The blocks run one after the other, as `cpu_exec` runs them, but without the pre
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from emu.engine.hit_steps import COPY_FAULT, of_exception
@@ -14,20 +16,34 @@ from emu.engine.layout import CPU_EXCEPTION, UC_TCG
 from emu.engine.state import HANDLED, NEVER, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module, Variable
-from emu.native.values import Value
+from emu.native.values import Condition, Value
 from trapline.lab.check.native import layout
 from trapline.lab.check.native.layout import BlockLayout
 from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.memory_code import MemoryCode
 from trapline.lab.check.native.targets import TARGETS, before_hook
-from trapline.lab.check.native.trial import PLACES, BatchBlock, Outcome, TrialBlock
+from trapline.lab.check.native.trial import BatchBlock, Outcome, TrialBlock
 from trapline.lab.check.states import LAST_PAGE, POOL
 
 # The number of blocks after which an instruction is left to Python.
 _BLOCKS: Final = 64
+# The size in bytes of most vector registers: many ranges of the CPU state have it.
+VECTOR: Final = 16
 # In place of a block's result: it was left by an exception; it is not translated yet.
 _LONGJUMP: Final = -1
 _UNKNOWN: Final = -2
+
+
+@contextmanager
+def each_range(f: Function, ranges: Value) -> Iterator[tuple[Value, Value]]:
+    """Generate a loop over the offsets and sizes at an address, ended by a size of 0."""
+    place = f.variable(ranges)
+    with f.loop() as loop:
+        here = place.get()
+        size = f.load(here, 8)
+        loop.leave_if(f.eq(size, 0))
+        yield f.load(here), size
+        place.set(f.add(here, 16))
 
 
 class RunningCode:
@@ -51,7 +67,9 @@ class RunningCode:
         self._faulted = self._make_faulted(module)
         self._fetched = self._make_fetched(module)
         self._trapped = self._make_trapped(module)
+        self._excepted = self._make_excepted(module)
         self.plain = self._make_plain(module)
+        self._learned = self._make_learned(module)
         self._put_back = self._make_put_back(module)
         self._left_by = self._make_left_by(module)
         self._after_block = self._make_after_block(module)
@@ -109,7 +127,7 @@ class RunningCode:
         self._load(f, trial, "fixed", f.load(trial, TrialBlock.offset("base")))
         self._load(f, trial, "varying", f.load(images, f.shl(own, 3)))
         with f.when(f.ne(times, 0)):
-            self._mix(f, trial, batch, f.urem(f.add(own, times), POOL))
+            self._mix(f, trial, f.urem(f.add(own, times), POOL))
         f.store(env, f.load(batch, BatchBlock.offset("site")), self._pc)
         self.quiet(f, trial)
         self._library.call(f, TARGETS[self._target].enter, cpu)
@@ -120,25 +138,18 @@ class RunningCode:
     def _load(f: Function, trial: Value, ranges: str, image: Value) -> None:
         """Load the ranges of an image that a field of `TrialBlock` has."""
         env = f.load(trial, TrialBlock.offset("env"))
-        place = f.variable(f.load(trial, TrialBlock.offset(ranges)))
-        with f.loop() as loop:
-            here = place.get()
-            start, size = f.load(here), f.load(here, 8)
-            loop.leave_if(f.eq(size, 0))
-            f.copy(f.add(env, start), f.add(image, start), size)
-            place.set(f.add(here, 16))
+        with each_range(f, f.load(trial, TrialBlock.offset(ranges))) as (start, size):
+            target, source = f.add(env, start), f.add(image, start)
+            with f.choice(f.eq(size, VECTOR)) as (vector, other):
+                with vector:
+                    for word in range(0, VECTOR, 8):
+                        f.store(target, f.load(source, word), word)
+                with other:
+                    f.copy(target, source, size)
 
-    def _mix(self, f: Function, trial: Value, batch: Value, rest: Value) -> None:
+    def _mix(self, f: Function, trial: Value, rest: Value) -> None:
         """Load the flags and the vectors of another state of the pool (`states.parts`)."""
-        env = f.load(trial, TrialBlock.offset("env"))
-        image = f.load(f.load(trial, TrialBlock.offset("images")), f.shl(rest, 3))
-        for number in range(1, PLACES):
-            place, size = (
-                f.load(trial, TrialBlock.offset(f"place{number}")),
-                f.load(batch, BatchBlock.offset(f"size{number}")),
-            )
-            with f.when(f.ne(size, 0)):
-                f.copy(place, f.add(image, f.sub(place, env)), size)
+        self._load(f, trial, "vectors", f.load(f.load(trial, TrialBlock.offset("images")), f.shl(rest, 3)))
         if self._flags is not None:
             flags = f.add(f.load(trial, TrialBlock.offset("flags")), f.shl(rest, 3))
             function = self._library.unicorn("uc_reg_write", 3)
@@ -197,6 +208,8 @@ class RunningCode:
                 f.ret(f.call(self._end, trial, f.call(self._fetched, batch, trial)))
             with f.when(f.ne(fault, 0)):
                 f.ret(f.call(self._end, trial, fault))
+            with f.when(self._ends(f, trial)):
+                f.ret(f.call(self._end, trial, f.call(self._excepted, trial)))
             known = f.call(self._trapped, batch, trial)
             f.ret(f.call(self._end, trial, f.mul(known, self._signal(f, uc))))
         begun = f.ne(f.and_(found, 3), layout.NOT_BEGUN)
@@ -281,6 +294,31 @@ class RunningCode:
             self._leave_if_over(f, batch, trial, deadline)
         return f
 
+    def _make_excepted(self, module: Module) -> Function:
+        """u64 excepted(trial): note the exception, and return EXCEPTION."""
+        f = module.function("excepted", 1, local=True)
+        (trial,) = f.parameters
+        cpu = f.load(trial, TrialBlock.offset("cpu"))
+        f.store(trial, f.load(cpu, CPU_EXCEPTION, 4), TrialBlock.offset("refused"))
+        f.store(cpu, layout.NO_EXCEPTION, CPU_EXCEPTION, 4)
+        f.ret(Outcome.EXCEPTION)
+        return f
+
+    def _ends(self, f: Function, trial: Value) -> Condition:
+        """Return whether the exception is `Target.ends`."""
+        number = f.load(f.load(trial, TrialBlock.offset("cpu")), CPU_EXCEPTION, 4)
+        return f.eq(number, TARGETS[self._target].ends)
+
+    def _make_learned(self, module: Module) -> Function:
+        """u64 learned(trial, pc): let the engine serve the fault of a copy, as it has learned."""
+        f = module.function("learned", 2, local=True)
+        trial, pc = f.parameters
+        take, anywhere = f.load(trial, TrialBlock.offset("take")), of_exception(COPY_FAULT, 0)
+        for key in (f.or_(pc, anywhere), anywhere):
+            f.ret_if(f.eq(f.call(take, key), HANDLED), 1, likely=True)
+        f.ret(0)
+        return f
+
     def _make_put_back(self, module: Module) -> Function:
         """u64 put_back(batch, trial, outcome): let the provider serve the fault of a copy.
 
@@ -290,9 +328,7 @@ class RunningCode:
         batch, trial, outcome = f.parameters
         pc = f.load(f.load(trial, TrialBlock.offset("env")), self._pc)
         f.ret_if(f.eq(self.in_scratch(f, batch, pc), 0), outcome)
-        take, anywhere = f.load(trial, TrialBlock.offset("take")), of_exception(COPY_FAULT, 0)
-        for key in (f.or_(pc, anywhere), anywhere):
-            f.ret_if(f.eq(f.call(take, key), HANDLED), outcome, likely=True)
+        f.ret_if(f.ne(f.call(self._learned, trial, pc), 0), outcome, likely=True)
         served = f.call(f.load(batch, BatchBlock.offset("faulted")))
         f.ret(f.select(f.ne(served, 0), outcome, Outcome.STRANGE))
         return f
@@ -312,6 +348,11 @@ class RunningCode:
         number = f.load(f.load(trial, TrialBlock.offset("cpu")), CPU_EXCEPTION, 4)
         with f.when(f.eq(number, layout.NO_EXCEPTION)):
             f.ret(self._due(f, trial))
+        with f.when(self._ends(f, trial), likely=False):
+            # Python serves the first one of a copy.
+            pc = f.load(f.load(trial, TrialBlock.offset("env")), self._pc)
+            with f.when(f.ne(self.in_scratch(f, batch, pc), 0)), f.when(f.ne(f.call(self._learned, trial, pc), 0)):
+                f.ret(f.call(self._excepted, trial))
         known = f.call(self._trapped, batch, trial)
         f.ret(f.mul(known, self._signal(f, f.load(trial, TrialBlock.offset("uc")))))
         return f

@@ -63,6 +63,9 @@ def _x86_before_hook(f: Function, env: Value, offsets: BlockLayout) -> None:
 class Target(NamedTuple):
     """A CPU of QEMU."""
 
+    ends: int
+    """The number of the exception that ends an instruction and does no more: of an undefined one, on
+    x86 of a division.  No provider claims it."""
     key: Callable[[Function, Value, Callees, BlockLayout], Key]
     """(function under construction, CPU state, QEMU's functions, offsets) -> what finds a block
     (cpu_get_tb_cpu_state)."""
@@ -79,9 +82,9 @@ class Target(NamedTuple):
 
 # By QEMU's name of a CPU; i386's is x86-64's.
 TARGETS: Final[dict[str, Target]] = {
-    "x86_64": Target(_x86_key, _x86_start, _x86_before_hook, "x86_cpu_exec_enter", "x86_cpu_exec_exit"),
-    "aarch64": Target(_aarch64_key),
-    "riscv64": Target(_riscv_key),
+    "x86_64": Target(0, _x86_key, _x86_start, _x86_before_hook, "x86_cpu_exec_enter", "x86_cpu_exec_exit"),
+    "aarch64": Target(1, _aarch64_key),
+    "riscv64": Target(2, _riscv_key),
 }
 
 

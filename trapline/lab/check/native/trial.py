@@ -7,12 +7,10 @@ from typing import Final
 
 from emu.native.block import Block
 
-# Runs of registers that are compared: the general ones, and the files of vectors.
-PLACES: Final = 4
 # The largest number of address ranges of a program and providers.
 AREAS: Final = 128
 # The largest number of ranges of the CPU state in which states differ.
-RANGES: Final = 8
+RANGES: Final = 64
 # The number of written pages that are noted one by one.
 NOTED: Final = 8
 # The results of a comparison, beside 0.
@@ -33,6 +31,8 @@ class Outcome(IntEnum):
     """Python has raised a fault in the trap."""
     CRASHED = 4
     """It has accessed the last page, with which Unicorn does not continue."""
+    EXCEPTION = 5
+    """The CPU has refused the instruction itself (`Target.ends`)."""
 
 
 class TrialBlock(Block):
@@ -49,7 +49,9 @@ class TrialBlock(Block):
     varying: int
     """The address of the offsets and sizes of these ranges, ended by a size of 0."""
     fixed: int
-    """The same of the ranges between them."""
+    """The same of the others."""
+    vectors: int
+    """The same of the vector registers."""
     flags: int
     """Address of the flags of the pool's states, by their numbers."""
     words: int
@@ -81,16 +83,11 @@ class TrialBlock(Block):
     """The check's function for memory that plans access (`Word.REACH`)."""
     nothing: int
     """Address of a zero: an argument of a probe in memory that is not mapped."""
-    place0: int
-    """The places of the compared registers."""
-    place1: int
-    place2: int
-    place3: int
     ended: int
     """`Outcome`."""
     pc: int
     refused: int
-    """The address of a fault."""
+    """The address of a page fault, or the number of another exception."""
 
 
 class BatchBlock(Block):
@@ -111,11 +108,8 @@ class BatchBlock(Block):
     left: int
     pristine: int
     memory_size: int
-    size0: int
-    """Sizes in bytes of the compared runs of registers."""
-    size1: int
-    size2: int
-    size3: int
+    registers: int
+    """The address of the offsets and sizes of the compared registers, ended by a size of 0."""
     scratch: int
     """The number of ranges of scratch space, and the address of their starts and ends."""
     stretches: int
