@@ -24,15 +24,13 @@ from trapline.lab.check.cpu import Ending, TrialCpu
 from trapline.lab.check.native.batch import Batches, possible
 from trapline.lab.check.probers import NoProbe, Prober, Way
 from trapline.lab.check.site import CheckSite
-from trapline.lab.check.states import LAST_PAGE, State, States, chosen, general_registers
+from trapline.lab.check.states import LAST_PAGE, REPEATED, State, States, chosen, general_registers
 from trapline.lab.check.together import Round, Share, Trial
 
 # The largest number of bytes, or registers, that a divergence names one by one.
 _SHOWN: Final = 6
 # The bit of rflags that is always set.
 _RESERVED: Final = 2
-# The largest count of a repeated string instruction.
-_FEW: Final = 0xFF
 
 
 class Outcome(Enum):
@@ -169,7 +167,8 @@ class SiteChecker:
             known = [trial for trial in trials if trial.treated]
             for trial in together.overlapping(known):
                 trial.undecided = True
-            self._try_all([trial for trial in known if not trial.undecided])
+            for repeats in (False, True):
+                self._try_all([trial for trial in known if not trial.undecided and trial.repeats is repeats])
             for trial in trials:
                 found += self._results(trial)
         return found
@@ -177,9 +176,10 @@ class SiteChecker:
     def _trial(self, group: alike.Group) -> Trial:
         """Prepare the trial of sites that are alike."""
         sites, decision = group
-        if decision is None or self._repeats(sites[0]):
-            return Trial(sites, 0, None)
-        trial = Trial(sites, decision.length, self._prober.treated(sites[0], decision))
+        repeats = self._repeats(sites[0])
+        if decision is None:
+            return Trial(sites, 0, None, repeats)
+        trial = Trial(sites, decision.length, self._prober.treated(sites[0], decision), repeats)
         trial.shares = [Share(trial, site, self._numbers(site, len(trial.ways))) for site in sites]
         return trial
 
@@ -201,12 +201,15 @@ class SiteChecker:
     def _try_round(self, states: Round, python: bool) -> None:
         """Try states at their sites; `python`: also those that machine code cannot try."""
         assert self._batches is not None
-        for place in self._batches.left_over(states.sites, states.numbers, states.following):
+        left_over = self._batches.left_over(
+            states.sites, states.numbers, repeats=states.repeats, following=states.following
+        )
+        for place in left_over:
             share = states.share(place)
             share.by_python += 1
             before = self._left_out
             share.trial.undecided = not python or not self._agree(
-                share.trial.sites[0], states.numbers[place], repeats=False
+                share.trial.sites[0], states.numbers[place], states.repeats
             )
             share.left_out += self._left_out - before
         for place in self._batches.left_out:
@@ -232,9 +235,9 @@ class SiteChecker:
 
     def _for_python(self, site: CheckSite, numbers: list[int], repeats: bool) -> Iterator[int]:
         """Yield the places of states that machine code could not try, or found different."""
-        batches = None if repeats else self._batches
+        batches = self._batches
         sites = array("Q", (site.address,)) * len(numbers)
-        found = batches.left_over(sites, numbers) if batches else range(len(numbers))
+        found = batches.left_over(sites, numbers, repeats=repeats) if batches else range(len(numbers))
         left = 0
         try:
             for place in found:
@@ -349,7 +352,7 @@ def _cut(cpu: TrialCpu) -> None:
     """Make a string instruction repeat only a few times."""
     counter = cpu.isa.registers.counter
     assert counter is not None, "instructions that repeat without a counter"
-    cpu.engine.write_register(counter, cpu.engine.read_register(counter) & _FEW)
+    cpu.engine.write_register(counter, cpu.engine.read_register(counter) & REPEATED)
 
 
 def _without(state: State, name: str) -> State:

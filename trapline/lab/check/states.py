@@ -27,6 +27,8 @@ _TWICE: Final = 2 * [*range(POOL)]
 LAST_PAGE: Final = (1 << 64) - PAGE
 # Pages have kinds, by their number modulo this (`trapline.lab.check.aliased.RIGHTS`).
 KINDS: Final = 8
+# The largest count of a repeated string instruction.
+REPEATED: Final = 0xFF
 # Size of a word in bytes -> the start of a range in which no program is loaded, and the number of times that the pages
 # of all kinds fit there.
 _UNUSED: Final = {8: (0x0000_2A00_0000_0000, 1 << 20), 4: (0x4000_0000, 0xC000)}

@@ -51,6 +51,8 @@ class Trial:
     """The number of bytes of the instruction."""
     treated: Treated | None
     """How it is executed; None: each site is checked by itself."""
+    repeats: bool
+    """Whether it is a repeated string instruction."""
     shares: Sequence[Share] = ()
     undecided: bool = False
     """Whether machine code has not found agreement in all states."""
@@ -73,10 +75,12 @@ class Trial:
 
 
 class Round:
-    """One way of many sites: the states of all, one after the other."""
+    """One way of many sites, all of which repeat or none: the states of all, one after the other."""
 
     def __init__(self, shares: Sequence[Share], way: int) -> None:
         self._shares = shares
+        self.repeats = any(share.trial.repeats for share in shares)
+        """Whether the instructions repeat."""
         self._starts: list[int] = []
         self.numbers: list[int] = []
         """The numbers of the states."""

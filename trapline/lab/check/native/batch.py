@@ -85,7 +85,7 @@ class _Trial:
         self._noted = (ctypes.c_uint64 * NOTED)()
         self._nothing = ctypes.c_uint64()
         self._bounds = _Table()
-        self._count = 0
+        self._shown: list[tuple[int, int]] = []
         self._executed = 0
         self.block = TrialBlock(
             uc=engine.cpu.handle,
@@ -133,12 +133,18 @@ class _Trial:
             self.cpu.engine.cpu.uc.ctl_flush_tb()
 
     def show_areas(self) -> bool:
-        """Store the mapped areas, if they have changed; return whether there is room for them."""
-        areas = self.cpu.space.areas
-        if len(areas) != self._count:
-            self._count = len(areas)
-            self.block.areas = max(0, self._bounds.show(areas))
-        return self._count <= AREAS
+        """Store the mapped areas; return whether there is room for them."""
+        self._shown = self._mapped()
+        self.block.areas = max(0, count := self._bounds.show(self.cpu.space.areas))
+        return count >= 0
+
+    @property
+    def outdated(self) -> bool:
+        """Whether areas were mapped after they were stored, for copies."""
+        return self._shown != self._mapped()
+
+    def _mapped(self) -> list[tuple[int, int]]:
+        return [(area.start, area.end) for area in self.cpu.space.areas]
 
 
 class Batches:
@@ -153,7 +159,6 @@ class Batches:
             _Trial(cpu, self._images, linked, offsets.hook_out) for cpu in (plain, patched)
         ]
         self._scratch = _Table()
-        self._areas = -1
         self._left = array("Q")
         self._batch = BatchBlock(
             pristine=plain.pristine_at,
@@ -167,17 +172,23 @@ class Batches:
         self._arguments = (self._batch.address, *(trial.block.address for trial in self._trials))
 
     def left_over(
-        self, sites: array[int], numbers: Sequence[int], following: Callable[[int], int] = lambda place: place + 1
+        self,
+        sites: array[int],
+        numbers: Sequence[int],
+        *,
+        repeats: bool,
+        following: Callable[[int], int] = lambda place: place + 1,
     ) -> Iterator[int]:
         """Try states of the pool, each at its site; yield the places of those that Python must try.
 
-        `sites` has an address of 64 bits for each of the numbers; `following` returns the place that
-        is tried after one of Python's.
+        `sites` has an address of 64 bits for each of the numbers; `repeats` says that the instructions
+        are repeated string instructions; `following` returns the place that is tried after one of
+        Python's.
         """
         batch, place = self._batch, 0
         words = array("Q", numbers)
         batch.sites, batch.numbers = sites.buffer_info()[0], words.buffer_info()[0]
-        batch.count = len(numbers)
+        batch.count, batch.repeats = len(numbers), int(repeats)
         if len(self._left) < len(numbers):
             self._left = array("Q", bytes(8 * len(numbers)))
         batch.left_out, batch.left = 0, self._left.buffer_info()[0]
@@ -197,6 +208,8 @@ class Batches:
                 trial.cpu.engine.handlers.raise_failure()
             if place == len(numbers):
                 return
+            if self._patched.outdated:  # Python has served a hit, and mapped room for the copy
+                continue
             yield place
             place = following(place)
 
@@ -210,7 +223,11 @@ class Batches:
 
     def _same_signal(self) -> int:
         """Return whether both CPUs have met the same fault (`BatchBlock`)."""
-        original, raised = map(self._signal, self._trials)
+        try:
+            original, raised = map(self._signal, self._trials)
+        except BaseException as error:  # noqa: BLE001  raised again after the batch
+            self._patched.cpu.engine.handlers.fail(error)
+            return 0
         if raised is None:
             return 0
         if (raised.address or 0) >= LAST_PAGE:
@@ -248,10 +265,6 @@ class Batches:
     def _show_areas(self) -> bool:
         """Store the mapped areas for machine code; return whether that is possible."""
         shown = [trial.show_areas() for trial in self._trials]
-        if not all(shown):
-            return False
         areas = self._patched.cpu.space.areas
-        if len(areas) != self._areas:
-            self._areas = len(areas)
-            self._batch.scratch = self._scratch.show([area for area in areas if area.backing is None])
-        return True
+        self._batch.scratch = self._scratch.show([area for area in areas if area.backing is None])
+        return all(shown)

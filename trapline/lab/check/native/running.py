@@ -23,10 +23,12 @@ from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.memory_code import MemoryCode
 from trapline.lab.check.native.targets import TARGETS, before_hook
 from trapline.lab.check.native.trial import BatchBlock, Outcome, TrialBlock
-from trapline.lab.check.states import LAST_PAGE, POOL
+from trapline.lab.check.states import LAST_PAGE, POOL, REPEATED
 
 # The number of blocks after which an instruction is left to Python.
 _BLOCKS: Final = 64
+# The same for one that repeats: in each repetition a breakpoint, its copy and the way back.
+_REPEATING_BLOCKS: Final = 8 * REPEATED
 # The size in bytes of most vector registers: many ranges of the CPU state have it.
 VECTOR: Final = 16
 # In place of a block's result: it was left by an exception; it is not translated yet.
@@ -55,6 +57,8 @@ class RunningCode:
         self._isa = isa
         self._layout = offsets
         self._pc = 8 * isa.registers.slots[isa.registers.pc]
+        counter = isa.registers.counter
+        self._counter = None if counter is None else 8 * isa.registers.slots[counter]
         self._flags = flags
         self._target = isa.unicorn.target
         self._library = library
@@ -68,6 +72,7 @@ class RunningCode:
         self._fetched = self._make_fetched(module)
         self._trapped = self._make_trapped(module)
         self._excepted = self._make_excepted(module)
+        self._once = self._make_once(module)
         self.plain = self._make_plain(module)
         self._learned = self._make_learned(module)
         self._put_back = self._make_put_back(module)
@@ -128,6 +133,9 @@ class RunningCode:
         self._load(f, trial, "varying", f.load(images, f.shl(own, 3)))
         with f.when(f.ne(times, 0)):
             self._mix(f, trial, f.urem(f.add(own, times), POOL))
+        if self._counter is not None:
+            with f.when(f.ne(f.load(batch, BatchBlock.offset("repeats")), 0), likely=False):
+                f.store(env, f.and_(f.load(env, self._counter), REPEATED), self._counter)
         f.store(env, f.load(batch, BatchBlock.offset("site")), self._pc)
         self.quiet(f, trial)
         self._library.call(f, TARGETS[self._target].enter, cpu)
@@ -194,6 +202,25 @@ class RunningCode:
     def _make_plain(self, module: Module) -> Function:
         """u64 plain(batch, trial): execute one plain instruction; the state is loaded."""
         f = module.function("plain", 2, local=True)
+        batch, trial = f.parameters
+        left = f.variable(_REPEATING_BLOCKS)
+        with f.loop() as loop:
+            ended = f.call(self._once, batch, trial)
+            f.ret_if(f.ne(ended, Outcome.DONE), ended)
+            loop.leave_if(f.eq(self._again(f, batch, f.load(trial, TrialBlock.offset("pc"))), 0))
+            left.set(f.sub(left.get(), 1))
+            f.ret_if(f.eq(left.get(), 0), Outcome.STRANGE, likely=False)
+        f.ret(Outcome.DONE)
+        return f
+
+    def _again(self, f: Function, batch: Value, pc: Value) -> Value:
+        """Return whether an instruction that repeats is to be executed once more: 1 or 0."""
+        here = f.flag(f.eq(pc, f.load(batch, BatchBlock.offset("site"))))
+        return f.and_(here, f.load(batch, BatchBlock.offset("repeats")))
+
+    def _make_once(self, module: Module) -> Function:
+        """u64 once(batch, trial): execute an instruction once, as the CPU is."""
+        f = module.function("once", 2, local=True)
         batch, trial = f.parameters
         uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
         block = f.call(self._code, trial, 1)
@@ -273,7 +300,8 @@ class RunningCode:
             f.store(words, 0, 8 * word)
         f.store(words, NEVER, 8 * Word.SOFT)
         deadline = f.variable(f.add(f.load(words, 8 * Word.TOTAL), 1))
-        left = f.variable(_BLOCKS)
+        repeats = f.ne(f.load(batch, BatchBlock.offset("repeats")), 0)
+        left = f.variable(f.select(repeats, _REPEATING_BLOCKS, _BLOCKS))
         with f.loop():
             with f.when(f.eq(left.get(), 0), likely=False):
                 f.ret(f.call(self._end, trial, Outcome.STRANGE))
@@ -406,12 +434,15 @@ class RunningCode:
     def _leave_if_over(self, f: Function, batch: Value, trial: Value, deadline: Variable) -> None:
         words, env = f.load(trial, TrialBlock.offset("words")), f.load(trial, TrialBlock.offset("env"))
         total = f.load(words, 8 * Word.TOTAL)
-        with f.when(f.uge(total, deadline.get())):
-            inside = self.in_scratch(f, batch, f.load(env, self._pc))
+        # Not all repetitions are counted.
+        repeats = f.ne(f.load(batch, BatchBlock.offset("repeats")), 0)
+        with f.when(f.either(f.uge(total, deadline.get()), repeats)):
+            pc = f.load(env, self._pc)
+            inside = f.or_(self.in_scratch(f, batch, pc), self._again(f, batch, pc))
             traps = f.load(batch, BatchBlock.offset("traps"))
             trapped = f.ne(f.or_(traps, f.load(words, 8 * Word.SERVED)), 0)
             over = f.eq(inside, 0)
             with f.when(over):
                 f.ret(f.call(self._end, trial, f.mul(f.flag(trapped), Outcome.DONE)))
-            # A copy that ends its block: continue with the way back.
+            # A copy that ends its block: continue with the way back.  Or the next repetition.
             deadline.set(f.add(total, 1))

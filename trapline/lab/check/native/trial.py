@@ -95,6 +95,8 @@ class BatchBlock(Block):
 
     site: int
     """The address of the site that is tried."""
+    repeats: int
+    """Whether the instructions are repeated string instructions: each is executed to its end."""
     sites: int
     """Address of the addresses of the sites, one for each state."""
     next: int
