@@ -180,7 +180,12 @@ def chosen(address: int, count: int) -> list[int]:
 
     They are all different, up to `POOL` times `POOL`.
     """
-    first = address * 0x9E37_79B9 >> 7
+    first = (address * 0x9E37_79B9 >> 7) % POOL
     if count <= POOL:
-        return _TWICE[first % POOL : first % POOL + count]
-    return [(first + number) % POOL + number // POOL % POOL * POOL for number in range(count)]
+        return _TWICE[first : first + count]
+    found: list[int] = []
+    for turn in range(0, count, POOL):
+        start, end = turn % (POOL * POOL), turn % (POOL * POOL) + POOL
+        found += range(start + first, end)
+        found += range(start, start + first)
+    return found[:count]

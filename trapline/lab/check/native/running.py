@@ -433,16 +433,11 @@ class RunningCode:
 
     def _leave_if_over(self, f: Function, batch: Value, trial: Value, deadline: Variable) -> None:
         words, env = f.load(trial, TrialBlock.offset("words")), f.load(trial, TrialBlock.offset("env"))
-        total = f.load(words, 8 * Word.TOTAL)
-        # Not all repetitions are counted.
-        repeats = f.ne(f.load(batch, BatchBlock.offset("repeats")), 0)
-        with f.when(f.either(f.uge(total, deadline.get()), repeats)):
-            pc = f.load(env, self._pc)
-            inside = f.or_(self.in_scratch(f, batch, pc), self._again(f, batch, pc))
+        pc = f.load(env, self._pc)
+        inside = f.or_(self.in_scratch(f, batch, pc), self._again(f, batch, pc))
+        with f.when(f.eq(inside, 0)):
             traps = f.load(batch, BatchBlock.offset("traps"))
             trapped = f.ne(f.or_(traps, f.load(words, 8 * Word.SERVED)), 0)
-            over = f.eq(inside, 0)
-            with f.when(over):
-                f.ret(f.call(self._end, trial, f.mul(f.flag(trapped), Outcome.DONE)))
-            # A copy that ends its block: continue with the way back.  Or the next repetition.
-            deadline.set(f.add(total, 1))
+            f.ret(f.call(self._end, trial, f.mul(f.flag(trapped), Outcome.DONE)))
+        # A copy that ends its block: continue with the way back.  Or the next repetition.
+        deadline.set(f.add(f.load(words, 8 * Word.TOTAL), 1))

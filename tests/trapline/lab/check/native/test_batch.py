@@ -176,7 +176,7 @@ def test_arguments_on_a_stack_that_is_not_mapped_are_zero_without_python(monkeyp
     load = memory.load
     monkeypatch.setattr(memory, "load", lambda address, size: loads.append(address) or load(address, size))
     with one._prober.look(sites[0]).ways[0].in_place():  # type: ignore[union-attr]
-        assert list(one._batches.left_over(at(sites[0], numbers), numbers)) == []  # type: ignore[union-attr]
+        assert list(one._batches.left_over(at(sites[0], numbers), numbers, repeats=False)) == []  # type: ignore[union-attr]
     assert len(loads) <= 5  # the first hit is served by Python
 
 
