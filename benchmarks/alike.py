@@ -27,6 +27,7 @@ from trapline.lab.check.checking import check, default_results, describe
 from trapline.lab.check.compare import ELSEWHERE
 from trapline.lab.check.pool import MakeExecutor
 from trapline.lab.check.results import Results
+from trapline.lab.check.states import BY_PYTHON
 from trapline.lab.check.subject import Subject
 from trapline.lab.check.work import Spec
 from trapline.targets import TargetError, find_files
@@ -78,7 +79,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.alike", description="Try equal instructions twice.")
     parser.add_argument("--isa", choices=list(ISAS), action="append")
     parser.add_argument("--case", choices=list(CASES), action="append")
-    parser.add_argument("--states", type=int, default=Spec().states, help="states of each site; default: %(default)s")
+    parser.add_argument("--states", type=int, default=BY_PYTHON, help="states of each site; default: %(default)s")
     add_options(parser)
     arguments = parser.parse_args(words)
     console, same = Console(soft_wrap=True), True

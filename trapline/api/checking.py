@@ -88,7 +88,7 @@ def check(
     provider: str | None = None,
     function: str | None = None,
     every_instruction: bool = False,
-    states: int = 20,
+    states: int | None = None,
     run: bool = True,
     arguments: Sequence[str] = (),
     root: str | Path | None = None,
@@ -109,8 +109,9 @@ def check(
         True
 
     `program` is an ELF file, testbins:kernel, or a program of `root`; or `asm` is assembly.
-    `provider` is fbt, pid or uprobe.  Each site is tried in `states` awkward states of the CPU:
-    entries and returns of functions, or every instruction.  With `run`, the whole program is run
+    `provider` is fbt, pid or uprobe.  Each site is tried in `states` awkward states of the CPU
+    (None: 320 where machine code tries them, else 20): entries and returns of functions, or every
+    instruction.  With `run`, the whole program is run
     with `arguments`, plain and patched.  `rules` is "module:object": a patcher or table of your
     own.  With more than one of `jobs`, other processes do the work: a script that is not a module
     then needs `if __name__ == "__main__":`.  Raises `TraplineError`.

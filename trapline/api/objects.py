@@ -23,7 +23,7 @@ Paths = str | Path | Sequence[str | Path]
 
 def check_object(
     objects: Paths, glue: str | type[Glue] | None, program: str | Path | None, *, isa: str | None, function: str | None,
-    states: int, fidelity: str, sample: int | None, fuzz: int, root: str | Path | None,
+    states: int | None, fidelity: str, sample: int | None, fuzz: int, root: str | Path | None,
 ) -> ObjectReport:  # fmt: skip
     """Return what a check of objects finds.  Raises `TraplineError`."""
     if glue is None:
@@ -38,8 +38,9 @@ def check_object(
         where = Path(root) if root else None
         image = None if program is None else open_image(find_file(str(program), machine, where), machine)
         request = Request(
-            image, function, Fidelity(fidelity), sample=sample or Request.sample, fuzz=fuzz, states=states
-        )
+            image, function, Fidelity(fidelity), sample=sample or Request.sample, fuzz=fuzz,
+            states=Request.states if states is None else states,
+        )  # fmt: skip
         chosen = find(glue) if isinstance(glue, str) else glue
         return check_objects(paths, chosen, request, machine)
     except (*ERRORS, DisplaceError) as error:

@@ -36,7 +36,7 @@ from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.pool import MakeExecutor, local
 from trapline.lab.check.results import Results, ResultsError, Tally
 from trapline.lab.check.rules import RulesError
-from trapline.lab.check.states import POOL
+from trapline.lab.check.states import BY_MACHINE_CODE, BY_PYTHON, POOL
 from trapline.lab.check.subject import PROVIDERS, Subject, SubjectError
 from trapline.lab.check.work import EncodingsSpec, Spec
 from trapline.lab.museum.gallery import MuseumError, show
@@ -57,7 +57,6 @@ ERRORS: Final = (
     EngineError,
     ReportFileError,
 )
-_STATES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class Wanted:
     provider: str | None
     function: str | None
     every_instruction: bool
-    states: int
+    states: int | None
     rules: str
     fidelity: str
     run: bool
@@ -187,9 +186,9 @@ class Wanted:
 @click.option(
     "--states",
     type=click.IntRange(1, POOL * POOL),
-    default=_STATES,
-    show_default=True,
-    help="Number of CPU states in which each site is tried.",
+    default=None,
+    help="Number of CPU states in which each site is tried; "
+    f"default: {BY_MACHINE_CODE}, and {BY_PYTHON} where Python tries them or with --object.",
 )
 @click.option("--run/--no-run", default=True, show_default=True, help="Also run the whole program, plain and patched.")
 @click.option(

@@ -94,7 +94,7 @@ def examine(objects: str, files: tuple[str, ...], kept: str | None, options: Map
             options["sample"] or (Request.sample if sweep is None else sys.maxsize),
             options["first"],
             options["fuzz"],
-            options["states"],
+            options["states"] or Request.states,
             sweep,
             options["bound"],
             _given(options),

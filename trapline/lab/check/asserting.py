@@ -27,9 +27,10 @@ from trapline.lab.check.listener import Listener
 from trapline.lab.check.probers import PidProber
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
+from trapline.lab.check.states import BY_PYTHON
 from trapline.lab.check.subject import Subject
 
-STATES: Final = 20
+STATES: Final = BY_PYTHON
 # The number of instructions after which a call is aborted.
 _LIMIT: Final = 10_000_000
 _NEAR: Final = 64 << 20

@@ -63,7 +63,7 @@ def describe(spec: Spec) -> dict[str, Any]:
             }
             for subject in spec.subjects
         ],
-        "states": spec.states,
+        "states": spec.states or ", ".join(str(spec.states_of(kind)) for kind in ("sites", "guest")),
         "rules": spec.rules or spec.fidelity.value,
         "together": spec.together,
         "runs": [run.name for run in spec.runs],

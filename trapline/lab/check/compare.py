@@ -126,7 +126,9 @@ class SiteChecker:
         self._pool: Sequence[State] = States(plain.isa.name)
         self._names = general_registers(plain.isa)
         self._left_out = 0
-        self._batches = Batches(plain, patched, self._pool) if possible(plain, patched, wanted=native) else None
+        accelerated = plain.engine.accelerated and patched.engine.accelerated
+        natively = possible(wanted=native, accelerated=accelerated)
+        self._batches = Batches(plain, patched, self._pool) if natively else None
         self.executed: Counter[str] = Counter()
         """Site-states that machine code has tried, and those that Python has, by name."""
 

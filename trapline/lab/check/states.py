@@ -22,6 +22,10 @@ from emu.words import WORD_MASK
 POOL: Final = 320
 # Their numbers, twice: any number of them that follow each other, in a ring, is a part of this.
 _TWICE: Final = 2 * [*range(POOL)]
+# The number of states in which a site is tried, unless a number is given: where machine code tries them, and where
+# Python does.  To put a probe in place costs as much as some hundred states of machine code, and as ten of Python.
+BY_MACHINE_CODE: Final = POOL
+BY_PYTHON: Final = 20
 # Unicorn treats an access to the last page of the address space as a hit of an empty entry of its TLB: loads return
 # zeros, and stores do not fault.  A plan's accesses fault, as on a CPU; so such states have no significance.
 LAST_PAGE: Final = (1 << 64) - PAGE

@@ -51,7 +51,7 @@ class Trial:
     """The number of bytes of the instruction."""
     treated: Treated | None
     """How it is executed; None: each site is checked by itself."""
-    repeats: bool
+    repeats: bool = False
     """Whether it is a repeated string instruction."""
     shares: Sequence[Share] = ()
     undecided: bool = False

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from emu.disassembly import Syntax
 from emu.engine.errors import EngineError
 from emu.guest.base import GuestError
+from emu.native import available
 from providers.fidelity import Fidelity
 from trapline import collector
 from trapline.lab.check import alike, encodings
@@ -24,11 +25,13 @@ from trapline.lab.check.compare import GUEST_PATH, PYTHON, Outcome, SiteChecker,
 from trapline.lab.check.encodings import run
 from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.kernel_path import KernelPathChecker
+from trapline.lab.check.native.batch import possible
 from trapline.lab.check.recorded import check_recorded
 from trapline.lab.check.results import RunResult
 from trapline.lab.check.rules import Rules, check_isa, load_rules
 from trapline.lab.check.runs import as_data, run_check
 from trapline.lab.check.site import CheckSite
+from trapline.lab.check.states import BY_MACHINE_CODE, BY_PYTHON
 from trapline.lab.check.subject import Subject
 
 # The number of sites of a unit, and the largest number of its site-states, unless it has only one site.
@@ -52,7 +55,9 @@ class Spec:
     """The specification of a check, by names."""
 
     subjects: tuple[Subject, ...] = ()
-    states: int = 20
+    states: int | None = None
+    """The number of states in which each site is tried; None: as many as are worthwhile
+    (`states_of`)."""
     rules: str = ""
     """"module:object"; "": the package's own."""
     fidelity: Fidelity = Fidelity.EXACT
@@ -69,6 +74,14 @@ class Spec:
     """Whether sites with the same instruction are tried together (`trapline.lab.check.alike`)."""
     omitted: tuple[str, ...] = ()
     """The omitted parts of the check, a sentence each."""
+
+    def states_of(self, kind: str) -> int:
+        """Return the number of states in which a unit of a kind tries each site."""
+        if self.states is not None:
+            return self.states
+        accelerated = available() if self.accelerated is None else self.accelerated
+        natively = kind == "sites" and possible(wanted=self.native, accelerated=accelerated)
+        return BY_MACHINE_CODE if natively else BY_PYTHON
 
     def all_rules(self) -> Rules:
         """Return the rules.  Raises `RulesError`."""
@@ -130,7 +143,7 @@ def _checker(spec: Spec, number: int) -> SiteChecker:
     plain = subject.cpu(stepping=True, accelerated=spec.accelerated)
     patched = subject.cpu(stepping=False, accelerated=spec.accelerated)
     prober = subject.prober(patched, spec.all_rules(), subject.bias)
-    checker = SiteChecker(plain, patched, prober, spec.states, native=spec.native)
+    checker = SiteChecker(plain, patched, prober, spec.states_of("sites"), native=spec.native)
     if multiprocessing.parent_process() is not None:
         # A worker keeps its two guests, and all sites.  A caller's own process must be able to free them.
         collector.relieve()
@@ -139,7 +152,7 @@ def _checker(spec: Spec, number: int) -> SiteChecker:
 
 @lru_cache(maxsize=1)
 def _kernel_checker(spec: Spec, number: int) -> KernelPathChecker:
-    return KernelPathChecker(spec.subjects[number], spec.all_rules(), spec.states)
+    return KernelPathChecker(spec.subjects[number], spec.all_rules(), spec.states_of("guest"))
 
 
 def _check_sites(spec: Spec, unit: Unit) -> Done:
@@ -257,10 +270,9 @@ def units(spec: Spec) -> list[Unit]:
     for number, subject in enumerate(spec.subjects):
         count = len(sites_of(spec, number))
         kinds = ("sites", "guest") if subject.boots else ("sites",)
-        size_ = max(1, min(UNIT, _UNIT_STATES // spec.states))
-        found += [
-            Unit(kind, number, first, min(first + size_, count)) for kind in kinds for first in range(0, count, size_)
-        ]
+        for kind in kinds:
+            size_ = max(1, min(UNIT, _UNIT_STATES // spec.states_of(kind)))
+            found += [Unit(kind, number, first, min(first + size_, count)) for first in range(0, count, size_)]
     for number, wanted in enumerate(spec.runs):
         found.append(Unit("run", number))
         if wanted.recorded:
@@ -274,7 +286,7 @@ def size(spec: Spec, unit: Unit) -> int:
     """Return the size of a unit in site-states, or in encodings; 0 for a whole run."""
     if unit.kind == "encodings":
         return _chunks(spec.encodings[unit.number], spec.rules)[unit.first].count
-    return 0 if unit.whole else spec.states * (unit.last - unit.first)
+    return 0 if unit.whole else spec.states_of(unit.kind) * (unit.last - unit.first)
 
 
 def verdicts(spec: Spec, chunks: Iterable[tuple[int, str]]) -> list[dict[str, Any]]:

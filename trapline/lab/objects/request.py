@@ -9,6 +9,7 @@ from typing import Protocol
 from emu.disassembly import Syntax
 from emu.elf import Image
 from providers.fidelity import Fidelity
+from trapline.lab.check.states import BY_PYTHON
 
 
 class Bar(Protocol):
@@ -43,7 +44,7 @@ class Request:
     """The number of the first encoding."""
     fuzz: int = 0
     """The number of generated function bodies for each kind of finding."""
-    states: int = 20
+    states: int = BY_PYTHON
     """The number of CPU states in which each displaced instruction is tried."""
     sweep: Path | None = None
     """The file that keeps a sweep of all encodings, or the folder for a file of its own.

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from emu.isa import ISAS
+from emu.native import available
 from trapline.cli import main
 from trapline.lab.check.checking import EncodingsSpec, Spec, check, describe
 from trapline.lab.check.compare import Outcome
@@ -19,6 +20,7 @@ from trapline.lab.check.pool import Crew, local
 from trapline.lab.check.report import facts
 from trapline.lab.check.results import Results, ResultsError, Tally
 from trapline.lab.check.rules import RulesError, load_rules
+from trapline.lab.check.states import BY_MACHINE_CODE, BY_PYTHON
 from trapline.lab.check.subject import Subject
 from trapline.lab.check.work import Unit, units, work
 from trapline.targets import find_file
@@ -165,6 +167,18 @@ def test_results_of_another_check_are_refused(tmp_path: Path) -> None:
     Results(path, describe(Spec((subject(),), states=4))).close()
     with pytest.raises(ResultsError, match="states 4 there, 5 here"):
         Results(path, describe(Spec((subject(),), states=5)))
+
+
+@pytest.mark.parametrize(("native", "sites"), [(True, BY_MACHINE_CODE), (False, BY_PYTHON)])
+def test_a_site_is_tried_in_as_many_states_as_are_worthwhile(*, native: bool, sites: int) -> None:
+    if native and not available():
+        pytest.skip("needs llvmlite")
+    spec = Spec((subject(),), native=native)
+    assert spec.states_of("sites") == sites
+    assert spec.states_of("guest") == BY_PYTHON
+    tally = check(spec, executor=Inline())
+    assert tally.states == sites * tally.outcomes.total()
+    assert Spec(states=7, native=native).states_of("sites") == 7
 
 
 def test_encodings_are_units_like_any_other() -> None:

@@ -19,7 +19,7 @@ from trapline.lab.check.together import AT_ONCE, Round, Share, Trial, batches, o
 
 native = pytest.mark.skipif(not available(), reason="needs llvmlite")
 
-# Instructions that raise an exception other than a page fault, which machine code leaves to Python.
+# Instructions that raise an exception other than a page fault.
 UNDEFINED = {"x86_64": "0f0b", "aarch64": "00000000", "riscv64": "ffffffff", "i386": "0f0b"}
 
 
@@ -47,10 +47,10 @@ def test_machine_code_goes_through_the_states_of_all(isa: str, make: type[Prober
     calls = 0
     left_over = one._batches.left_over  # type: ignore[union-attr]
 
-    def counted(*arguments: object) -> object:
+    def counted(*arguments: object, **options: object) -> object:
         nonlocal calls
         calls += 1
-        return left_over(*arguments)  # type: ignore[arg-type]
+        return left_over(*arguments, **options)  # type: ignore[arg-type]
 
     one._batches.left_over = counted  # type: ignore[union-attr, method-assign, assignment]
     assert all(found.outcome is Outcome.AGREED for found in one.check_all(sites))
@@ -95,6 +95,15 @@ def test_instructions_that_overlap_have_no_probes_at_the_same_time(make: type[Pr
 def trial(address: int, length: int) -> Trial:
     """Return the trial of an instruction."""
     return Trial([CheckSite(address, b"")], length, None)
+
+
+def test_the_states_of_an_undecided_site_are_skipped() -> None:
+    one, other = trial(0x1000, 4), trial(0x1004, 4)
+    shares = [Share(one, one.sites[0], [[1, 2]]), Share(one, one.sites[0], [[3]]), Share(other, other.sites[0], [[4]])]
+    states = Round(shares, 0)
+    assert [states.following(place) for place in range(4)] == [1, 2, 3, 4]
+    one.undecided = True
+    assert [states.following(place) for place in range(4)] == [3, 3, 3, 4]
 
 
 def test_the_instruction_that_begins_in_another_one_is_found() -> None:

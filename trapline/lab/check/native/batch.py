@@ -47,14 +47,13 @@ def _linked(isa_name: str, offsets: layout.BlockLayout) -> Any:
     return linked, _AGREE(linked.address("agree"))
 
 
-def possible(plain: TrialCpu, patched: TrialCpu, *, wanted: bool | None) -> bool:
-    """Return whether machine code tries the states on two CPUs.
+def possible(*, wanted: bool | None, accelerated: bool) -> bool:
+    """Return whether machine code tries the states on CPUs, which may be `accelerated` by it.
 
     `wanted` None: TRAPLINE_ENGINE decides.  Raises `trapline.framework.engines.EngineError`.
     """
     if wanted is None:
         wanted = chosen() is ProgramEngine.NATIVE
-    accelerated = plain.engine.accelerated and patched.engine.accelerated
     return wanted and accelerated and layout.find() is not None
 
 
@@ -176,14 +175,14 @@ class Batches:
         sites: array[int],
         numbers: Sequence[int],
         *,
-        repeats: bool,
+        repeats: bool = False,
         following: Callable[[int], int] = lambda place: place + 1,
     ) -> Iterator[int]:
         """Try states of the pool, each at its site; yield the places of those that Python must try.
 
-        `sites` has an address of 64 bits for each of the numbers; `repeats` says that the instructions
-        are repeated string instructions; `following` returns the place that is tried after one of
-        Python's.
+        `sites` has an address of 64 bits for each of the numbers; `repeats` says that the
+        instructions are repeated string instructions; `following` returns the place that is tried
+        after one of Python's.
         """
         batch, place = self._batch, 0
         words = array("Q", numbers)
@@ -215,10 +214,7 @@ class Batches:
 
     @property
     def left_out(self) -> array[int]:
-        """The places in the last list of states in which a plan has met a page of the CPU emulator's.
-
-        The emulator treats accesses to that page, the last one, wrongly.
-        """
+        """The places in the last list of states in which a plan has met `LAST_PAGE`."""
         return self._left[: self._batch.left_out]
 
     def _same_signal(self) -> int:

@@ -64,8 +64,8 @@ class Target(NamedTuple):
     """A CPU of QEMU."""
 
     ends: int
-    """The number of the exception that ends an instruction and does no more: of an undefined one, on
-    x86 of a division.  No provider claims it."""
+    """The number of the exception that ends an instruction and does no more: of an undefined one,
+    on x86 of a division.  No provider claims it."""
     key: Callable[[Function, Value, Callees, BlockLayout], Key]
     """(function under construction, CPU state, QEMU's functions, offsets) -> what finds a block
     (cpu_get_tb_cpu_state)."""

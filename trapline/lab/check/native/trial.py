@@ -105,8 +105,8 @@ class BatchBlock(Block):
     numbers: int
     """Address of the numbers of states, of 64 bits each."""
     left_out: int
-    """The number of states in which a plan has met the page that the CPU emulator does not know,
-    and the address of their places in the list, of 64 bits each."""
+    """The number of states in which a plan has met `LAST_PAGE`, and the address of their places in
+    the list, of 64 bits each."""
     left: int
     pristine: int
     memory_size: int

@@ -14,7 +14,7 @@ from emu.engine.pages import PAGE
 from emu.isa import ISAS
 from emu.isa.base import Isa
 from emu.native import available
-from emu.plans import Branch, Plan, Set, Store
+from emu.plans import Branch, Plan, Set, SetVector, Store
 from providers import fasttrap, uprobes
 from tests.trapline.lab.check.test_site_check import ADDRESS, NEAR, SITES
 from trapline.lab.check.compare import MACHINE_CODE, PYTHON, Outcome, SiteChecker, SiteResult
@@ -41,6 +41,14 @@ TWICE = {
     "aarch64": ["e10300f8", "e1ff9f08", "ffff9f88"],  # stur x1, [sp]; stlrb and stlr, to [sp]
     "riscv64": ["2f35b100", "2f30b102", "2fb0b108"],  # amoadd.w and .d, amoswap.d, to [sp]
     "i386": ["01442408", "010500100100", "8f0424"],  # add [esp+8], eax; add [0x11000], eax; pop [esp]
+}
+
+# One that the CPU refuses to execute.
+UNDEFINED = {"x86_64": "48f7f1", "aarch64": "00000000", "riscv64": "ffffffff", "i386": "f7f1"}  # div by ecx, and udf
+# String instructions that repeat: stos, scas, movs, cmps and lods; stos with addresses of fewer bits.
+REPEATED = {
+    "x86_64": ["f348ab", "f2ae", "f3a4", "f3a6", "f3ac", "67f3ab"],
+    "i386": ["f3ab", "f2ae", "f3a4", "f3a6", "f3ac", "67f3ab"],
 }
 
 # A branch to the next page.
@@ -108,9 +116,30 @@ def forgets(_: Isa, plan: Plan) -> Plan:
     return Plan(tuple(one for one in plan.operations if one is not stores[0]))
 
 
+def faults_elsewhere(_: Isa, plan: Plan) -> Plan:
+    """Return a plan whose first store is a page away: of the pages that refuse it, two are alike."""
+    found = [*plan.operations]
+    place = next(number for number, one in enumerate(found) if isinstance(one, Store))
+    found[place] = found[place]._replace(offset=found[place].offset + 8 * PAGE)  # type: ignore[union-attr]
+    return Plan(tuple(found))
+
+
+def half_a_vector(_: Isa, plan: Plan) -> Plan:
+    """Return a plan that clears the upper half of the vector register that it loads."""
+    return Plan(tuple(one._replace(high="") if isinstance(one, SetVector) else one for one in plan.operations))
+
+
+# ldr q0, from the instruction's own page.
+VECTOR_LOADS = {"aarch64": "0001009c"}
 WRONG = [
     (wrong, isa, code)
-    for wrong, codes in ((wrong_pc, HARMLESS), (stores_too_much, HARMLESS), (forgets, EMULATED_STORES))
+    for wrong, codes in (
+        (wrong_pc, HARMLESS),
+        (stores_too_much, HARMLESS),
+        (forgets, EMULATED_STORES),
+        (faults_elsewhere, EMULATED_STORES),
+        (half_a_vector, VECTOR_LOADS),
+    )
     for isa, code in codes.items()
 ]
 
@@ -157,14 +186,66 @@ def test_copies_that_fault_are_left_to_machine_code(isa: str, make: type[Prober]
 
 
 @pytest.mark.parametrize("make", PUT_BACK_BY)
-@pytest.mark.parametrize("isa", LOADS)
+@pytest.mark.parametrize(("isa", "code"), [*LOADS.items(), *UNDEFINED.items()])
 def test_a_thread_that_is_not_put_back_after_a_fault_is_found(
-    isa: str, make: type[Prober], monkeypatch: pytest.MonkeyPatch
+    isa: str, code: str, make: type[Prober], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(PUT_BACK_BY[make], "faulted", lambda _self, _thread, info: info)
-    code, sites = program(ISAS[isa], [LOADS[isa]])
-    one = checker(ISAS[isa], code, make, Rules(), native=True)
+    stretches, sites = program(ISAS[isa], [code])
+    one = checker(ISAS[isa], stretches, make, Rules(), native=True)
     assert one.check(sites[0]).outcome is Outcome.DIVERGED
+
+
+@pytest.mark.parametrize("make", PUT_BACK_BY)
+@pytest.mark.parametrize("isa", UNDEFINED)
+def test_an_exception_that_ends_an_instruction_is_left_to_machine_code(
+    isa: str, make: type[Prober], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, sites = program(ISAS[isa], [UNDEFINED[isa]])
+    one = checker(ISAS[isa], code, make, Rules(), native=True)
+    one.check(sites[0])
+    one.executed.clear()
+    traps, taken = one._patched.engine.handlers, []
+    monkeypatch.setattr(traps, "on_trap", lambda number, trap=traps.on_trap: taken.append(number) or trap(number))
+    assert one.check(sites[0]).outcome is Outcome.AGREED
+    # RISC-V's illegal instruction ends the run when Python meets it first, in each way.
+    assert one.executed[PYTHON] <= 2
+    assert len(taken) < STATES / 4
+
+
+@pytest.mark.parametrize("make", PUT_BACK_BY)
+@pytest.mark.parametrize(("isa", "code"), [(isa, code) for isa, codes in REPEATED.items() for code in codes])
+def test_repeated_string_instructions_are_left_to_machine_code(isa: str, code: str, make: type[Prober]) -> None:
+    natively, by_python = both(ISAS[isa], [code], make)
+    assert natively == by_python
+    assert natively[0].outcome is Outcome.AGREED
+    stretches, sites = program(ISAS[isa], [code])
+    one = checker(ISAS[isa], stretches, make, Rules(), native=True)
+    one.check(sites[0])
+    assert not one.executed[PYTHON]
+
+
+@pytest.mark.parametrize("isa", EMULATED_STORES)
+def test_a_plan_that_a_page_refuses_is_left_to_machine_code(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, sites = program(ISAS[isa], [EMULATED_STORES[isa]])
+    one = checker(ISAS[isa], code, PidProber, Rules(), native=True)
+    refused: list[int] = []
+    kernel = one._patched.kernel
+    fault = kernel.raise_bad_address
+    monkeypatch.setattr(kernel, "raise_bad_address", lambda address: refused.append(address) or fault(address))
+    numbers = [number for number in range(POOL) if States(isa)[number].kind == "sp in a read-only page"]
+    with one._prober.look(sites[0]).ways[0].in_place():  # type: ignore[union-attr]
+        assert list(one._batches.left_over(at(sites[0], numbers), numbers)) == []  # type: ignore[union-attr]
+    assert len(numbers) > 10
+    assert len(refused) <= 1  # the first hit is served by Python
+
+
+def test_a_page_for_copies_that_is_mapped_meanwhile_is_no_reason_for_python() -> None:
+    isa = ISAS["x86_64"]
+    code, sites = program(isa, [LOADS["x86_64"]])
+    one = checker(isa, code, PidProber, Rules(), native=True)
+    one.check(sites[0])
+    assert not one.executed[PYTHON]
 
 
 def test_arguments_on_a_stack_that_is_not_mapped_are_zero_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +257,7 @@ def test_arguments_on_a_stack_that_is_not_mapped_are_zero_without_python(monkeyp
     load = memory.load
     monkeypatch.setattr(memory, "load", lambda address, size: loads.append(address) or load(address, size))
     with one._prober.look(sites[0]).ways[0].in_place():  # type: ignore[union-attr]
-        assert list(one._batches.left_over(at(sites[0], numbers), numbers, repeats=False)) == []  # type: ignore[union-attr]
+        assert list(one._batches.left_over(at(sites[0], numbers), numbers)) == []  # type: ignore[union-attr]
     assert len(loads) <= 5  # the first hit is served by Python
 
 
