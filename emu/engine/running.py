@@ -192,7 +192,8 @@ class Running:
             return False
         if self._tlb and self._tlb.missed:
             address, access = self._tlb.missed
-            if access is Access.EXECUTE and not self._pc % PAGE and self._special.take():
+            before = access is Access.EXECUTE and address // PAGE == self._pc // PAGE - 1
+            if before and not self._pc % PAGE and self._special.take():
                 self._handlers.raise_failure()
                 return not self._state[Word.STOPPED]
             if self._tlb.failure:

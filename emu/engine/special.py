@@ -60,7 +60,7 @@ class Special:
         Call it between runs, when the count is exact.
         """
         pc = self._now.pc.value
-        if not self.found(pc) or self._waits(pc):
+        if not self._stops(pc) or self._waits(pc):
             return False
         if self._serve(pc):
             self._cpu.deliver()
@@ -101,6 +101,15 @@ class Special:
         """Return whether there is a special instruction at an address."""
         try:
             return self._rules.found(self._cpu, self._fetch, address)
+        except BadAddressError:
+            return False
+
+    def _stops(self, address: int) -> bool:
+        """Return whether the block of the instruction at an address has no bytes."""
+        if self.found(address):
+            return True
+        try:
+            return address % PAGE == 0 and self._rules.empty(self._fetch, address)
         except BadAddressError:
             return False
 

@@ -130,6 +130,9 @@ class SpecialInstructions:
     exception with which the CPU refuses it."""
     level: Callable[[ModelledCpu], int] = lambda _cpu: 0
     """The part of the CPU's state on which `found` depends, such as the privilege."""
+    empty: Callable[[Callable[[int], int], int], bool] = lambda _fetch, _address: False
+    """(fetch, address): whether Unicorn makes a block of no bytes of the instruction at an address,
+    which the CPU refuses; `serve` returns the exception."""
     after: Callable[[ModelledCpu], Raise | None] = lambda _cpu: None
     """Returns the exception that follows an instruction which the CPU steps; None: there is none."""
 

@@ -187,7 +187,7 @@ class Batches:
         batch, place = self._batch, 0
         words = array("Q", numbers)
         batch.sites, batch.numbers = sites.buffer_info()[0], words.buffer_info()[0]
-        batch.count, batch.repeats = len(numbers), int(repeats)
+        batch.count, batch.repeats, batch.excepted = len(numbers), int(repeats), 0
         if len(self._left) < len(numbers):
             self._left = array("Q", bytes(8 * len(numbers)))
         batch.left_out, batch.left = 0, self._left.buffer_info()[0]
@@ -228,7 +228,11 @@ class Batches:
             return 0
         if (raised.address or 0) >= LAST_PAGE:
             return LEFT_OUT
-        return ALIKE if raised == original else 0
+        if raised != original:
+            return 0
+        if self._plain.block.ended == Outcome.EXCEPTION:
+            self._batch.excepted = self._batch.site
+        return ALIKE
 
     def _signal(self, trial: _Trial) -> SignalInfo | None:
         """Return the fault that a thread has met, which a provider has put back if it ran a copy."""

@@ -376,8 +376,8 @@ class RunningCode:
         number = f.load(f.load(trial, TrialBlock.offset("cpu")), CPU_EXCEPTION, 4)
         with f.when(f.eq(number, layout.NO_EXCEPTION)):
             f.ret(self._due(f, trial))
-        with f.when(self._ends(f, trial), likely=False):
-            # Python serves the first one of a copy.
+        compared = f.eq(f.load(batch, BatchBlock.offset("excepted")), f.load(batch, BatchBlock.offset("site")))
+        with f.when(f.both(self._ends(f, trial), compared), likely=False):
             pc = f.load(f.load(trial, TrialBlock.offset("env")), self._pc)
             with f.when(f.ne(self.in_scratch(f, batch, pc), 0)), f.when(f.ne(f.call(self._learned, trial, pc), 0)):
                 f.ret(f.call(self._excepted, trial))

@@ -97,6 +97,8 @@ class BatchBlock(Block):
     """The address of the site that is tried."""
     repeats: int
     """Whether the instructions are repeated string instructions: each is executed to its end."""
+    excepted: int
+    """The site at which Python has compared the latest `Outcome.EXCEPTION` of both CPUs."""
     sites: int
     """Address of the addresses of the sites, one for each state."""
     next: int
