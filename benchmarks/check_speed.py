@@ -13,11 +13,12 @@ from trapline.lab.check.alike import ordered
 from trapline.lab.check.compare import PYTHON, SiteChecker
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
+from trapline.lab.check.states import BY_MACHINE_CODE, BY_PYTHON
 from trapline.lab.check.subject import Subject
 from trapline.targets import find_file
 
-# States of each site -> number of sites. 20 is the default of `trapline check`; the more sites, the more are alike.
-_SITES: Final = {20: 10_000, 2_000: 20}
+# States of each site -> number of sites: few, those of `trapline check`, and many.  The more sites, the more are alike.
+_SITES: Final = {BY_PYTHON: 10_000, BY_MACHINE_CODE: 10_000, 2_000: 20}
 # The measured sites begin here.
 _FIRST: Final = 5_000
 # The number of sites that Python alone checks: each by itself.
@@ -73,7 +74,7 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
         columns=("ISA", "provider", "states a site", "site-states/s", "by Python alone", "times", "% machine code"),
         rows=list(rows()),
         note="A site-state is two executions, all the loading and comparing, and its share of installing the probes. "
-        "Times are this process's own.  The states of one site are many, or those that the command tries by default; "
-        "of 10,000 sites with 20 states those with the same instruction are tried together, as the command does.",
+        "Times are this process's own.  320 states of a site are the command's default, 20 that where Python tries them; "
+        "of 10,000 sites those with the same instruction are tried together, as the command does.",
         text_columns=frozenset({"ISA", "provider"}),
     )

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from emu.isa import ISAS
+from emu.isa.linux_signals import SignalInfo
 from emu.native import available
 from providers.fasttrap.stepping import Steps
-from tests.trapline.lab.check.native.test_batch import HARMLESS, LOADS, STORES, TWICE, checker, program
+from tests.trapline.lab.check.native.test_batch import (
+    EXCEPTIONS,
+    HARMLESS,
+    LOADS,
+    PUT_BACK_BY,
+    STORES,
+    TWICE,
+    checker,
+    program,
+)
 from tests.trapline.lab.check.test_site_check import SITES
 from trapline.lab.check.alike import Group
 from trapline.lab.check.compare import PYTHON, Outcome
@@ -65,6 +78,25 @@ def test_a_copy_that_is_not_put_back_after_a_fault_is_found(isa: str, monkeypatc
     code, sites = program(ISAS[isa], [HARMLESS[isa], LOADS[isa], HARMLESS[isa]])
     one = checker(ISAS[isa], code, PidProber, Rules(), native=True)
     assert [found.outcome for found in one.check_all(sites)] == [Outcome.AGREED, Outcome.DIVERGED, Outcome.AGREED]
+
+
+@native
+@pytest.mark.parametrize("make", PUT_BACK_BY)
+@pytest.mark.parametrize(("isa", "twice"), [*EXCEPTIONS.items(), *LOADS.items()])
+def test_a_wrong_signal_of_one_of_two_sites_is_found(
+    isa: str, twice: str, make: type[Prober], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machine code has learned at the first site how the fault of a copy is served."""
+    code, sites = program(ISAS[isa], [twice, twice])
+    right = PUT_BACK_BY[make].faulted
+
+    def wrong(self: Any, thread: Any, info: SignalInfo) -> SignalInfo:
+        found: SignalInfo = right(self, thread, info)
+        return replace(found, code=77) if one._patched.engine.pc == sites[1].address else found
+
+    monkeypatch.setattr(PUT_BACK_BY[make], "faulted", wrong)
+    one = checker(ISAS[isa], code, make, Rules(), native=True)
+    assert [found.outcome for found in one.check_all(sites)] == [Outcome.AGREED, Outcome.DIVERGED]
 
 
 @native

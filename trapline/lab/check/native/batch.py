@@ -187,7 +187,7 @@ class Batches:
         batch, place = self._batch, 0
         words = array("Q", numbers)
         batch.sites, batch.numbers = sites.buffer_info()[0], words.buffer_info()[0]
-        batch.count, batch.repeats, batch.excepted = len(numbers), int(repeats), 0
+        batch.count, batch.repeats, batch.excepted, batch.put_back = len(numbers), int(repeats), 0, 0
         if len(self._left) < len(numbers):
             self._left = array("Q", bytes(8 * len(numbers)))
         batch.left_out, batch.left = 0, self._left.buffer_info()[0]

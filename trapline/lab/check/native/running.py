@@ -356,8 +356,11 @@ class RunningCode:
         batch, trial, outcome = f.parameters
         pc = f.load(f.load(trial, TrialBlock.offset("env")), self._pc)
         f.ret_if(f.eq(self.in_scratch(f, batch, pc), 0), outcome)
-        f.ret_if(f.ne(f.call(self._learned, trial, pc), 0), outcome, likely=True)
+        site = f.load(batch, BatchBlock.offset("site"))
+        with f.when(f.eq(f.load(batch, BatchBlock.offset("put_back")), site), likely=True):
+            f.ret_if(f.ne(f.call(self._learned, trial, pc), 0), outcome, likely=True)
         served = f.call(f.load(batch, BatchBlock.offset("faulted")))
+        f.store(batch, site, BatchBlock.offset("put_back"))
         f.ret(f.select(f.ne(served, 0), outcome, Outcome.STRANGE))
         return f
 

@@ -99,6 +99,8 @@ class BatchBlock(Block):
     """Whether the instructions are repeated string instructions: each is executed to its end."""
     excepted: int
     """The site at which Python has compared the latest `Outcome.EXCEPTION` of both CPUs."""
+    put_back: int
+    """The site at whose copy Python has served the latest page fault."""
     sites: int
     """Address of the addresses of the sites, one for each state."""
     next: int

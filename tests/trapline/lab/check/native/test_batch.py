@@ -44,7 +44,7 @@ TWICE = {
 }
 
 # One that the CPU refuses to execute.
-UNDEFINED = {"x86_64": "48f7f1", "aarch64": "00000000", "riscv64": "ffffffff", "i386": "f7f1"}  # div by ecx, and udf
+EXCEPTIONS = {"x86_64": "48f7f1", "aarch64": "00000000", "riscv64": "ffffffff", "i386": "f7f1"}  # div by ecx, and udf
 # String instructions that repeat: stos, scas, movs, cmps and lods; stos with addresses of fewer bits.
 REPEATED = {
     "x86_64": ["f348ab", "f2ae", "f3a4", "f3a6", "f3ac", "67f3ab"],
@@ -186,7 +186,7 @@ def test_copies_that_fault_are_left_to_machine_code(isa: str, make: type[Prober]
 
 
 @pytest.mark.parametrize("make", PUT_BACK_BY)
-@pytest.mark.parametrize(("isa", "code"), [*LOADS.items(), *UNDEFINED.items()])
+@pytest.mark.parametrize(("isa", "code"), [*LOADS.items(), *EXCEPTIONS.items()])
 def test_a_thread_that_is_not_put_back_after_a_fault_is_found(
     isa: str, code: str, make: type[Prober], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,11 +197,11 @@ def test_a_thread_that_is_not_put_back_after_a_fault_is_found(
 
 
 @pytest.mark.parametrize("make", PUT_BACK_BY)
-@pytest.mark.parametrize("isa", UNDEFINED)
+@pytest.mark.parametrize("isa", EXCEPTIONS)
 def test_an_exception_that_ends_an_instruction_is_left_to_machine_code(
     isa: str, make: type[Prober], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, sites = program(ISAS[isa], [UNDEFINED[isa]])
+    code, sites = program(ISAS[isa], [EXCEPTIONS[isa]])
     one = checker(ISAS[isa], code, make, Rules(), native=True)
     one.check(sites[0])
     one.executed.clear()
