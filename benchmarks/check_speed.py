@@ -74,7 +74,7 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
         columns=("ISA", "provider", "states a site", "site-states/s", "by Python alone", "times", "% machine code"),
         rows=list(rows()),
         note="A site-state is two executions, all the loading and comparing, and its share of installing the probes. "
-        "Times are this process's own.  320 states of a site are the command's default, 20 that where Python tries them; "
-        "of 10,000 sites those with the same instruction are tried together, as the command does.",
+        "Times are this process's own.  320 states of a site are the command's default, and 20 where Python tries "
+        "them; of 10,000 sites those with the same instruction are tried together, as the command does.",
         text_columns=frozenset({"ISA", "provider"}),
     )
