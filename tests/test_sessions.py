@@ -10,8 +10,15 @@ from tests.support.command import run_trapline
 from tests.support.sessions import SessionError, check, matches, parse_sessions, read_sessions
 
 FILES = sorted((Path(__file__).parent / "sessions").glob("*.t"))
+# Files whose sessions take longer than others, or are about scripts that tests/trapline/test_toolkit.py enables, too.
+LONG = {"network", "toolkit"}
 CASES = [
-    pytest.param(session, isa, id=f"{file.stem}-{session.name}-{isa}")
+    pytest.param(
+        session,
+        isa,
+        id=f"{file.stem}-{session.name}-{isa}",
+        marks=[pytest.mark.exhaustive] if file.stem in LONG else [],
+    )
     for file in FILES
     for session in read_sessions(file)
     for isa in session.isas

@@ -73,6 +73,7 @@ class Tester(Fuzzer):
         return "ran"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("case", "why"),
     [

@@ -58,6 +58,7 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
+@pytest.mark.exhaustive
 def test_the_fixtures_run_for_each_isa(suite: pytest.Pytester) -> None:
     result = suite.runpytest_subprocess("-q")
     result.assert_outcomes(passed=4 * len(ISAS))

@@ -57,6 +57,7 @@ def lines(isa_name):
     return found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not shutil.which(GNU), reason=f"{GNU} is not installed")
 def test_riscv_is_assembled_as_gnu_as_does(tmp_path):
     # GNU as takes the number of a branch as an address: a distance is written from here.
@@ -95,6 +96,7 @@ def split(code, wanted):
     return different
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not shutil.which(LLVM), reason=f"{LLVM} is not installed")
 def test_what_keystone_lacks_on_aarch64_is_assembled_as_llvm_does():
     features = "+v8.5a,+lse,+rcpc,+rcpc-immo,+pauth,+bti,+crypto,+sha2,+aes,+flagm,+altnzcv,+hbc,+ssbs,+ras,+sb,+spe"

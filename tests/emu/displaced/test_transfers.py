@@ -92,6 +92,7 @@ def register(draw):
     return draw.choice((draw.randrange(FAR), draw.randrange(FAR), -draw.randint(1, NEAR), 0, 1, 1 << 16, 1 << 32))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["x86_64", "i386"])
 def test_a_plan_does_what_a_cpu_does(name):
     isa, cpu, draw = ISAS[name], RealMachine(ISAS[name]), random.Random(name)  # noqa: S311  the same cases every time

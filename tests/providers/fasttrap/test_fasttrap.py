@@ -130,6 +130,7 @@ def test_disabling_leaves_the_text_as_it_was(isa):
     assert run.output.decode() + f"exit {run.guest.exit_status}\n" == expected("recursion", isa)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ISAS)
 def test_probes_enabled_together_are_those_enabled_one_by_one_with_a_write_for_each_page(isa, monkeypatch):
     run = counted(isa, "recursion")

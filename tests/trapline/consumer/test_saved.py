@@ -13,6 +13,7 @@ from trapline.dof import decode
 PROGRAM = 'fbt::sys_read:entry /execname == "sh" && n++ < 2/ { trace(execname); @[execname] = count(); }'
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ISAS)
 def test_what_is_saved_for_anonymous_tracing_is_claimed_from_the_first_instruction_on(isa, tmp_path):
     run = run_trapline(["dtrace", "--isa", isa, "-A", "-x", "bufsize=64k", "-n", PROGRAM], cwd=tmp_path)

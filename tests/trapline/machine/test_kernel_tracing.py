@@ -70,6 +70,7 @@ def test_unpatching_leaves_the_kernel_as_it_was(isa, path):
     assert traced.left == []
 
 
+@pytest.mark.exhaustive
 @each_isa
 def test_both_trap_paths_count_the_same_firings(isa):
     host, guest = run(isa, TrapPath.HOST, EVERYTHING), run(isa, TrapPath.GUEST, EVERYTHING)

@@ -105,6 +105,7 @@ def test_machine_code_of_clauses_is_each_cpus_own(monkeypatch):
     assert all(made)
 
 
+@pytest.mark.exhaustive
 def test_a_run_depends_on_its_seed_alone():
     program, work = "fbt::sys_*:entry, lockstat:::adaptive-spin { @[cpu, probename] = count(); }", "true & wait"
     first, python, other = (

@@ -108,6 +108,7 @@ def test_a_kernel_that_runs_wild_is_reported_with_registers_and_stack(isa):
     assert "\n" not in str(panic.value)
 
 
+@pytest.mark.exhaustive
 @isas
 def test_a_kernel_stack_overflow_ends_in_a_panic_and_not_in_a_loop(isa):
     guest = KernelGuest(isa)

@@ -38,6 +38,7 @@ def took(path, cpus, seed=0):
     return guest.now()
 
 
+@pytest.mark.exhaustive
 def test_a_cpu_without_a_thread_gets_one_that_may_run_there_at_last(program):
     both = program(0b11, 0b11)
     assert took(both, 1) > 6 * COUNTING
@@ -48,6 +49,7 @@ def test_nothing_is_moved_where_it_may_not_run(program):
     assert took(program(0b01, 0b01), 2) > 6 * COUNTING
 
 
+@pytest.mark.exhaustive
 def test_a_cpu_that_has_a_thread_takes_others_from_a_longer_queue(program):
     path = program(0b11, 0b10)
     watch = """

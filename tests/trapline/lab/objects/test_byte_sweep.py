@@ -61,6 +61,7 @@ def _code(isa, glue="linux-uprobes"):
     return UserCode([built(isa) / "objects" / _GLUES[glue]], find(glue), isa, checked=False, beside=[loop_object(isa)])
 
 
+@pytest.mark.exhaustive
 @_X86
 def test_each_number_is_another_encoding_and_the_first_ones_are_of_all_forms(isa):
     space = Space(isa.name, 0)

@@ -73,6 +73,7 @@ def test_a_sweep_says_how_it_continues():
     assert any(f"--first {1000 + _SAMPLE} continues" in one for one in report.omitted)
 
 
+@pytest.mark.exhaustive
 @_EVERY_ISA
 def test_made_encodings_find_what_the_program_does_not_have(isa):
     kernel = Image(built(isa) / "kernel")
