@@ -9,8 +9,8 @@ from emu.native.block import Block
 
 # The largest number of address ranges of a program and providers.
 AREAS: Final = 128
-# The largest number of ranges of the CPU state in which states differ.
-RANGES: Final = 64
+# The largest number of ranges of the CPU state: as many as words that take turns in 16 KB.
+RANGES: Final = 1024
 # The number of written pages that are noted one by one.
 NOTED: Final = 8
 # The results of a comparison, beside 0.
