@@ -192,10 +192,10 @@ class Running:
             return False
         if self._tlb and self._tlb.missed:
             address, access = self._tlb.missed
-            before = access is Access.EXECUTE and address // PAGE == self._pc // PAGE - 1
-            if before and not self._pc % PAGE and self._special.take():
+            before = address // PAGE == self._pc // PAGE - 1
+            if access is Access.EXECUTE and not self._pc % PAGE and self._special.take(empty=before):
                 self._handlers.raise_failure()
-                return not self._state[Word.STOPPED]
+                return not self._state[Word.STOPPED] and not count
             if self._tlb.failure:
                 failure, self._tlb.failure = self._tlb.failure, None
                 raise failure

@@ -54,13 +54,14 @@ class Special:
         """Return 64 bits that are the same in every run."""
         return self._draw.getrandbits(64)
 
-    def take(self) -> bool:
+    def take(self, *, empty: bool = False) -> bool:
         """Serve the instruction at the pc; False: there is none, the CPU waits for an interrupt.
 
-        Call it between runs, when the count is exact.
+        Call it between runs, when the count is exact.  `empty`: also one of which Unicorn makes a
+        block of no bytes, at the start of a page.
         """
         pc = self._now.pc.value
-        if not self._stops(pc) or self._waits(pc):
+        if not (self.found(pc) or (empty and self._is_empty(pc))) or self._waits(pc):
             return False
         if self._serve(pc):
             self._cpu.deliver()
@@ -104,12 +105,9 @@ class Special:
         except BadAddressError:
             return False
 
-    def _stops(self, address: int) -> bool:
-        """Return whether the block of the instruction at an address has no bytes."""
-        if self.found(address):
-            return True
+    def _is_empty(self, address: int) -> bool:
         try:
-            return address % PAGE == 0 and self._rules.empty(self._fetch, address)
+            return self._rules.empty(self._fetch, address)
         except BadAddressError:
             return False
 

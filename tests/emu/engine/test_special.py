@@ -175,6 +175,15 @@ def test_an_undefined_instruction_is_one_where_no_page_precedes_it(isa, code, nu
 
 
 @engines
+@pytest.mark.parametrize(("isa", "name", "code"), COUNTERS)
+def test_a_step_at_the_start_of_a_page_is_of_one_instruction(isa, name, code, accelerated):
+    guest = FunctionGuest(ISAS[isa], bytes.fromhex(code) + bytes.fromhex(NOPS[isa]) * 8, accelerated=accelerated)
+    guest.engine.pc = CODE
+    guest.engine.step()
+    assert guest.engine.pc == CODE + len(bytes.fromhex(code)), name
+
+
+@engines
 @pytest.mark.parametrize("isa", ["x86_64", "i386"])
 def test_a_linux_program_gets_sigill_for_it(isa, accelerated, tmp_path):
     path = tmp_path / "program"
