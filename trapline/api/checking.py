@@ -111,10 +111,10 @@ def check(
     `program` is an ELF file, testbins:kernel, or a program of `root`; or `asm` is assembly.
     `provider` is fbt, pid or uprobe.  Each site is tried in `states` awkward states of the CPU
     (None: 320 where machine code tries them, else 20): entries and returns of functions, or every
-    instruction.  With `run`, the whole program is run
-    with `arguments`, plain and patched.  `rules` is "module:object": a patcher or table of your
-    own.  With more than one of `jobs`, other processes do the work: a script that is not a module
-    then needs `if __name__ == "__main__":`.  Raises `TraplineError`.
+    instruction.  With `run`, the whole program is run with `arguments`, plain and patched.  `rules`
+    is "module:object": a patcher or table of your own.  With more than one of `jobs`, other
+    processes do the work: a script that is not a module then needs `if __name__ == "__main__":`.
+    Raises `TraplineError`.
 
     With `object`, your own compiled code takes the place of the package's rules (docs/objects.md):
     files, and the `glue` that connects them to `program`, a name or a class.  `outcomes` has the

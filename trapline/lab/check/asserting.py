@@ -30,7 +30,6 @@ from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import BY_PYTHON
 from trapline.lab.check.subject import Subject
 
-STATES: Final = BY_PYTHON
 # The number of instructions after which a call is aborted.
 _LIMIT: Final = 10_000_000
 _NEAR: Final = 64 << 20
@@ -52,7 +51,7 @@ def assert_same_with_probe(
     program: str | Path | None = None,
     isa: Isa = DEFAULT_ISA,
     rules: Rules | None = None,
-    states: int = STATES,
+    states: int = BY_PYTHON,
 ) -> None:
     """Assert that a function behaves the same with probes as without.
 

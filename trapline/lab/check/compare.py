@@ -178,10 +178,10 @@ class SiteChecker:
     def _trial(self, group: alike.Group) -> Trial:
         """Prepare the trial of sites that are alike."""
         sites, decision = group
-        repeats = self._repeats(sites[0])
         if decision is None:
-            return Trial(sites, 0, None, repeats)
-        trial = Trial(sites, decision.length, self._prober.treated(sites[0], decision), repeats)
+            return Trial(sites, 0, None)
+        treated = self._prober.treated(sites[0], decision)
+        trial = Trial(sites, decision.length, treated, self._repeats(sites[0]))
         trial.shares = [Share(trial, site, self._numbers(site, len(trial.ways))) for site in sites]
         return trial
 

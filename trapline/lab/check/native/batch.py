@@ -193,24 +193,27 @@ class Batches:
         batch.left_out, batch.left = 0, self._left.buffer_info()[0]
         self._images.make_all(numbers)
         while place < len(numbers):
-            if not self._show_areas():
-                yield from range(place, len(numbers))
-                return
-            batch.next = place
-            self._plain.forget_stepped()
-            self._patched.leave_stepping(sites[place])
-            for trial in self._trials:
-                trial.cpu.engine.counter.refresh()
-            place = int(self._agree(*self._arguments))
-            for trial in self._trials:
-                trial.cpu.kernel.trapping.forget()
-                trial.cpu.engine.handlers.raise_failure()
-            if place == len(numbers):
-                return
-            if self._patched.outdated:  # Python has served a hit, and mapped room for the copy
-                continue
+            if self._show_areas():
+                place = self._try_from(place, sites[place])
+                if place == len(numbers):
+                    return
+                if self._patched.outdated:  # Python has served a hit, and mapped room for the copy
+                    continue
             yield place
             place = following(place)
+
+    def _try_from(self, place: int, site: int) -> int:
+        """Try states from a place on, whose site is given; return the place of one for Python."""
+        self._batch.next = place
+        self._plain.forget_stepped()
+        self._patched.leave_stepping(site)
+        for trial in self._trials:
+            trial.cpu.engine.counter.refresh()
+        place = int(self._agree(*self._arguments))
+        for trial in self._trials:
+            trial.cpu.kernel.trapping.forget()
+            trial.cpu.engine.handlers.raise_failure()
+        return place
 
     @property
     def left_out(self) -> array[int]:

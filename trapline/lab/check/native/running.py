@@ -15,7 +15,7 @@ from emu.engine.hit_steps import COPY_FAULT, of_exception
 from emu.engine.layout import CPU_EXCEPTION, UC_TCG
 from emu.engine.state import HANDLED, NEVER, Word
 from emu.isa.base import Isa
-from emu.native.builder import Function, Module, Variable
+from emu.native.builder import Function, Module
 from emu.native.values import Condition, Value
 from trapline.lab.check.native import layout
 from trapline.lab.check.native.layout import BlockLayout
@@ -289,7 +289,7 @@ class RunningCode:
         f.store(batch, f.add(f.load(batch, BatchBlock.offset("traps")), 1), BatchBlock.offset("traps"))
 
     def _make_patched(self, module: Module) -> Function:
-        """u64 patched(batch, trial): run patched code until one instruction is counted."""
+        """u64 patched(batch, trial): run patched code until the pc has left the room for copies."""
         f = module.function("patched", 2, local=True)
         batch, trial = f.parameters
         uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
@@ -299,15 +299,16 @@ class RunningCode:
         for word in (Word.BLOCK, Word.STOPPED, Word.SERVED, Word.REFUSED):
             f.store(words, 0, 8 * word)
         f.store(words, NEVER, 8 * Word.SOFT)
-        deadline = f.variable(f.add(f.load(words, 8 * Word.TOTAL), 1))
         repeats = f.ne(f.load(batch, BatchBlock.offset("repeats")), 0)
         left = f.variable(f.select(repeats, _REPEATING_BLOCKS, _BLOCKS))
         with f.loop():
             with f.when(f.eq(left.get(), 0), likely=False):
                 f.ret(f.call(self._end, trial, Outcome.STRANGE))
             left.set(f.sub(left.get(), 1))
-            f.store(words, deadline.get(), 8 * Word.HARD)
-            f.store(words, deadline.get(), 8 * Word.NEXT)
+            # One block at a time.
+            deadline = f.add(f.load(words, 8 * Word.TOTAL), 1)
+            f.store(words, deadline, 8 * Word.HARD)
+            f.store(words, deadline, 8 * Word.NEXT)
             found = f.variable(f.call(self._next, buffer, tcg, env))
             with f.when(f.eq(found.get(), _UNKNOWN), likely=False):
                 block = f.call(self._code, trial, 0)
@@ -319,7 +320,7 @@ class RunningCode:
             ended = f.load(trial, TrialBlock.offset("ended"))
             with f.when(f.ne(ended, Outcome.DONE)):
                 f.ret(f.call(self._end, trial, ended))
-            self._leave_if_over(f, batch, trial, deadline)
+            self._leave_if_over(f, batch, trial)
         return f
 
     def _make_excepted(self, module: Module) -> Function:
@@ -434,7 +435,8 @@ class RunningCode:
         """Set the pc to the start of a block (synchronize_from_tb)."""
         f.store(env, TARGETS[self._target].start(f, env, f.load(block, self._layout.block_pc)), self._pc)
 
-    def _leave_if_over(self, f: Function, batch: Value, trial: Value, deadline: Variable) -> None:
+    def _leave_if_over(self, f: Function, batch: Value, trial: Value) -> None:
+        """Return, unless a copy goes on with the way back, or the next repetition follows."""
         words, env = f.load(trial, TrialBlock.offset("words")), f.load(trial, TrialBlock.offset("env"))
         pc = f.load(env, self._pc)
         inside = f.or_(self.in_scratch(f, batch, pc), self._again(f, batch, pc))
@@ -442,5 +444,3 @@ class RunningCode:
             traps = f.load(batch, BatchBlock.offset("traps"))
             trapped = f.ne(f.or_(traps, f.load(words, 8 * Word.SERVED)), 0)
             f.ret(f.call(self._end, trial, f.mul(f.flag(trapped), Outcome.DONE)))
-        # A copy that ends its block: continue with the way back.  Or the next repetition.
-        deadline.set(f.add(f.load(words, 8 * Word.TOTAL), 1))

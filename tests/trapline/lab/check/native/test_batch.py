@@ -261,6 +261,17 @@ def test_arguments_on_a_stack_that_is_not_mapped_are_zero_without_python(monkeyp
     assert len(loads) <= 5  # the first hit is served by Python
 
 
+def test_without_room_for_the_areas_python_tries_the_states_that_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    isa = ISAS["x86_64"]
+    code, sites = program(isa, [HARMLESS["x86_64"]])
+    batches = checker(isa, code, PidProber, Rules(), native=True)._batches
+    assert batches is not None
+    monkeypatch.setattr(batches, "_show_areas", lambda: False)
+    numbers = [*range(5)]
+    assert list(batches.left_over(at(sites[0], numbers), numbers)) == numbers
+    assert list(batches.left_over(at(sites[0], numbers), numbers, following=lambda place: place + 3)) == [0, 3]
+
+
 @pytest.mark.parametrize("isa", SITES)
 def test_states_beyond_the_pool_are_made_of_two(isa: str) -> None:
     code, sites = program(ISAS[isa], [HARMLESS[isa]])
