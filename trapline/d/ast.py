@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from emu.immutable import immutable
-from trapline.d.types import Integer
 
 
 @immutable
 class Node:
-    """Anything with a place in the text."""
+    """Anything that the text has, in some line."""
 
     line: int
 
@@ -26,7 +25,8 @@ class Number(Node):
     """An integer or character literal."""
 
     value: int
-    type: Integer
+    type: str
+    """The words of its type in C, such as `unsigned long`."""
 
 
 @immutable

@@ -24,7 +24,7 @@ from functools import reduce
 from typing import cast
 
 from trapline.d import ast
-from trapline.d.types import INT
+from trapline.d.literals import INT
 
 _GO = "%go"
 _SIDES = ("", "else")

@@ -21,7 +21,6 @@ from trapline.d import ast
 from trapline.d.arguments import ProbeArguments
 from trapline.d.branches import branch_free
 from trapline.d.builtins import vocabulary
-from trapline.d.data_models import Model
 from trapline.d.descriptions import Form, parse_description, why_none
 from trapline.d.errors import CompileError, Place, Region
 from trapline.d.expressions import Expressions
@@ -136,7 +135,9 @@ class _Compiler:
         self._macros = Macros(context.arguments, context.numbers, missing_allowed=self._options.is_set("defaultargs"))
         exists = None if context.library else context.exists
         self._pragmas = Pragmas(self._options, self._option_set, self._names, context.arguments[0], exists)
-        self._lexer = Lexer(text, self, self._macros, literals(), pspec=context.form is not Form.SCRIPT)
+        self._lexer = Lexer(
+            text, self._names, self._pragmas.control, self._macros, literals(), pspec=context.form is not Form.SCRIPT
+        )
         self._strsize = self._options.number("strsize", STRING_SIZE)
         self._expressions = Expressions(self._names, self._strsize)
         self._providers = Providers(self._names, self._expressions.declarations, self._expressions.translators)
@@ -145,35 +146,12 @@ class _Compiler:
         self._stability = STABLE
         self.region: Region | None = None
 
-    # The interface for the lexer
-
-    @property
-    def model(self) -> Model:
-        """The data model of the program."""
-        return self._names.model
-
-    def is_type(self, name: str) -> bool:
-        """Return whether a name is that of a type."""
-        return self._names.is_type(name)
-
-    def is_defined(self, name: str) -> bool:
-        """Return whether a name has another meaning."""
-        return self._names.is_defined(name)
-
-    def is_complete(self, keyword: str, tag: str) -> bool:
-        """Return whether a struct, union or enum has its members."""
-        return self._names.is_complete(keyword, tag)
-
-    def control(self, text: str, line: int) -> None:
-        """Obey a control line."""
-        self._pragmas.control(text, line)
-
     def _option_set(self, name: str) -> None:
         if name == "defaultargs":
             self._macros.allow_missing()
         elif name == "version":
             version = tuple(map(int, self._options.text("version").split(".")))
-            self._names.words = vocabulary(self.model.model, version)
+            self._names.words = vocabulary(self._names.model.model, version)
         elif name == "strsize":
             self._strsize = self._expressions.strsize = self._options.number("strsize", STRING_SIZE)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from emu.words import WORD_MASK
 from trapline.d import ast, typed
 from trapline.d.assignments import Assignments
-from trapline.d.data_models import INT64
+from trapline.d.data_models import INT64, base_type
 from trapline.d.declarations import Declarations
 from trapline.d.elements import Elements, dereference
 from trapline.d.errors import CompileError, did_you_mean
@@ -63,7 +63,7 @@ class Expressions:
         self.elements = Elements(names, self.check, references, self.translators)
         self._assignments = Assignments(names, self.check, references.is_known, self.translators.whole)
         self._table: dict[type, Callable[..., typed.Node]] = {
-            ast.Number: lambda node: typed.Constant(node.value & WORD_MASK, node.type),
+            ast.Number: self._number,
             ast.Text: lambda node: typed.Text(node.value),
             ast.Name: references.name,
             ast.Scoped: references.scoped,
@@ -116,6 +116,11 @@ class Expressions:
         if not isinstance(found, typed.Constant):
             return None
         return found.signed if is_signed(found.type) else found.value
+
+    def _number(self, node: ast.Number) -> typed.Node:
+        type_ = base_type(node.type.split(), self._names.model)
+        assert type_ is not None
+        return typed.Constant(node.value & WORD_MASK, type_)
 
     # -- operators with one operand
 

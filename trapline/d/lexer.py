@@ -8,16 +8,14 @@ text is cut into items, and each is read after all before it have been processed
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol
 
 from emu.immutable import immutable
 from emu.words import WORD_MASK
-from trapline.d.data_models import Model
 from trapline.d.errors import CompileError, Region, one_line
-from trapline.d.literals import parse_character, parse_integer, parse_string
+from trapline.d.literals import INT, parse_character, parse_integer, parse_string, type_of_number
 from trapline.d.macros import Macros, is_identifier, parse_number
-from trapline.d.types import INT, LONG_LONG, UNSIGNED_LONG_LONG, Integer
 
 TYPE_WORDS: Final = frozenset("void char short int long float double signed unsigned string _Bool".split())
 STORAGE_WORDS: Final = frozenset("auto register static extern typedef".split())
@@ -61,8 +59,8 @@ class Token:
     type: str
     text: str
     line: int
-    number: tuple[int, Integer] | None = None
-    """Value and type of an INTEGER."""
+    number: tuple[int, str] | None = None
+    """Value of an INTEGER, and the words of its type."""
 
     def __str__(self) -> str:
         return self.text
@@ -72,8 +70,8 @@ class Names(Protocol):
     """The information about names that the lexer needs."""
 
     @property
-    def model(self) -> Model:
-        """The data model of the program."""
+    def long_size(self) -> int:
+        """Bytes of a long."""
         ...
 
     def is_type(self, name: str) -> bool:
@@ -88,17 +86,27 @@ class Names(Protocol):
         """Return whether a struct, union or enum has its members."""
         ...
 
-    def control(self, text: str, line: int) -> None:
-        """Obey a control line (`#...`)."""
-        ...
-
 
 class Lexer:
-    """Reads a program's text; `literals` are the grammar's words and marks, by their text."""
+    """Reads a program's text.
 
-    def __init__(self, text: str, names: Names, macros: Macros, literals: Mapping[str, str], *, pspec: bool) -> None:
+    `control` obeys a control line (its text without `#`, and its line), `literals` are the
+    grammar's words and marks, by their text.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        names: Names,
+        control: Callable[[str, int], None],
+        macros: Macros,
+        literals: Mapping[str, str],
+        *,
+        pspec: bool,
+    ) -> None:
         self._text = text
         self._names = names
+        self._obey = control
         self._macros = macros
         self._literals = literals
         self._pspec = pspec
@@ -108,7 +116,7 @@ class Lexer:
         self._previous = ""
         self._type_seen = False
         self.line = 1
-        """The line of the lexer's place."""
+        """The line that is read."""
         self.region: Region | None = None
         """Part of a clause the lexer is in."""
 
@@ -214,7 +222,7 @@ class Lexer:
         assert match is not None
         self._position = match.end()
         if not match[0].startswith("#!"):
-            self._names.control(_COMMENT.sub(" ", match[0])[1:].strip(), self.line)
+            self._obey(_COMMENT.sub(" ", match[0])[1:].strip(), self.line)
 
     # -- tokens ------------------------------------------------------------------------------------------------------
 
@@ -244,7 +252,7 @@ class Lexer:
             case "integer":
                 if not _LITERAL.fullmatch(text):
                     raise CompileError("D_SYNTAX", f'syntax error near "{text}": no integer literal')
-                return Token("INTEGER", text, line, parse_integer(text, self._names.model))
+                return Token("INTEGER", text, line, parse_integer(text, self._names.long_size))
             case "floating":
                 raise CompileError("D_SYNTAX", f'D has no floating-point literals: syntax error near "{text}"')
             case "aggregation":
@@ -318,8 +326,7 @@ class Lexer:
             return Token("INTEGER", "0", self.line, (0, INT))
         number = parse_number(value)
         if number is not None:
-            candidates = (INT, self._names.model.long, LONG_LONG, UNSIGNED_LONG_LONG)
-            type_ = next(c for c in candidates if abs(number) < 1 << (8 * c.size - c.signed) or c is candidates[-1])
+            type_ = type_of_number(number, self._names.long_size)
             return Token("INTEGER", value, self.line, (number & WORD_MASK, type_))
         if is_identifier(value):
             return self._word(value)

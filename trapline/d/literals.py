@@ -1,19 +1,43 @@
-"""Integer, character and string literals, and their values."""
+"""Integer, character and string literals, and their values.
+
+The type of an integer is given by its name in C: what that means is for the passes after this one.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
-from trapline.d.data_models import MODELS, Model
 from trapline.d.errors import CompileError
-from trapline.d.types import INT, LONG_LONG, UNSIGNED, UNSIGNED_LONG_LONG, Integer
 
 
-def _candidates(model: Model) -> dict[tuple[str, str], tuple[Integer, ...]]:
-    """Return the types a literal may have, by kind and l's: the first that fits is taken."""
-    signed = (INT, model.long, LONG_LONG)
-    unsigned = (UNSIGNED, model.unsigned_long, UNSIGNED_LONG_LONG)
+class _Candidate(NamedTuple):
+    """A type that a literal may have."""
+
+    name: str
+    """Its words in C."""
+    size: int
+    signed: bool
+
+    def holds(self, value: int) -> bool:
+        """Return whether a positive number is a value of the type."""
+        return value < 1 << (8 * self.size - self.signed)
+
+
+INT: Final = "int"
+_UNSIGNED: Final = "unsigned "
+
+
+@cache
+def _candidates(long_size: int) -> dict[tuple[str, str], tuple[_Candidate, ...]]:
+    """Return the types a literal may have, by kind and l's: the first that fits is taken.
+
+    Source: C, and libdtrace dt_parser.c (dt_node_int).
+    """
+    ranks = ((INT, 4), ("long", long_size), ("long long", 8))
+    signed = tuple(_Candidate(name, size, signed=True) for name, size in ranks)
+    unsigned = tuple(_Candidate(_UNSIGNED + name, size, signed=False) for name, size in ranks)
     either = tuple(type_ for pair in zip(signed, unsigned, strict=True) for type_ in pair)
     return {
         (kind, "l" * longs): types[longs * len(types) // 3 :]
@@ -21,9 +45,6 @@ def _candidates(model: Model) -> dict[tuple[str, str], tuple[Integer, ...]]:
         for longs in range(3)
     }
 
-
-# Source: C, and libdtrace dt_parser.c (dt_node_int).
-_CANDIDATES: Final = {model.model: _candidates(model) for model in MODELS.values()}
 
 _INTEGER: Final = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uU]?)([lL]{0,2})")
 _SIMPLE: Final = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, '"': 34, "\\": 92}
@@ -47,10 +68,10 @@ def _shortened(digits: str) -> str:
     return digits if len(digits) <= _DIGITS_MAX else f"{digits[:16]}... ({len(digits)} digits)"
 
 
-def parse_integer(text: str, model: Model) -> tuple[int, Integer]:
-    """Read an integer literal: its value and type.
+def parse_integer(text: str, long_size: int) -> tuple[int, str]:
+    """Read an integer literal: its value, and the words of its type.
 
-    Raises `CompileError` D_INT_DIGIT or D_INT_OFLOW.
+    `long_size` is the number of bytes of a long.  Raises `CompileError` D_INT_DIGIT or D_INT_OFLOW.
     """
     match = _INTEGER.fullmatch(text)
     assert match is not None
@@ -65,13 +86,21 @@ def parse_integer(text: str, model: Model) -> tuple[int, Integer]:
             raise CompileError("D_INT_DIGIT", f"{min(bad)} is not an octal digit: {text} starts with 0, so it is octal")
         value = read_digits(digits, 8)
     kind = "unsigned" if unsigned else "signed" if decimal else "either"
-    candidates = _CANDIDATES[model.model][kind, longs]
+    candidates = _candidates(long_size)[kind, longs]
     for type_ in candidates:
-        if value < 1 << (8 * type_.size - type_.signed):
-            return value, type_
+        if type_.holds(value):
+            return value, type_.name
     if value < 1 << 64:
-        raise CompileError("D_INT_OFLOW", f"{text} does not fit in {candidates[-1]} (the suffix u makes it unsigned)")
+        raise CompileError(
+            "D_INT_OFLOW", f"{text} does not fit in {candidates[-1].name} (the suffix u makes it unsigned)"
+        )
     raise CompileError("D_INT_OFLOW", f"{_shortened(text)} does not fit in 64 bits")
+
+
+def type_of_number(number: int, long_size: int) -> str:
+    """Return the words of the type of a number that no literal wrote: the first that holds it."""
+    signed = _candidates(long_size)["signed", ""]
+    return next((type_.name for type_ in signed if type_.holds(abs(number))), f"{_UNSIGNED}long long")
 
 
 def unescape(text: str) -> bytes:

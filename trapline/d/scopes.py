@@ -159,6 +159,11 @@ class Globals:
         """The data model of the programs."""
         return self.words.model
 
+    @property
+    def long_size(self) -> int:
+        """Bytes of a long."""
+        return self.model.long.size
+
     def is_type(self, name: str) -> bool:
         """Return whether a name is that of a type."""
         return self.typedef(name) is not None

@@ -9,15 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from trapline.d import ast
-from trapline.d.data_models import MODELS
-from trapline.d.types import LONG_LONG, UNSIGNED, UNSIGNED_LONG_LONG, Integer
 
-_SUFFIXES: Final[dict[Integer, str]] = {
-    UNSIGNED: "u",
-    **{model.long: "l" for model in MODELS.values()},
-    **{model.unsigned_long: "ul" for model in MODELS.values()},
-    LONG_LONG: "ll",
-    UNSIGNED_LONG_LONG: "ull",
+# The words of a literal's type -> the literal's suffix.
+_SUFFIXES: Final = {
+    "unsigned int": "u",
+    "long": "l",
+    "unsigned long": "ul",
+    "long long": "ll",
+    "unsigned long long": "ull",
 }
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _INDENT: Final = "\t"
