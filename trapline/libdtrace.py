@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from emu.guest.base import Guest
     from trapline.consumer.environment import Framework
     from trapline.consumer.steps import Firing
-    from trapline.d.scopes import Foreign
+    from trapline.d.types.names import Foreign
     from trapline.framework.device import ProbeInfo, Status
     from trapline.framework.program import ProbeDescription, Program
 

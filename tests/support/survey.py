@@ -26,7 +26,7 @@ from emu.engine.handlers import Handlers
 from emu.isa import ISAS
 from tests.support.command import ROOT
 from trapline import cli
-from trapline.d.builtins import vocabulary
+from trapline.d.check.builtins import vocabulary
 from trapline.framework.enabling import Enabling
 from trapline.framework.native.asking import Upcall
 from trapline.framework.native.upcalls import Upcalls

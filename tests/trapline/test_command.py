@@ -36,7 +36,7 @@ def test_a_trace_imports_no_part_that_it_does_not_ask_for():
         "try: main(['dtrace', '-qn', 'BEGIN { exit(0) }'])\n"
         "finally: print([name for name in sys.modules if name.startswith(('emu.linking', 'trapline.lab'))\n"
         "    or name in {'html', 'elftools', 'emu.elf_writer', 'trapline.export.formats', 'trapline.consumer.saving'}\n"
-        "    or name in {'fractions', 'emu.guest.kernel.several_cpus', 'trapline.d.disassemble'}\n"
+        "    or name in {'fractions', 'emu.guest.kernel.several_cpus', 'trapline.d.codegen.disassemble'}\n"
         "    or name in {'capstone', 'llvmlite.binding'} or {*name.split('.')} & {'aarch64', 'riscv64', 'i386'}\n"
         "    or name.rpartition('.')[2] in {'calibration', 'bench', 'finding'}])"
     )

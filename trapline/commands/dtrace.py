@@ -21,7 +21,7 @@ from trapline.consumer.command import main
 from trapline.consumer.environment import CommandEnvironment, MachineError, TracedMachine
 from trapline.consumer.output import Writer
 from trapline.consumer.request import MachineOptions
-from trapline.d.scopes import NoNames
+from trapline.d.types.names import NoNames
 from trapline.framework.program import Program
 from trapline.framework.settings import DEFAULTS
 from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest

@@ -28,9 +28,9 @@ from trapline.consumer.session import Session
 from trapline.consumer.structure import show
 from trapline.consumer.tracing import Tracing
 from trapline.consumer.usage import USAGE, FlagError, UsageError, parse_arguments
-from trapline.d.descriptions import why_none
+from trapline.d.compiler import type_of_text
 from trapline.d.errors import CompileError
-from trapline.d.typetext import type_of_text
+from trapline.d.parse.descriptions import why_none
 from trapline.export.errors import ExportError
 from trapline.framework.dynvars import STRING_SIZE
 from trapline.options import OptionError, parse_time
@@ -250,7 +250,7 @@ class _Command:
         if self._exporter is not None:
             program = self._exporter.prepare(program, self._compiler)
         if self._request.disassemble:
-            from trapline.d.disassemble import disassemble_program  # noqa: PLC0415  few commands show it
+            from trapline.d.codegen.disassemble import disassemble_program  # noqa: PLC0415  few commands show it
 
             strsize = self._session.options.number("strsize", STRING_SIZE)
             self._messages.write(disassemble_program(program, strsize))

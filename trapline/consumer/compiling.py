@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from emu.words import decimal
 from trapline.consumer import library
 from trapline.consumer.request import Request, Source, Specifier
-from trapline.d.builtins import NEWEST, vocabulary
+from trapline.d.check.builtins import NEWEST
 from trapline.d.compiler import CompileContext, CompileError, Form, Globals, compile_program
-from trapline.d.errors import Place
-from trapline.d.scopes import Foreign, NoNames
+from trapline.d.errors import Location
+from trapline.d.types.data_models import MODELS
+from trapline.d.types.names import Foreign, NoNames
 from trapline.framework.program import ProbeDescription
 from trapline.options import Options
 
@@ -113,8 +114,8 @@ class Compiler:
         foreign = foreign or NoNames()
         version = session.options.text("version")
         known = tuple(map(int, version.split("."))) if version else NEWEST
-        words = vocabulary(request.model or foreign.model.model, known)
-        self.names = Globals(words, foreign=foreign)
+        model = MODELS[request.model or foreign.model.model]
+        self.names = Globals(model, foreign=foreign, version=known)
         """The declarations of the programs."""
         self._numbers = _Numbers(target)
         self._has_target = bool(request.machine.commands or request.machine.pids)
@@ -207,7 +208,7 @@ class Compiler:
         try:
             compile_program(file.text, context)
         except CompileError as error:
-            error.place = Place(error.place.line if error.place else 0, str(file.path))
+            error.location = Location(error.location.line if error.location else 0, str(file.path))
             raise
 
     def _make_probes(self, wanted: ProbeDescription) -> ProbeDescription:

@@ -14,7 +14,7 @@ from emu.immutable import immutable
 from providers.base import Attribute, minimum
 from trapline.consumer.jsonlines import probe_line
 from trapline.consumer.listing import argument_types, list_line, show_attribute, show_probe
-from trapline.d.stability import description_attribute
+from trapline.d.check.stability import description_attribute
 from trapline.framework.program import STABLE
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from trapline.consumer.client import File
 from trapline.consumer.compiling import Provide, provide_nothing
 from trapline.consumer.output import Writer
 from trapline.consumer.request import MachineOptions
-from trapline.d.scopes import Foreign, NoNames
+from trapline.d.types.names import Foreign, NoNames
 from trapline.framework.program import Program
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from trapline.d.types import type_name
+from trapline.d.types.types import type_name
 
 if TYPE_CHECKING:
-    from trapline.d.scopes import DeclaredProbe
+    from trapline.d.check.scopes import DeclaredProbe
 
 _FRAME = """\
 /*

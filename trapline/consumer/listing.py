@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from providers.base import DependencyClass
-from trapline.d.stability import description_attribute
+from trapline.d.check.stability import description_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ from trapline.framework.program import Program
 if TYPE_CHECKING:
     from emu.isa import Isa
     from trapline.consumer.compiling import Compiled
-    from trapline.d.scopes import DeclaredProbe
+    from trapline.d.check.scopes import DeclaredProbe
     from trapline.options import Options
 
 # Where -A saves programs for -a.

@@ -11,8 +11,8 @@ from typing import Final
 
 from emu.immutable import immutable
 from trapline.consumer.text import c_string, decode
-from trapline.d.type_rules import size_of
-from trapline.d.types import (
+from trapline.d.types.rules import size_of
+from trapline.d.types.types import (
     Array,
     Composite,
     Enumeration,

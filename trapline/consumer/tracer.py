@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from trapline.consumer.environment import Framework
     from trapline.consumer.faults import Drop, Fault
     from trapline.consumer.steps import Firing
-    from trapline.d.scopes import Foreign
+    from trapline.d.types.names import Foreign
     from trapline.framework.program import ProbeDescription, Program
 
 

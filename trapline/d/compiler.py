@@ -1,9 +1,12 @@
-"""D programs to enablings: the entry of the compiler.
+"""D programs to enablings: the passes of the compiler, in their order.
 
-Text is read item by item (lexer, parser); declarations take effect as they are read, clauses are
-compiled when all has been read, each once for every probe description it has.
+    text --parse--> syntax tree --types, check--> typed tree --codegen--> DIF
 
-Source: FreeBSD libdtrace dt_cc.c (dtrace_program_compile()).
+`_Compiler.compile` and `_Compiler._compile_clause` are the list of the passes.  Text is parsed item
+by item; declarations take effect as they are read, clauses are compiled when all has been read,
+each once for every probe description it has.
+
+Source: FreeBSD libdtrace dt_cc.c (dtrace_program_compile(), dt_compile_one_clause()).
 """
 
 from __future__ import annotations
@@ -17,40 +20,37 @@ from typing import TYPE_CHECKING, Final
 
 from emu.immutable import immutable
 from providers.base import minimum
-from trapline.d import ast
-from trapline.d.arguments import ProbeArguments
-from trapline.d.branches import branch_free
-from trapline.d.builtins import vocabulary
-from trapline.d.descriptions import Form, parse_description, why_none
-from trapline.d.errors import CompileError, Place, Region
-from trapline.d.expressions import Expressions
-from trapline.d.lexer import Lexer
-from trapline.d.macros import Macros
-from trapline.d.parser import literals, parse_items
-from trapline.d.pragmas import Pragmas
-from trapline.d.providers import Providers
-from trapline.d.scopes import KERNEL, KERNEL_MODULES, Globals
-from trapline.d.stability import description_attribute, least, parse_attribute, shown
-from trapline.d.statements import Statements
-from trapline.d.trees import DEPTH_MAX, check_depth, names_in
-from trapline.d.type_rules import is_scalar
-from trapline.d.types import Type, type_name
-from trapline.d.typetext import type_of_text
-from trapline.d.unparse import unparse
+from trapline.d.check.clauses import check_clause
+from trapline.d.check.expressions import Expressions
+from trapline.d.check.pragmas import Pragmas
+from trapline.d.check.probes import ProbeArguments, Providers
+from trapline.d.check.scopes import Globals
+from trapline.d.check.stability import description_attribute, least, parse_attribute, shown
+from trapline.d.codegen.statements import Statements
+from trapline.d.errors import CompileError, Location, Region, within
+from trapline.d.parse import ast
+from trapline.d.parse.ast import DEPTH_MAX, check_depth, names_in
+from trapline.d.parse.branches import branch_free
+from trapline.d.parse.descriptions import Form, parse_description, why_none
+from trapline.d.parse.lexer import Lexer
+from trapline.d.parse.macros import Macros
+from trapline.d.parse.parser import literals, parse_items
+from trapline.d.parse.unparse import unparse
+from trapline.d.types.names import KERNEL, KERNEL_MODULES
+from trapline.d.types.types import Type
 from trapline.framework.dif import INTEGER_REGISTERS
 from trapline.framework.dynvars import STRING_SIZE
-from trapline.framework.program import STABLE, ActionDescription, Difo, EcbDescription, ProbeDescription, Program
+from trapline.framework.program import STABLE, ActionDescription, EcbDescription, ProbeDescription, Program
 
 if TYPE_CHECKING:
     from providers.base import ArgumentDescription, Attribute
     from trapline.framework.device import ProbeInfo
     from trapline.options import Options
 
-__all__ = ["CompileContext", "CompileError", "Form", "Globals", "compile_program"]
+__all__ = ["CompileContext", "CompileError", "Form", "Globals", "compile_program", "type_of_text"]
 
+# The largest number of Python calls for a level of nesting.
 _CALLS_PER_LEVEL: Final = 20
-# Errors of an action list whose cause may be that the predicate, which defines the name, was not yet checked.
-_RETRIED: Final = frozenset({"D_IDENT_UNDEF", "D_VAR_UNDEF"})
 
 
 @immutable
@@ -105,15 +105,30 @@ def compile_program(text: str, context: CompileContext) -> Program:
             return compiler.compile()
     except CompileError as error:
         if context.form is Form.SCRIPT:
-            error.place = error.place or compiler.place(error.line or compiler.line)
-        else:
-            error.region = error.region or compiler.region
+            error.location = error.location or compiler.location(error.line or compiler.line)
         raise
     except RecursionError:
         # Each item is within the limit, but inlines or typedefs refer to one another through too many levels.
         deep = CompileError("D_SYNTAX", "inlines or types refer to each other through too many levels")
-        deep.place = compiler.place(compiler.line) if context.form is Form.SCRIPT else None
+        deep.location = compiler.location(compiler.line) if context.form is Form.SCRIPT else None
         raise deep from None
+
+
+def type_of_text(text: str, names: Globals) -> Type:
+    """Return the type of a name, as providers and records give it: `struct proc *`.
+
+    Raises `CompileError`.
+    """
+    macros = Macros((), {}, missing_allowed=False)
+    lexer = Lexer(f"BEGIN {{ sizeof ({text}) }}", names, _refuse_control, macros, literals(), pspec=True)
+    match list(parse_items(lexer)):
+        case [ast.Clause(body=[ast.SizeOfType(type=named)])]:
+            return Expressions(names).declarators.type_name(named)
+    raise CompileError("D_SYNTAX", f"'{text}' is not a type", 1)
+
+
+def _refuse_control(text: str, line: int) -> None:
+    raise CompileError("D_SYNTAX", f"#{text} in a type", line)
 
 
 @contextmanager
@@ -140,42 +155,23 @@ class _Compiler:
         )
         self._strsize = self._options.number("strsize", STRING_SIZE)
         self._expressions = Expressions(self._names, self._strsize)
-        self._providers = Providers(self._names, self._expressions.declarations, self._expressions.translators)
-        self._clauses: list[ast.Clause] = []
+        self._providers = Providers(self._names, self._expressions.declarators, self._expressions.translators)
         self._statement = 0
         self._stability = STABLE
-        self.region: Region | None = None
 
-    def _option_set(self, name: str) -> None:
-        if name == "defaultargs":
-            self._macros.allow_missing()
-        elif name == "version":
-            version = tuple(map(int, self._options.text("version").split(".")))
-            self._names.words = vocabulary(self._names.model.model, version)
-        elif name == "strsize":
-            self._strsize = self._expressions.strsize = self._options.number("strsize", STRING_SIZE)
-
-    def place(self, line: int) -> Place:
-        """Return where a line of the text comes from."""
-        return self._pragmas.place(line)
-
-    @property
-    def line(self) -> int:
-        """Line of the text that was read last."""
-        return self._lexer.line
+    # -- the passes
 
     def compile(self) -> Program:
-        """Read everything, then compile the clauses."""
-        items = 0
-        for item in parse_items(self._lexer):
-            items += 1
-            check_depth(item)
-            if self._options.is_set("tree"):
-                self._context.show(unparse(item))
-            self._item(item)
-        if not items and not self._options.is_set("empty"):
-            raise CompileError("D_EMPTY", "the program is empty: it has no clause and no declaration")
-        ecbs = [ecb for clause in self._clauses for ecb in self._clause(clause)]
+        """Compile the program.  Raises `CompileError`."""
+        clauses: list[ast.Clause] = []
+        # A declaration decides how the text after it is parsed: it takes effect before the next item is read.
+        for item in self._parse():
+            if isinstance(item, ast.Clause):
+                self._check_form(item)
+                clauses.append(item)
+            else:
+                self._declare(item)
+        ecbs = [ecb for clause in clauses for ecb in self._compile_clause(clause)]
         self._pragmas.check_used()
         if not self._options.is_set("argref"):
             self._macros.check_used()
@@ -187,22 +183,55 @@ class _Compiler:
             self._names.model.model,
         )
 
-    def _item(self, item: ast.Item) -> None:
-        match item:
-            case ast.Clause():
-                self._check_form(item)
-                self._clauses.append(item)
-            case ast.Declaration():
-                self._expressions.declarations.declare(item)
-            case ast.Inline():
-                self._expressions.inlines.define(item)
-            case ast.Translator():
-                self._expressions.translators.define(item)
-                self._pragmas.translator_defined(item.line)
-            case ast.Provider():
-                self._providers.define(item)
+    def _compile_clause(self, clause: ast.Clause) -> Iterator[EcbDescription]:
+        """Compile a clause for each of its probe descriptions, as types of arguments differ."""
+        parts = branch_free(clause)
+        names = names_in(replace(clause, probes=()))
+        for probe in clause.probes:
+            description = self._resolve(probe)
+            self._stability = minimum(self._stability, self._stability_of(names, description, clause.line))
+            self._expressions.elements.arguments = ProbeArguments(
+                description, self._context.probes, self._context.argument, self._argument_type
+            )
+            for part in parts:
+                self._expressions.forget()
+                check_clause(part, self._expressions, self._names)
+                yield self._generate(part, description)
+            self._expressions.elements.arguments = None
+
+    # -- parse
+
+    def _parse(self) -> Iterator[ast.Item]:
+        empty = True
+        for item in parse_items(self._lexer):
+            empty = False
+            check_depth(item)
+            if self._options.is_set("tree"):
+                self._context.show(unparse(item))
+            yield item
+        if empty and not self._options.is_set("empty"):
+            raise CompileError("D_EMPTY", "the program is empty: it has no clause and no declaration")
+
+    def _option_set(self, name: str) -> None:
+        if name == "defaultargs":
+            self._macros.allow_missing()
+        elif name == "version":
+            version = tuple(map(int, self._options.text("version").split(".")))
+            self._names.use_version(version)
+        elif name == "strsize":
+            self._strsize = self._expressions.strsize = self._options.number("strsize", STRING_SIZE)
+
+    @property
+    def line(self) -> int:
+        """Line of the text that was read last."""
+        return self._lexer.line
+
+    def location(self, line: int) -> Location:
+        """Return where a line of the text comes from."""
+        return self._pragmas.location(line)
 
     def _check_form(self, clause: ast.Clause) -> None:
+        """Refuse a clause without braces, if it has a predicate or is of a script."""
         if clause.body is not None:
             return
         if clause.predicate is not None:
@@ -211,23 +240,19 @@ class _Compiler:
             return
         raise CompileError("D_SYNTAX", "expected predicate and/or actions following probe description", clause.line)
 
-    # Clauses
+    # -- types, check
 
-    def _clause(self, clause: ast.Clause) -> list[EcbDescription]:
-        ecbs = []
-        parts = branch_free(clause)
-        names = names_in(replace(clause, probes=()))
-        for probe in clause.probes:
-            description = self._described(probe)
-            self._stability = minimum(self._stability, self._stability_of(names, description, clause.line))
-            self._expressions.elements.arguments = ProbeArguments(
-                description, self._context.probes, self._context.argument, self._argument_type
-            )
-            for part in parts:
-                actions, predicate = self._parts(part)
-                ecbs.append(EcbDescription(description, predicate, actions))
-            self._expressions.elements.arguments = None
-        return ecbs
+    def _declare(self, item: ast.Declaration | ast.Inline | ast.Translator | ast.Provider) -> None:
+        match item:
+            case ast.Declaration():
+                self._expressions.declarations.declare(item)
+            case ast.Inline():
+                self._expressions.declarations.define_inline(item)
+            case ast.Translator():
+                self._expressions.translators.define(item)
+                self._pragmas.translator_defined(item.line)
+            case ast.Provider():
+                self._providers.define(item)
 
     def _argument_type(self, text: str) -> Type:
         self._context.prepare(text)
@@ -254,7 +279,7 @@ class _Compiler:
         probe = self._context.first_probe(description)
         return STABLE if probe is None else probe.attributes.args
 
-    def _described(self, probe: ast.ProbeText) -> ProbeDescription:
+    def _resolve(self, probe: ast.ProbeText) -> ProbeDescription:
         description = parse_description(probe.text, self._context.form, probe.line)
         if description.module in KERNEL_MODULES:
             description = replace(description, module=KERNEL)
@@ -270,54 +295,19 @@ class _Compiler:
         message = f"probe description {description} does not match any probes{hint}"
         raise CompileError("D_PDESC_ZERO", message, probe.line)
 
-    def _parts(self, clause: ast.Clause) -> tuple[tuple[ActionDescription, ...], Difo | None]:
-        """Compile the actions, then the predicate."""
-        self._expressions.forget()
-        self._check(clause)
-        actions = self._actions(clause)
-        return actions, None if clause.predicate is None else self._predicate(clause.predicate)
+    # -- codegen
 
-    def _check(self, clause: ast.Clause) -> None:
-        """Check a clause: first its actions, unless the predicate defines a name they use."""
-        try:
-            self._check_actions(clause)
-        except CompileError as error:
-            if clause.predicate is None or error.tag not in _RETRIED:
-                raise
-            self._check_predicate(clause.predicate)
-            self._check_actions(clause)
-        if clause.predicate is not None:
-            self._check_predicate(clause.predicate)
-
-    def _check_actions(self, clause: ast.Clause) -> None:
-        self.region = Region.ACTIONS
-        self._statements().check(clause.body or ())
-        self.region = None
-
-    def _check_predicate(self, node: ast.Expression) -> None:
-        self.region = Region.PREDICATE
-        checked = self._expressions.check(node)
-        if not is_scalar(checked.type):
-            raise CompileError("D_PRED_SCALAR", f"the predicate is {type_name(checked.type)}, not a scalar", node.line)
-        self.region = None
-
-    def _statements(self) -> Statements:
+    def _generate(self, clause: ast.Clause, description: ProbeDescription) -> EcbDescription:
+        """Generate the actions of a checked clause, then its predicate."""
         registers = self._options.number("iregs", INTEGER_REGISTERS)
-        return Statements(
+        statements = Statements(
             self._expressions, self._names, registers=registers, strsize=self._strsize, target=self._context.target
         )
-
-    def _actions(self, clause: ast.Clause) -> tuple[ActionDescription, ...]:
-        self.region = Region.ACTIONS
-        found: list[ActionDescription] = []
-        for actions in self._statements().compile(clause.body or ()):
-            self._statement += 1
-            found += [replace(action, statement=self._statement) for action in actions]
-        self.region = None
-        return tuple(found)
-
-    def _predicate(self, node: ast.Expression) -> Difo:
-        self.region = Region.PREDICATE
-        difo = self._statements().values.difo(self._expressions.check(node))
-        self.region = None
-        return difo
+        actions: list[ActionDescription] = []
+        with within(Region.ACTIONS):
+            for made in statements.compile(clause.body or ()):
+                self._statement += 1
+                actions += [replace(action, statement=self._statement) for action in made]
+        with within(Region.PREDICATE):
+            predicate = None if clause.predicate is None else statements.predicate(clause.predicate)
+        return EcbDescription(description, predicate, tuple(actions))

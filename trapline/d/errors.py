@@ -1,11 +1,12 @@
-"""Compile errors: one tag, one message, one place.
+"""Compile errors: one tag, one message, one location.
 
 The tags are libdtrace's (FreeBSD cddl/contrib/opensolaris/lib/libdtrace/common/dt_errtags.h).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 
 from emu import spelling
@@ -20,7 +21,7 @@ class Region(Enum):
 
 
 @immutable
-class Place:
+class Location:
     """A position in the source: a line from 1, and a file if it is not the program itself."""
 
     line: int
@@ -35,8 +36,8 @@ class CompileError(Exception):
 
     `tag` is libdtrace's name of the error; it is empty for those that have none, such as the
     preprocessor's.
-    `place` is None, and `region` may be set, for programs given on the command line, which have no
-    lines.
+    `location` is None, and `region` may be set, for programs given on the command line, which have
+    no lines.
     """
 
     def __init__(self, tag: str, message: str, line: int = 0) -> None:
@@ -45,20 +46,30 @@ class CompileError(Exception):
         self.message = message
         self.line = line
         """Line of the text handed to the compiler, 0: not known yet."""
-        self.place: Place | None = None
+        self.location: Location | None = None
         self.region: Region | None = None
 
     def text(self, *, errtags: bool) -> str:
         """Return the text that follows "failed to compile script FILE:" and the like."""
         tag = f"[{self.tag}] " if errtags and self.tag else ""
-        if self.place is not None:
-            return f"{tag}{self.place}: {self.message}"
+        if self.location is not None:
+            return f"{tag}{self.location}: {self.message}"
         if self.region is not None:
             return f"{tag}in {self.region.value}: {self.message}"
         return tag + self.message
 
     def __str__(self) -> str:
         return self.text(errtags=True)
+
+
+@contextmanager
+def within(region: Region) -> Iterator[None]:
+    """Give the errors of what is done meanwhile their region.  Raises `CompileError`."""
+    try:
+        yield
+    except CompileError as error:
+        error.region = error.region or region
+        raise
 
 
 def one_line(text: str) -> str:

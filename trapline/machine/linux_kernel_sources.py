@@ -8,7 +8,7 @@ from emu.guest.linux_kernel.facts import KernelFacts, is_function
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.guest.linux_kernel.modules import Module
 from providers.fbt.fbt import Signature
-from trapline.d.types import Function, Pointer, resolve, type_name
+from trapline.d.types.types import Function, Pointer, resolve, type_name
 from trapline.types.linux_kernel import LinuxKernelTypes
 
 

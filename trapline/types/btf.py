@@ -13,9 +13,9 @@ from typing import Final
 
 from emu.guest.linux_kernel.btf import Btf, BtfError, Entry
 from emu.guest.linux_kernel.btf import Kind as BtfKind
-from trapline.d.data_models import base_type
-from trapline.d.type_rules import align_of
-from trapline.d.types import (
+from trapline.d.types.data_models import base_type
+from trapline.d.types.rules import align_of
+from trapline.d.types.types import (
     VOID,
     Array,
     Composite,

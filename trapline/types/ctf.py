@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import Final, TypeVar
 
 from emu.elf import Image
-from trapline.d.data_models import base_type
-from trapline.d.type_rules import align_of
-from trapline.d.types import (
+from trapline.d.types.data_models import base_type
+from trapline.d.types.rules import align_of
+from trapline.d.types.types import (
     VOID,
     Array,
     Composite,

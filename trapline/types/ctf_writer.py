@@ -14,8 +14,8 @@ import struct
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from trapline.d.data_models import BASES, Model, base_type
-from trapline.d.types import (
+from trapline.d.types.data_models import BASES, Model, base_type
+from trapline.d.types.types import (
     CHAR,
     INT,
     STRING,
@@ -51,7 +51,7 @@ from trapline.types.ctf_section import (
 )
 
 if TYPE_CHECKING:
-    from trapline.d.scopes import Globals
+    from trapline.d.check.scopes import Globals
 
 _VERSION: Final = 3
 # Encodings of integers and floats (CTF_INT_*, CTF_FP_*).

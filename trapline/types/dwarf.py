@@ -15,9 +15,9 @@ from typing import Any, Final, TypeVar
 
 from emu.elf import Image
 from emu.elf_file import ElfKind
-from trapline.d.data_models import base_type
-from trapline.d.type_rules import align_of
-from trapline.d.types import (
+from trapline.d.types.data_models import base_type
+from trapline.d.types.rules import align_of
+from trapline.d.types.types import (
     VOID,
     Array,
     Composite,

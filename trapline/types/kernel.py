@@ -17,9 +17,9 @@ from emu.isa.base import Isa
 from emu.shared_images import image_of_content
 from providers.fbt.exclusions import module_name
 from providers.fbt.fbt import Signature
-from trapline.d.data_models import ILP32, LP64, Model
-from trapline.d.scopes import Symbol
-from trapline.d.types import Composite, Enumeration, Function, Type, type_name
+from trapline.d.types.data_models import ILP32, LP64, Model
+from trapline.d.types.names import Symbol
+from trapline.d.types.types import Composite, Enumeration, Function, Type, type_name
 
 MODULE = "kernel"
 
@@ -97,7 +97,9 @@ class ModuleTypes:
 
 @immutable
 class KernelNames:
-    """Types and symbols of a kernel and of its modules.  Implements `trapline.d.scopes.Foreign`.
+    """Types and symbols of a kernel and of its modules.
+
+    Implements `trapline.d.types.names.Foreign`.
 
     "module`name" means the module's own; a plain name the kernel's, or that of the first module
     that has it.

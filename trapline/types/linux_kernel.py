@@ -11,9 +11,9 @@ from dataclasses import field
 from emu.guest.linux_kernel.facts import KernelFacts, is_function
 from emu.guest.linux_kernel.modules import Module, Modules
 from emu.immutable import immutable
-from trapline.d.data_models import LP64, Model
-from trapline.d.scopes import KERNEL, Symbol
-from trapline.d.types import Composite, Enumeration, Type
+from trapline.d.types.data_models import LP64, Model
+from trapline.d.types.names import KERNEL, Symbol
+from trapline.d.types.types import Composite, Enumeration, Type
 from trapline.types.btf import BtfTypes
 
 # The beginnings of the names of variables that the kernel's macros define in modules, with their types.
@@ -49,7 +49,7 @@ class LinuxKernelTypes:
 
 @immutable
 class LinuxKernelNames:
-    """See the module.  Implements `trapline.d.scopes.Foreign`."""
+    """See the module.  Implements `trapline.d.types.names.Foreign`."""
 
     facts: KernelFacts
     types: LinuxKernelTypes

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 from emu.elf import Image
 from emu.elf_file import ElfError
 from emu.immutable import immutable
-from trapline.d.scopes import Foreign, Symbol
+from trapline.d.types.names import Foreign, Symbol
 
 if TYPE_CHECKING:
     from emu.guest.objects import LoadedObject
-    from trapline.d.data_models import Model
-    from trapline.d.types import Composite, Enumeration, Type
+    from trapline.d.types.data_models import Model
+    from trapline.d.types.types import Composite, Enumeration, Type
     from trapline.types.kernel import Types
 
 _MARK: Final = "``"
@@ -25,7 +25,9 @@ _MARK: Final = "``"
 
 @immutable
 class ProcessNames:
-    """A system's names, and the symbols of its process.  Implements `trapline.d.scopes.Foreign`.
+    """A system's names, and the symbols of its process.
+
+    Implements `trapline.d.types.names.Foreign`.
 
     `objects` returns the objects that the process has loaded, the program first; it is called when
     a D program names such a symbol.

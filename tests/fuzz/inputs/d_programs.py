@@ -10,7 +10,7 @@ from typing import Final
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.mutation import damage_words
 from tests.trapline.d.support import compile_text
-from trapline.d.disassemble import disassemble
+from trapline.d.codegen.disassemble import disassemble
 from trapline.d.errors import CompileError
 from trapline.dof import decode, encode
 

@@ -18,8 +18,8 @@ from tests.fuzz.case import Fuzzer
 from tests.fuzz.inputs.elf import keep_parsers
 from tests.fuzz.mutation import damage
 from trapline.d.errors import CompileError
-from trapline.d.type_rules import align_of, size_of
-from trapline.d.types import Composite
+from trapline.d.types.rules import align_of, size_of
+from trapline.d.types.types import Composite
 from trapline.types import types_of
 from trapline.types.btf import BtfTypes
 

@@ -13,7 +13,7 @@ from trapline import dof
 from trapline.consumer.library import HOME, LibraryError, LibraryFile, files, in_order
 from trapline.consumer.tracer import Tracer
 from trapline.d.errors import CompileError
-from trapline.d.scopes import NoNames
+from trapline.d.types.names import NoNames
 from trapline.framework.dtrace import DTrace
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from providers.base import FREEBSD_KERNEL_ATTRIBUTES, ArgumentDescription, Attribute, DependencyClass, Stability
 from trapline.consumer.listing import HEADING, list_line, show_probe
-from trapline.d.stability import description_attribute
+from trapline.d.check.stability import description_attribute
 from trapline.framework.device import ProbeInfo
 from trapline.framework.program import ProbeDescription
 

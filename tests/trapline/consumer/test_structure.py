@@ -9,8 +9,8 @@ from emu.isa import ISAS
 from tests.support.command import run_trapline
 from trapline.consumer.elements import Aggregations, Element
 from trapline.consumer.structure import show
-from trapline.d.scopes import Globals
-from trapline.d.typetext import type_of_text
+from trapline.d.check.scopes import Globals
+from trapline.d.compiler import type_of_text
 from trapline.libdtrace import Work, dtrace_open
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 

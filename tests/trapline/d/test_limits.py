@@ -12,7 +12,7 @@ from tests.trapline.d.support import compile_text, tag_of
 from trapline.consumer.preprocess import PreprocessorError, preprocess
 from trapline.d.compiler import CompileContext, compile_program
 from trapline.d.errors import CompileError
-from trapline.d.trees import DEPTH_MAX
+from trapline.d.parse.ast import DEPTH_MAX
 from trapline.options import OptionError, Options
 
 LONG = 2_000

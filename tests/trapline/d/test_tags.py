@@ -9,10 +9,10 @@ import pytest
 
 from tests.trapline.d.reference.scene import run_scene
 from tests.trapline.d.support import compile_text, tag_of
+from trapline.d.check.scopes import Globals
 from trapline.d.compiler import Form
 from trapline.d.errors import CompileError
-from trapline.d.scopes import Globals
-from trapline.d.types import INT
+from trapline.d.types.types import INT
 from trapline.framework.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
 from trapline.framework.program import Scope
 

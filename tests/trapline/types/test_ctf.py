@@ -13,8 +13,8 @@ from emu.elf import Image
 from emu.isa import ISAS
 from tests.trapline.d.reference.scene import run_scene
 from tests.trapline.types.test_dwarf import COMPILERS, EXTRA
-from trapline.d.type_rules import size_of
-from trapline.d.types import Pointer, resolve, type_name
+from trapline.d.types.rules import size_of
+from trapline.d.types.types import Pointer, resolve, type_name
 from trapline.types import CtfTypes, types_of
 
 SOURCE = """

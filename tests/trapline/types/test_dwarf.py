@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from emu.elf import Image
 from emu.isa import ISAS
 from tests.support.command import run_trapline
-from trapline.d.type_rules import size_of
-from trapline.d.types import Function, Integer, Pointer, resolve, type_name
+from trapline.d.types.rules import size_of
+from trapline.d.types.types import Function, Integer, Pointer, resolve, type_name
 from trapline.types import DwarfTypes
 
 SOURCE = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from emu.isa import ISAS
-from trapline.d.type_rules import element_of, size_of
-from trapline.d.types import Composite, resolve
+from trapline.d.types.rules import element_of, size_of
+from trapline.d.types.types import Composite, resolve
 from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
 
 

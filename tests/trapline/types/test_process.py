@@ -12,8 +12,9 @@ from emu.elf_symbols import Binding, Symbol, SymbolType
 from tests.support.fake_guest import FakeGuest
 from tests.trapline.d.support import compile_text, tag_of
 from trapline import dof
-from trapline.d.scopes import Globals, NoNames
-from trapline.d.types import INT
+from trapline.d.check.scopes import Globals
+from trapline.d.types.names import NoNames
+from trapline.d.types.types import INT
 from trapline.dof import encode
 from trapline.framework.dtrace import DTrace
 from trapline.types import ProcessNames

@@ -15,7 +15,7 @@ from emu.displaced import Code, Emulated, Refused, Stepped
 from emu.guest.function import FunctionFaultError
 from providers import uprobes
 from providers.fidelity import Fidelity
-from trapline.d.type_rules import size_of
+from trapline.d.types.rules import size_of
 from trapline.lab.check.encodings.tables import tables
 from trapline.lab.objects.batches import Answer, Place, Question
 from trapline.lab.objects.displaced import Frame

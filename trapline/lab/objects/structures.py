@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from trapline.d.type_rules import size_of
-from trapline.d.types import Array, Composite, Integer, Member, resolve
+from trapline.d.types.rules import size_of
+from trapline.d.types.types import Array, Composite, Integer, Member, resolve
 
 
 class LayoutError(Exception):
@@ -80,4 +80,4 @@ class View:
         if isinstance(kind, Array):
             kind = resolve(kind.element)
         size = size_of(kind)
-        return member.place + index * size, size, isinstance(kind, Integer) and kind.signed
+        return member.byte_offset + index * size, size, isinstance(kind, Integer) and kind.signed

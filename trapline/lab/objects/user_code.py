@@ -18,8 +18,8 @@ from emu.guest.function import FunctionFaultError, FunctionGuest
 from emu.isa import Isa
 from emu.linking import Externs, UndefinedError, link
 from emu.linking.object_file import ObjectFile
-from trapline.d.type_rules import size_of
-from trapline.d.types import Composite, resolve
+from trapline.d.types.rules import size_of
+from trapline.d.types.types import Composite, resolve
 from trapline.lab.objects.prototypes import Prototype
 from trapline.lab.objects.shadow import Shadow
 from trapline.lab.objects.structures import LayoutError, View

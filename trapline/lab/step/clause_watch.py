@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from emu.bad_address import BadAddressError
-from trapline.d.disassemble import instruction_text
+from trapline.d.codegen.disassemble import instruction_text
 from trapline.framework.dif import Var
 from trapline.framework.ecb import Ecb, Run
 from trapline.framework.machine import Loaded

@@ -14,7 +14,7 @@ from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from trapline.consumer.compiling import Provide, provide_nothing
-from trapline.d.scopes import Foreign, NoNames
+from trapline.d.types.names import Foreign, NoNames
 from trapline.framework.dtrace import DTrace
 from trapline.lab.step.faults import Fault
 from trapline.lab.step.recording import StepError

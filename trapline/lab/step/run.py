@@ -9,7 +9,7 @@ from emu.guest.base import GuestError, RunState
 from emu.isa import ISAS
 from providers.sdt.sdt import OWNER as JUMPS
 from trapline.consumer.tracer import Tracer
-from trapline.d.disassemble import disassemble_program
+from trapline.d.codegen.disassemble import disassemble_program
 from trapline.framework.dtrace import DTrace
 from trapline.framework.engines import ProgramEngine
 from trapline.framework.ioctl import OpenDevice

@@ -13,8 +13,8 @@ from emu.guest.linux_kernel.btf import Btf, BtfError, Kind
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.image_files import kernel_of, read_kernel
 from emu.guest.linux_kernel.kallsyms import Symbols, read_kallsyms
-from trapline.d.type_rules import size_of
-from trapline.d.types import type_name
+from trapline.d.types.rules import size_of
+from trapline.d.types.types import type_name
 from trapline.types.btf import BtfTypes
 
 VERSION = b"Linux version 6.1.2-test (someone)\0"

@@ -21,9 +21,10 @@ from tests.support.fake_guest import KERNEL, FakeGuest, FakeProvider
 from trapline import dof
 from trapline.consumer.command import main
 from trapline.consumer.environment import CommandEnvironment, TracedMachine
+from trapline.d.check.scopes import Globals
 from trapline.d.compiler import CompileContext, compile_program
-from trapline.d.data_models import LP64
-from trapline.d.scopes import Globals, Symbol
+from trapline.d.types.data_models import LP64
+from trapline.d.types.names import Symbol
 from trapline.framework.dtrace import DTrace
 from trapline.options import Options
 
@@ -77,7 +78,7 @@ BUFFER = 0x40_6000
 
 
 class SceneNames:
-    """The kernel's names.  Implements `trapline.d.scopes.Foreign`."""
+    """The kernel's names.  Implements `trapline.d.types.names.Foreign`."""
 
     model = LP64
 

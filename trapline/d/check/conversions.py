@@ -1,0 +1,98 @@
+"""Conversions of values: when they are stored, and as arguments and keys.
+
+Source: FreeBSD libdtrace dt_parser.c (dt_node_is_argcompat(), dt_cook_op2()), dt_ident.c
+(dt_idcook_func()).
+"""
+
+from __future__ import annotations
+
+from trapline.d.check import builtins, typed
+from trapline.d.errors import CompileError
+from trapline.d.types.rules import (
+    element_of,
+    is_dynamic,
+    is_integer,
+    is_pointer,
+    is_reference,
+    is_scalar,
+    is_string,
+    is_text,
+    is_void,
+    pointers_compatible,
+    same,
+    size_of,
+)
+from trapline.d.types.types import LOCK, STRING, Composite, Special, Type, resolve, type_name
+
+
+def converted(value: typed.Node, type_: Type, name: str, line: int) -> typed.Node:
+    """Make a value one of type `type_`, to be stored under a name.
+
+    Raises `CompileError` D_OP_INCOMPAT.
+    """
+    if is_string(type_) and is_text(value.type):
+        return value if is_string(value.type) else typed.Relabel(value, STRING)
+    if is_string(type_) and is_zero(value):
+        return typed.Relabel(value, STRING)
+    if (is_integer(type_) and is_integer(value.type)) or same(type_, value.type):
+        return value
+    if is_pointer(type_) and (
+        pointers_compatible(type_, value.type) or (is_text(type_) and is_text(value.type)) or is_zero(value)
+    ):
+        return typed.Relabel(value, type_)
+    raise CompileError(
+        "D_OP_INCOMPAT", f"{name} is {type_name(type_)}: {type_name(value.type)} cannot be assigned to it", line
+    )
+
+
+def is_zero(node: typed.Node) -> bool:
+    """Return whether a node is the constant 0: a pointer that is cast from it is not."""
+    return isinstance(node, typed.Constant) and node.value == 0 and is_integer(node.type)
+
+
+def is_null(pointer: typed.Node, constant: typed.Node) -> bool:
+    """Return whether these are a pointer, array or string and the constant 0."""
+    return is_zero(constant) and (element_of(pointer.type) is not None or is_string(pointer.type))
+
+
+def check_count(name: str, given: int, signature: builtins.Signature, line: int) -> None:
+    """Raise `CompileError` D_PROTO_LEN if a function has too few or too many arguments."""
+    most = len(signature.parameters)
+    least = most - signature.optional
+    if given < least or (given > most and not signature.varargs):
+        wanted = str(least) if least == most else f"{least} to {most}"
+        if signature.varargs:
+            wanted = f"at least {least}"
+        plural = "" if least == 1 and (most == 1 or signature.varargs) else "s"
+        raise CompileError("D_PROTO_LEN", f"{name}( ) takes {wanted} argument{plural}, not {given}", line)
+
+
+def incompatible(what: str, wanted: Type, given: Type, line: int) -> CompileError:
+    """Return the error of an argument or a key of the wrong type."""
+    return CompileError(
+        "D_PROTO_ARG",
+        f"{what} is incompatible with its prototype: {type_name(wanted)} wanted, {type_name(given)} given",
+        line,
+    )
+
+
+def argument_fits(argument: typed.Node, parameter: Type) -> bool:
+    """Return whether a value can be passed for a parameter or key."""
+    given = argument.type
+    if is_void(given) or is_dynamic(given):
+        return False
+    if is_string(parameter) or (is_pointer(parameter) and is_text(parameter)):
+        return is_text(given) or (is_pointer(given) and is_void(element_of(given) or given)) or is_zero(argument)
+    if is_integer(parameter):
+        return is_integer(given) or (is_scalar(given) and size_of(parameter) == size_of(given))
+    if is_pointer(parameter):
+        target = element_of(parameter)
+        if target is not None and resolve(target) is LOCK:
+            inner = element_of(given)
+            return is_zero(argument) or (inner is not None and isinstance(resolve(inner), Composite | Special))
+        return (
+            pointers_compatible(parameter, given)
+            or is_zero(argument)
+            or (is_reference(given) and is_void(element_of(parameter) or parameter))
+        )
+    return same(parameter, given)
