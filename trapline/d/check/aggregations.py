@@ -62,9 +62,9 @@ def _check_keys(found: Aggregation, types: tuple[Type, ...], line: int) -> None:
     if len(types) != len(found.keys):
         has = counted(len(found.keys), "key")
         raise CompileError("D_PROTO_LEN", f"@{found.name}[ ] has {has}, not {len(types)}", line)
-    for place, (type_, known) in enumerate(zip(types, found.keys, strict=True), start=1):
+    for number, (type_, known) in enumerate(zip(types, found.keys, strict=True), start=1):
         if not alike(type_, known):
-            raise incompatible(f"@{found.name}[ ] key #{place}", known, type_, line)
+            raise incompatible(f"@{found.name}[ ] key #{number}", known, type_, line)
 
 
 def is_aggregation(node: ast.Statement) -> TypeGuard[ast.Assign]:

@@ -32,9 +32,9 @@ from trapline.framework.program import Scope
 
 
 class Assignments:
-    """Checks what changes variables and memory.
+    """Checks assignments and steps, which change variables and memory.
 
-    `check` understands an expression, `is_known` tells whether a name means something already,
+    `check` checks an expression, `is_known` tells whether a name means something already,
     `whole` makes a struct of a translation.
     """
 
@@ -129,7 +129,7 @@ class Assignments:
         return typed.Store(self._written(found, operator, line), stored)
 
     def _change(self, node: ast.Assign) -> typed.Node:
-        """Check `+=` and the like: they read their target first, so it must be defined."""
+        """Check a compound assignment, which reads its target first: it must be defined."""
         operator, line = node.operator, node.line
         if self._is_new(node.target):
             raise CompileError("D_VAR_UNDEF", f"{shown(node.target)} has not been declared or assigned", line)

@@ -26,7 +26,7 @@ from trapline.d.types.types import LOCK, STRING, Composite, Special, Type, resol
 
 
 def converted(value: typed.Node, type_: Type, name: str, line: int) -> typed.Node:
-    """Make a value one of type `type_`, to be stored under a name.
+    """Convert a value to the type of the variable or member `name` that it is stored in.
 
     Raises `CompileError` D_OP_INCOMPAT.
     """

@@ -1,4 +1,4 @@
-"""Parts of things: elements of arrays, args[], members of structs and translations.
+"""Parts of values: elements of arrays, args[], members of structs and translations.
 
 Source: FreeBSD libdtrace dt_ident.c (dt_idcook_assc(), dt_idcook_args()), dt_parser.c
 (dt_cook_op2()).
@@ -38,7 +38,7 @@ from trapline.framework.program import Scope
 
 
 class Elements:
-    """The parts of one program's things; `check` understands an expression."""
+    """Checks indices and member accesses in one program; `check` checks an expression."""
 
     def __init__(
         self,
@@ -99,11 +99,11 @@ class Elements:
     def keys_of(self, name: str, nodes: Sequence[ast.Expression]) -> tuple[typed.Node, ...]:
         """Check the keys of an aggregation.  Raises `CompileError` D_KEY_TYPE."""
         keys = []
-        for place, node in enumerate(nodes, start=1):
+        for number, node in enumerate(nodes, start=1):
             key = typed.Aggregate(node.name) if isinstance(node, ast.Aggregation) else self._check(node)
             if is_void(key.type) or is_dynamic(key.type):
                 what = "a translation or an aggregation" if is_dynamic(key.type) else "void"
-                raise CompileError("D_KEY_TYPE", f"@{name}[ ] key #{place} cannot be {what}", node.line)
+                raise CompileError("D_KEY_TYPE", f"@{name}[ ] key #{number} cannot be {what}", node.line)
             keys.append(key)
         return tuple(keys)
 
@@ -114,10 +114,10 @@ class Elements:
         if len(nodes) != len(wanted):
             raise CompileError("D_PROTO_LEN", f"{name}[ ] has {counted(len(wanted), 'key')}, not {len(nodes)}", line)
         keys = []
-        for place, (node, type_) in enumerate(zip(nodes, wanted, strict=True), start=1):
+        for number, (node, type_) in enumerate(zip(nodes, wanted, strict=True), start=1):
             key = self._check(node)
             if not argument_fits(key, type_):
-                raise incompatible(f"{name}[ ] key #{place}", type_, key.type, line)
+                raise incompatible(f"{name}[ ] key #{number}", type_, key.type, line)
             keys.append(typed.Relabel(key, STRING) if is_string(type_) and not is_string(key.type) else key)
         return tuple(keys)
 
@@ -203,8 +203,8 @@ class Elements:
                 "D_TYPE_MEMBER", f"{node.name} is not a member of {type_name(composite)}{hint}", node.line
             )
         offset = typed.Constant(member.byte_offset, INT64)
-        place = typed.Relabel(address, INT64)
-        where = place if not offset.value else typed.Binary(Op.ADD, place, offset, INT64)
+        base_address = typed.Relabel(address, INT64)
+        where = base_address if not offset.value else typed.Binary(Op.ADD, base_address, offset, INT64)
         bits = member if member.bits else None
         if is_userland(base.type) or (not node.arrow and isinstance(base, typed.Memory) and base.userland):
             return typed.in_process(where, member.type, writable=is_writable(base), member=bits)
@@ -227,11 +227,11 @@ def _bounded(base: typed.Element, array: Array, index: typed.Node) -> typed.Memo
     An index beyond its end reads and writes as if there were no element: at the address NULL, which
     is a fault.  The data after an element belong to another one.
     """
-    place = typed.Parameter("index", INT64)
-    inside = typed.Compare(Op.CMP, Op.BLU, place, typed.Constant(array.count or 0, INT64))
+    parameter = typed.Parameter("index", INT64)
+    inside = typed.Compare(Op.CMP, Op.BLU, parameter, typed.Constant(array.count or 0, INT64))
     start = typed.Choice(inside, typed.Relabel(base, INT64), typed.Constant(0, INT64), INT64)
-    offset = typed.Binary(Op.MUL, place, typed.Constant(size_of(array.element), INT64), INT64)
-    address = typed.Let((place,), (index,), typed.Binary(Op.ADD, start, offset, INT64))
+    offset = typed.Binary(Op.MUL, parameter, typed.Constant(size_of(array.element), INT64), INT64)
+    address = typed.Let((parameter,), (index,), typed.Binary(Op.ADD, start, offset, INT64))
     return typed.Memory(address, array.element, writable=True)
 
 

@@ -117,12 +117,12 @@ class Formats:
                 raise CompileError(
                     "D_PRINTF_ARG_PROTO", f"{name}( ): conversion #{piece.number} ({piece}) has no argument", line
                 )
-            place, type_ = remaining.pop(0)
+            number, type_ = remaining.pop(0)
             if is_address(type_) and not is_pointer(type_) and piece.accepts in _ADDRESSES:
                 type_ = self._model.pointer_to(VOID)
-                addresses.add(place - 2)
+                addresses.add(number - 2)
             if not self._accepts(piece, type_):
-                raise _unfit(f"{name}( ) argument #{place}", piece, type_, line)
+                raise _unfit(f"{name}( ) argument #{number}", piece, type_, line)
             written.append(_with_type(piece, type_))
         if remaining:
             extra = len(remaining)
@@ -150,9 +150,9 @@ class Formats:
                 raise CompileError(
                     "D_PRINTF_ARG_PROTO", f"printa( ): conversion #{piece.number} ({piece}) has no key", line
                 )
-            place, type_ = remaining.pop(0)
+            number, type_ = remaining.pop(0)
             if not self._accepts(piece, type_):
-                raise _unfit(f"printa( ) key #{place}", piece, type_, line)
+                raise _unfit(f"printa( ) key #{number}", piece, type_, line)
             written.append(_with_type(piece, type_))
         return write_format(written)
 
@@ -172,10 +172,10 @@ def _take_dynamic(name: str, piece: Conversion, what: str, remaining: list[tuple
         raise CompileError(
             "D_PRINTF_DYN_PROTO", f"{name}( ): conversion #{piece.number} has no argument for its {what} *", line
         )
-    place, type_ = remaining.pop(0)
+    number, type_ = remaining.pop(0)
     if not is_integer(type_):
         raise CompileError(
-            "D_PRINTF_DYN_TYPE", f"{name}( ) argument #{place}: a {what} is an int, not {type_name(type_)}", line
+            "D_PRINTF_DYN_TYPE", f"{name}( ) argument #{number}: a {what} is an int, not {type_name(type_)}", line
         )
 
 

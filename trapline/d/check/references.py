@@ -30,7 +30,7 @@ _RESULTS: Final[Mapping[int, tuple[str, ...]]] = {Subr.MUTEX_OWNER: _THREAD, Sub
 
 
 class References:
-    """The names of one program; `check` understands an expression."""
+    """Resolves the names in one program; `check` checks an expression."""
 
     def __init__(self, names: Globals, check: Callable[[ast.Expression], typed.Node]) -> None:
         self._names = names
@@ -39,7 +39,7 @@ class References:
 
     @contextmanager
     def within(self, parameters: tuple[typed.Parameter, ...]) -> Iterator[None]:
-        """Let names mean parameters for a while."""
+        """Resolve names to parameters while this is entered."""
         outer = self._parameters
         self._parameters = {parameter.name: parameter for parameter in parameters}
         try:
@@ -137,9 +137,9 @@ class References:
         signature = called.signature
         arguments = tuple(map(self.argument, node.arguments))
         check_count(name, len(arguments), signature, node.line)
-        for place, (argument, parameter) in enumerate(zip(arguments, signature.parameters, strict=False), start=1):
+        for number, (argument, parameter) in enumerate(zip(arguments, signature.parameters, strict=False), start=1):
             if parameter is not None and not argument_fits(argument, parameter):
-                raise incompatible(f"{name}( ) argument #{place}", parameter, argument.type, node.line)
+                raise incompatible(f"{name}( ) argument #{number}", parameter, argument.type, node.line)
         if not isinstance(called, Subroutine):
             return typed.Action(name, signature.returns)
         parameters = tuple(parameter for parameter in signature.parameters if parameter is not None)

@@ -198,7 +198,7 @@ class Convert:
 
 @immutable
 class Relabel:
-    """The same value under another type (stringof, an array as a pointer)."""
+    """A value under another type, its bits unchanged: stringof, an array as a pointer."""
 
     operand: Node
     type: Type

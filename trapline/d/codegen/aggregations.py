@@ -31,7 +31,7 @@ class Aggregations:
         self._names = names
         self._refuse = refuse
 
-    def _known_aggregation(self, name: str, node: ast.Expression, place: int) -> Aggregation:
+    def _known_aggregation(self, name: str, node: ast.Expression, number: int) -> Aggregation:
         """Return the aggregation that an argument names; keys after the name mean nothing here.
 
         Only a name with keys can be one that nothing assigns: without them it is not resolved.
@@ -40,7 +40,7 @@ class Aggregations:
         if isinstance(node, ast.Index):
             node = node.base
         if not isinstance(node, ast.Aggregation):
-            raise CompileError(f"D_{tag}_AGGARG", f"{name}( ) argument #{place} is not an aggregation", node.line)
+            raise CompileError(f"D_{tag}_AGGARG", f"{name}( ) argument #{number} is not an aggregation", node.line)
         known = [other for other, one in self._names.aggregations.items() if one.function is not None]
         found = self._names.aggregation(node.name)
         if found.function is None:
@@ -74,8 +74,8 @@ class Aggregations:
             if not arguments:
                 raise CompileError("D_PRINTA_PROTO", "printa( ) has a format, but no aggregation", call.line)
         found = [
-            self._known_aggregation(name, argument, place)
-            for place, argument in enumerate(arguments, start=1 + (text is not None))
+            self._known_aggregation(name, argument, number)
+            for number, argument in enumerate(arguments, start=1 + (text is not None))
         ]
         self._check_joined(found, call.line)
         written, formats = "", self._values.formats

@@ -57,7 +57,7 @@ def disassemble(difo: Difo, number: int, strsize: int) -> str:
         f"DIFO 0x{number:x} returns {_type(difo.returns, strsize)}",
         f"{'OFF':<3} {'OPCODE':<8}    INSTRUCTION",
     ]
-    lines += [f"{place:02d}: {code:08x}    {instruction_text(difo, code)}" for place, code in enumerate(difo.code)]
+    lines += [f"{offset:02d}: {code:08x}    {instruction_text(difo, code)}" for offset, code in enumerate(difo.code)]
     if difo.variables:
         lines += ["", f"{'NAME':<16} {'ID':<4} {'KND':<3} {'SCP':<3} {'FLAG':<4} TYPE"]
         lines += [_variable(variable, strsize) for variable in difo.variables]
@@ -104,8 +104,8 @@ def _string(difo: Difo, code: int) -> str:
 
 
 def _integer(difo: Difo, code: int) -> str:
-    place = dif.index(code)
-    return f"DT_INTEGER[{place}], %r{dif.rd(code)}\t\t! 0x{difo.integers[place]:x}"
+    index = dif.index(code)
+    return f"DT_INTEGER[{index}], %r{dif.rd(code)}\t\t! 0x{difo.integers[index]:x}"
 
 
 def _call(_difo: Difo, code: int) -> str:

@@ -205,10 +205,10 @@ class Statements:
 
     def _setopt(self, name: str, call: ast.Call) -> Actions:
         actions = []
-        for place, argument in enumerate(call.arguments, start=1):
+        for number, argument in enumerate(call.arguments, start=1):
             node = self._values.check(argument)
             if not is_text(node.type):
-                raise CompileError("D_PROTO_ARG", f"{name}( ) argument #{place} is not a string", call.line)
+                raise CompileError("D_PROTO_ARG", f"{name}( ) argument #{number} is not a string", call.line)
             actions.append(library(self._values.difo(typed.Relabel(node, STRING)), LibraryAction.SETOPT))
         return actions
 

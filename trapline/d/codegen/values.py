@@ -5,7 +5,6 @@ Source: FreeBSD libdtrace dt_cc.c (dt_action_stack(), dt_action_symmod() and the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from trapline.d.check import typed
@@ -80,10 +79,6 @@ class Values:
         """Return the branch of a `?:` with a constant condition, or the expression itself."""
         return self._expressions.chosen(node)
 
-    def keys_of(self, name: str, nodes: Sequence[ast.Expression]) -> tuple[typed.Node, ...]:
-        """Check the keys of an aggregation."""
-        return self._expressions.elements.keys_of(name, nodes)
-
     def argument(self, call: ast.Call, returns: DifType) -> Difo:
         """Compile the only argument of an action, an integer."""
         return self.difo(self.check(call.arguments[0]), returns)
@@ -136,8 +131,8 @@ class Values:
 
     def address(self, node: ast.Expression, kind: ActionKind) -> ActionDescription:
         """Compile the address of an array, recorded under `kind`."""
-        place = typed.Relabel(self.operand(node), self.words.model.pointer_to(VOID))
-        return ActionDescription(kind, self.difo(place, diftype(place.type)))
+        address = typed.Relabel(self.operand(node), self.words.model.pointer_to(VOID))
+        return ActionDescription(kind, self.difo(address, diftype(address.type)))
 
     @staticmethod
     def _recorded(node: typed.Node) -> DifType:

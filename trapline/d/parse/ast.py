@@ -16,7 +16,7 @@ from trapline.d.errors import CompileError
 
 @immutable
 class Node:
-    """Anything that the text has, in some line."""
+    """A part of the text, with the line that it is in."""
 
     line: int
 

@@ -116,7 +116,7 @@ def _is_type_word(token: Token) -> bool:
 
 
 def _syntax_error(token: Token, expected: set[str], region: Region | None) -> CompileError:
-    """Describe the place where the parser stopped, with a hint for common errors of C programmers."""
+    """Return the error of an unexpected token, with a hint for common errors of C programmers."""
     where = "near end of input" if token.type == "$END" else f'near "{one_line(token.text)}"'
     hint = ""
     if token.type == "UNUSED":

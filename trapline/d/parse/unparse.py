@@ -42,7 +42,7 @@ def _text(node: ast.Text) -> str:
 
 
 def _list(nodes: Sequence[ast.Expression]) -> str:
-    """Join expressions by commas; one that has a comma of its own is in parentheses anyway."""
+    """Join expressions by commas: an expression with the comma operator is in parentheses."""
     return ", ".join(map(expression, nodes))
 
 

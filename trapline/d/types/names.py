@@ -38,11 +38,11 @@ class Foreign(Protocol):
 
     @property
     def model(self) -> Model:
-        """Its data model."""
+        """The data model of the traced system."""
         ...
 
     def has_module(self, name: str) -> bool:
-        """Return whether a module is loaded; the kernel itself is one."""
+        """Return whether a module is loaded; `kernel` always is."""
         ...
 
     def typedef(self, name: str) -> Type | None:

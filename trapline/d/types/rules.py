@@ -85,12 +85,12 @@ def align_of(type_: Type) -> int:
 
 
 def is_integer(type_: Type) -> bool:
-    """Integers and enums."""
+    """Return whether a type is an integer or an enum."""
     return isinstance(resolve(type_), Integer | Enumeration)
 
 
 def is_pointer(type_: Type) -> bool:
-    """Pointers proper."""
+    """Return whether a type is a pointer, not an array."""
     return isinstance(resolve(type_), Pointer)
 
 
@@ -100,17 +100,17 @@ def is_address(type_: Type) -> bool:
 
 
 def is_scalar(type_: Type) -> bool:
-    """Integers, enums and pointers."""
+    """Return whether a type is an integer, an enum or a pointer."""
     return isinstance(resolve(type_), Integer | Enumeration | Pointer)
 
 
 def is_arithmetic(type_: Type) -> bool:
-    """Integers and enums; floating-point numbers cannot be computed with."""
+    """Return whether values of a type can be computed with: floating-point numbers cannot."""
     return is_integer(type_)
 
 
 def is_void(type_: Type) -> bool:
-    """Void itself."""
+    """Return whether a type is void."""
     return resolve(type_) is VOID
 
 
@@ -120,7 +120,7 @@ def is_string(type_: Type) -> bool:
 
 
 def is_character(type_: Type) -> bool:
-    """Char, signed or not."""
+    """Return whether a type is char, signed or not."""
     resolved = resolve(type_)
     return isinstance(resolved, Integer) and resolved.character
 

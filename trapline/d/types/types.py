@@ -111,7 +111,7 @@ class Function:
 
 @immutable
 class Typedef:
-    """Another name for a type."""
+    """A type under a name that a program or a system gave it."""
 
     name: str
     target: Type
