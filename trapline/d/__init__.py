@@ -12,8 +12,8 @@
    are in `builtins` (what every program can name) and `scopes` (what a program itself names);
    `typed` has the typed tree.  Operators are in `operators` and `conversions`, names in
    `references`, elements and members in `elements`, variables and inlines in `declarations` and
-   `assignments`; then there are `translators`, `aggregations`, `probes` (args[], provider blocks), `printf`
-   (formats), `pragmas` (control lines) and `stability`.
+   `assignments`; then there are `translators`, `aggregations`, `probes` (args[], provider blocks),
+   `printf` (formats), `pragmas` (control lines) and `stability`.
 4. `codegen`: actions and DIF.  `statements` is the entry, `values` compiles what an action records,
    `aggregations` what is aggregated; `expressions` generates DIF with `widths` (loads, stores,
    bit-fields) on `assembler` (registers and labels); `disassemble` shows the result (-S).
