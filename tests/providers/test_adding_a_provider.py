@@ -1,12 +1,19 @@
-"""docs/adding-a-provider.md is correct: folders, places of creation, registries, ports."""
+"""docs/adding-a-provider.md is correct: its example, folders, places of creation, registries, ports."""
 
+import os
 import re
+import shlex
+import shutil
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from emu.guest.kernel import images
 from emu.isa import ISAS
+from tests.support.documents import matches
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "adding-a-provider.md").read_text(encoding="utf-8")
@@ -21,6 +28,84 @@ def rows(heading):
 
 LISTED = rows("Where a provider is listed")
 PORTED = [row for row in LISTED if row[3] != "none"]
+
+
+# (language, title, text) of the code blocks of the example.
+EXAMPLE = re.findall(r'^```(\w+) title="([^"]+)"\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the tree with the files of the example."""
+    top = tmp_path_factory.mktemp("tree")
+    for package in ("providers", "trapline"):
+        shutil.copytree(ROOT / package, top / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for whole in ("emu", "testbins", "pyproject.toml"):
+        (top / whole).symlink_to(ROOT / whole)
+    for language, title, text in EXAMPLE:
+        if language != "console":
+            (top / title).parent.mkdir(exist_ok=True)
+            (top / title).write_text(text, encoding="utf-8")
+    return top
+
+
+def run(tree, *arguments):
+    environment = {**os.environ, "PYTHONPATH": str(tree), "GIT_CEILING_DIRECTORIES": str(tree.parent)}
+    return subprocess.run(arguments, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+
+
+def trapline(tree, *arguments):
+    done = run(tree, sys.executable, "-m", "trapline", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def session(tree):
+    """The command that shows the provider, with its output, after those that prepare it."""
+    [terminal] = [text for language, _, text in EXAMPLE if language == "console"]
+    *before, last = re.split(r"^\$ ", terminal, flags=re.MULTILINE)[1:]
+    for line in before:
+        done = run(tree, *shlex.split(line))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), line
+    command, *expected = last.splitlines()
+    program, *arguments = shlex.split(command)
+    assert program == "trapline"
+    return arguments, expected
+
+
+@pytest.mark.parametrize("options", [(), ("--trap", "guest"), *(("--isa", isa) for isa in ISAS)], ids=" ".join)
+def test_the_provider_of_the_page_works_as_the_page_says(tree, session, options):
+    arguments, expected = session
+    output = trapline(tree, arguments[0], *options, *arguments[1:])
+    assert matches(expected, output), output
+
+
+def test_the_provider_of_the_page_ends_a_chain_only_while_it_is_enabled(tree, session):
+    del session  # the provider is there
+    counted = "fbt::malloc:entry { @[probeprov] = count(); } "
+    assert "fbt" in trapline(tree, "dtrace", "-qn", counted, "-c", "cat /etc/motd")
+    both = counted + "large:::alloc { @[probeprov] = count(); }"
+    found = trapline(tree, "dtrace", "-qn", both, "-c", "cat /etc/motd")
+    assert "large" in found
+    assert "fbt" not in found
+
+
+def test_the_code_of_the_page_is_as_the_linters_want_it(tree):
+    ruff = Path(sys.executable).with_name("ruff")
+    for command in ("check", "format --diff"):
+        done = run(tree, str(ruff), *command.split(), "--no-cache", "providers/large")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_factory_is_for_a_file_that_the_guest_has():
+    text = (ROOT / "trapline/machine/kernel_providers.py").read_text(encoding="utf-8")
+    factories = set(re.findall(r'^ +"(\w+\.ko)": lambda', text, re.MULTILINE))
+    assert "fbt.ko" in factories
+    factories |= set(re.findall(r'"(\w+\.ko)": lambda', PAGE))
+    for isa in ISAS.values():
+        folder = images.built(isa) / "boot/kernel"
+        assert factories <= {path.name for path in folder.glob("*.ko")}, isa.name
 
 
 def test_every_provider_is_listed_once():
