@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import sysconfig
 import venv
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -108,6 +110,36 @@ def test_every_command_with_an_example_runs_from_the_wheel():
         return {example.arguments[0] for block in blocks for example in block.examples()}
 
     assert commands(block for block in BLOCKS if block.name in EXAMPLES) == commands(BLOCKS)
+
+
+def test_a_lab_sheet_names_files_that_the_wheel_has(installed, tmp_path):
+    numbers = [line.split()[0] for line in installed("trapline", "lab", "list").stdout.splitlines()]
+    assert len(numbers) >= 10
+    packages = installed("python", "-c", "import emu, pathlib; print(pathlib.Path(emu.__file__).parents[1])").stdout
+    named = 0
+    for number in numbers:
+        assert installed("trapline", "lab", "start", number).returncode == 0
+        sheet = (tmp_path / f"lab-{number}" / "sheet.md").read_text()
+        pages = re.findall(r"docs/([\w-]+\.md)", sheet)
+        folder = re.search(r"^\* The pages of docs/ are in (.+)$", sheet, re.MULTILINE)
+        assert (folder is not None) == bool(pages)
+        modules = re.findall(r"`((?:emu|providers|trapline)/[\w/]+\.py)`", sheet)
+        missing = [page for page in pages if not Path(folder[1], page).is_file()]
+        missing += [module for module in modules if not Path(packages.strip(), module).is_file()]
+        assert not missing, number
+        named += len(pages)
+    assert named >= 9
+
+
+def test_the_metadata_names_the_project(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = archive.read(name).decode()
+    urls = dict(re.findall(r"^Project-URL: (\w+), (\S+)$", metadata, re.MULTILINE))
+    assert urls.keys() == {"Homepage", "Documentation", "Changelog", "Issues"}
+    assert all(url.startswith(urls["Homepage"]) for url in urls.values())
+    for url in (urls["Documentation"], urls["Changelog"]):
+        assert (ROOT / url.partition("/main/")[2]).exists()
 
 
 def test_the_shell_completes_by_the_wheels_script(installed, prefix):

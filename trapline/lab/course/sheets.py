@@ -28,6 +28,8 @@ from trapline.lab.course.work import ANSWERS, CourseError, Work
 _HERE: Final = Path(__file__).parent
 # In an installed wheel the sheets are beside this module; in a checkout they are a part of the documentation.
 _PLACES: Final = (_HERE / "sheets", _HERE.parents[2] / "docs" / "course")
+# The pages of the documentation that the sheets name: in a wheel, those are beside this module, too.
+_PAGES: Final = (_HERE / "pages", _HERE.parents[2] / "docs")
 SHEET: Final = "sheet.md"
 
 
@@ -52,8 +54,12 @@ class Sheet:
             raise CourseError(f"{self.folder / SHEET}: it cannot be read: {error}") from None
 
     def text(self, isa: str) -> str:
-        """Return the sheet for an ISA."""
-        return self._text.replace("{isa}", isa)
+        """Return the sheet for an ISA, with the folders of what it names."""
+        text = self._text.replace("{isa}", isa)
+        pages = next((place for place in _PAGES if place.is_dir()), None)
+        if pages is None or "docs/" not in text:
+            return text
+        return f"{text}\n## Files\n\n* The pages of docs/ are in {pages}\n* `emu`, `providers`: {_HERE.parents[2]}\n"
 
     def start(self, folder: Path, isa: str) -> None:
         """Put the sheet and its starter files into a new folder.  Raises `CourseError`."""
