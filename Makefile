@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 ENGINES := python reference
 ENGINE_TESTS := $(addprefix tests/trapline/framework/test_, firing.py buffers.py accounting.py)
 
-.PHONY: demo test test-exhaustive test-debian test-arm64 engines lint testbins debian programs bench sweep encodings check course fuzz docs clean kernels release test-pythons release-check
+.PHONY: demo test test-exhaustive test-debian test-arm64 engines lint testbins debian programs bench sweep encodings check course fuzz docs picture clean kernels release test-pythons release-check
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -144,6 +144,10 @@ fuzz: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fast,test,docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# docs/player.png, the picture of the README, by Chromium (CHROMIUM=...).
+picture: $(STAMP)
+	$(BIN)/python docs/site/player.py
 
 clean:
 	rm -rf $(VENV) .venv-3.* build dist site

@@ -16,7 +16,7 @@ from tests.support.command import ROOT
 
 # Pages with a test of their own, on every ISA.
 _ELSEWHERE = {"oneliners.md"}
-PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in _ELSEWHERE)
+PAGES = [*sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in _ELSEWHERE), ROOT / "README.md"]
 # At the end of a command whose errors are shown, too.
 _BOTH = " 2>&1"
 _BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
