@@ -65,6 +65,15 @@ def test_the_makefiles_name_an_isa_whose_flags_are_not_the_defaults():
     assert all(named(one) for one in registries())
 
 
+@pytest.mark.parametrize("isa", ISAS)
+def test_the_files_of_the_next_steps_are_there(isa):
+    steps = (ROOT / "docs/adding-an-isa.md").read_text().split("## Next steps")[1]
+    named = re.findall(r"`((?:tests|benchmarks|docs)/[\w/.-]+)`", steps)
+    assert len(named) == 4
+    assert all((ROOT / name).exists() for name in named)
+    assert (ROOT / f"tests/emu/displaced/{isa}.ins").is_file()
+
+
 def test_the_registries_of_ports_are_on_the_page():
     assert {str(one.path.relative_to(ROOT)) for one in registries()} >= set(REGISTRIES)
 
