@@ -8,6 +8,7 @@ long, another one continues with the next part.
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import io
 import json
@@ -166,6 +167,7 @@ def _told(result: Result) -> Part:
 def _confine(folder: Path, output: BinaryIO) -> None:
     """Give the process its own session, output, directory and limits."""
     os.setsid()
+    faulthandler.disable()  # its file may be the caller's: the exit status tells of a crash
     nothing = os.open(os.devnull, os.O_RDONLY)
     for number, target in ((nothing, 0), (output.fileno(), 1), (output.fileno(), 2)):
         os.dup2(number, target)

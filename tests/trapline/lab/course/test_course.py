@@ -3,6 +3,8 @@
 import csv
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -152,6 +154,21 @@ def test_a_students_file_that_misbehaves_costs_its_part_and_no_other(text, why, 
     assert (first.points, second.points) == (0, 1)
     assert why in first.why
     assert "\n" not in first.why
+
+
+def test_a_crash_is_told_in_one_line_also_below_a_fault_handler(python_sheet):
+    """Pytest has one, which would write the stack of the tests to the terminal."""
+    (python_sheet / "work/own.py").write_text("import os\ndef f(x):\n    os.kill(os.getpid(), 11)\n")
+    text = """
+import faulthandler, os, sys
+from pathlib import Path
+from trapline.lab.course.grading import grade
+faulthandler.enable(os.dup(2))
+print(grade(Path(sys.argv[1]), Path(sys.argv[2]), 1).results[0].why)
+"""
+    command = [sys.executable, "-c", text, python_sheet / "work", python_sheet / "own"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("it crashes the process (signal SIGSEGV)\n", "")
 
 
 def test_only_the_memory_of_the_students_file_counts(python_sheet, monkeypatch):
