@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from resource import RUSAGE_SELF, getrusage
 from time import process_time
 
 import pytest
 
+from tests.support.memory import measured
 from tests.trapline.d.support import compile_text, tag_of
 from trapline.consumer.preprocess import PreprocessorError, preprocess
 from trapline.d.compiler import CompileContext, compile_program
@@ -125,9 +125,10 @@ def test_a_value_larger_than_dif_describes_is_refused(program):
 
 
 def test_a_long_string_costs_no_more_than_its_length():
-    before = getrusage(RUSAGE_SELF).ru_maxrss
-    compile_text('BEGIN { trace("' + "x" * 2_000_000 + '"); }')
-    assert getrusage(RUSAGE_SELF).ru_maxrss - before < 200 << 10
+    text = 'BEGIN { trace("' + "x" * 2_000_000 + '"); }'
+    with measured() as memory:
+        compile_text(text)
+    assert len(text) < memory.peak < 200 << 20
 
 
 def test_macros_that_grow_without_measure_are_refused():
@@ -141,9 +142,9 @@ def test_registers_that_no_instruction_can_name_are_not_made():
     options = Options()
     options.set("iregs", "2147483648")
     options.set("zdefs")  # BEGIN is nobody's here
-    before = getrusage(RUSAGE_SELF).ru_maxrss
-    compile_program("BEGIN { trace(pid + 1); }", CompileContext(options))
-    assert getrusage(RUSAGE_SELF).ru_maxrss - before < 50 << 10
+    with measured() as memory:
+        compile_program("BEGIN { trace(pid + 1); }", CompileContext(options))
+    assert 0 < memory.peak < 50 << 20
 
 
 @pytest.mark.parametrize("size", ["4g", "0", None])
