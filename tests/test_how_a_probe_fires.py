@@ -7,6 +7,7 @@ import pytest
 
 from emu.isa import ISAS
 from tests.support.command import run_trapline
+from tests.support.some import some
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "how-a-probe-fires.md").read_text("utf-8")
@@ -17,13 +18,13 @@ FILES = sorted(set(re.findall(r"`((?:emu|providers|trapline|testbins|docs)/[\w/.
 @pytest.mark.parametrize(("name", "file"), NAMED)
 def test_a_function_of_the_page_is_in_its_file(name, file):
     text = (ROOT / file).read_text("utf-8")
-    for part in name.split("."):
+    for part in some(name.split(".")):
         assert re.search(rf"\b(?:def|class) {part}\b|^define .*@{part}\(", text, re.MULTILINE), part
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_of_the_page_is_there(file):
-    for isa in ISAS if "<isa>" in file else [""]:
+    for isa in some(ISAS if "<isa>" in file else [""]):
         assert (ROOT / file.replace("<isa>", isa)).exists()
 
 

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from emu.isa import ISAS
+from tests.support.some import some
 
 from .checklist import ROOT, File, files, registries
 from .test_isa_literals import REGISTRIES
@@ -62,7 +63,7 @@ def test_the_registries_name_every_isa():
 
 
 def test_the_makefiles_name_an_isa_whose_flags_are_not_the_defaults():
-    assert all(named(one) for one in registries())
+    assert all(named(one) for one in some(registries()))
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -81,12 +82,12 @@ def test_the_registries_of_ports_are_on_the_page():
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_folder_takes_nothing_from_another_isas_folder(isa):
     others = {f"emu.isa.{other}" for other in ISAS if other != isa}
-    for path in (ROOT / "emu" / "isa" / isa).glob("*.py"):
+    for path in some((ROOT / "emu" / "isa" / isa).glob("*.py")):
         imported = {node.module for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)}
         assert not [name for name in imported for other in others if name and name.startswith(other)], path
 
 
 def test_what_isas_share_takes_nothing_from_one_of_them():
-    for path in (ROOT / "emu" / "isa" / "x86").glob("*.py"):
+    for path in some((ROOT / "emu" / "isa" / "x86").glob("*.py")):
         imported = {node.module for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)}
         assert not [name for name in imported for isa in ISAS if name and name.startswith(f"emu.isa.{isa}")], path

@@ -14,6 +14,7 @@ from emu.isa import ISAS
 from emu.unwinding.entries import FrameEntries, FrameSection
 from emu.unwinding.reader import FrameError, Reader
 from emu.unwinding.rows import FrameTable, How, compiled
+from tests.support.some import some
 
 MEANINGS = {
     RegisterRule.OFFSET: How.SAVED,
@@ -74,7 +75,7 @@ def test_the_rules_are_those_that_pyelftools_decodes(isa):
 @pytest.mark.parametrize("isa", ISAS)
 def test_entries_do_not_overlap_and_have_rules_at_their_first_instruction(isa):
     image = Image(program(isa))
-    for one, following in pairwise(image.frame_entries.all):
+    for one, following in some(pairwise(image.frame_entries.all)):
         assert one.start + one.size <= following.start
         assert image.frames.at(one.start) is not None
 

@@ -14,6 +14,7 @@ from emu.plan_execution import holds
 from emu.plans import Check, Compare, Sum
 from providers.fasttrap import PORTS
 from providers.fidelity import Fidelity
+from tests.support.some import some
 
 HIDDEN = "COMMON, after REX and a prefix"
 ADDRESS = 0x10000
@@ -269,7 +270,7 @@ def test_any_bytes_are_treated_somehow(code, isa, fidelity, before):
 def test_conditions_are_those_of_capstones_names(number):
     """A pair of codes asks one question and its opposite, whatever the flags."""
     for isa, bits in ((X86_64, (0x1, 0x4, 0x40, 0x80, 0x800)), (AARCH64, (1 << 28, 1 << 29, 1 << 30, 1 << 31))):
-        for combination in range(1 << len(bits)):
+        for combination in some(range(1 << len(bits))):
             flags = sum(bit for place, bit in enumerate(bits) if combination >> place & 1)
             this = holds(Check(Compare.FLAGS, right=number), isa, flags, number)
             other = holds(Check(Compare.FLAGS, right=number ^ 1), isa, flags, number ^ 1)

@@ -4,6 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests.support.some import some
 from trapline.commands.check import check_command
 from trapline.commands.check_options import MODES
 
@@ -42,7 +43,7 @@ def _idle():
 
 
 def test_a_parameter_without_effect_is_refused():
-    for mode, name in _idle():
+    for mode, name in some(_idle()):
         result = CliRunner().invoke(check_command, [*_words(mode), *_given(name)])
         assert result.exit_code == 2
         assert " has no effect with" in result.output, (mode, name)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.some import some
 from tests.trapline.d.reference.scene import run_scene
 from tests.trapline.d.support import compile_text
 from trapline.d.check.scopes import Globals
@@ -57,7 +58,7 @@ def test_what_is_stored_is_cut_to_the_models_width(value):
 )
 def test_a_literal_has_the_first_type_that_holds_it(value, form, suffix):
     """As C has it: the types in order of rank, signed ones only if the literal is decimal and has no u."""
-    for model in MODELS.values():
+    for model in some(MODELS.values()):
         ranks = [(4, "int"), (model.pointer, "long"), (8, "long long")][suffix.count("l") :]
         signs = ["unsigned "] if "u" in suffix else [""] if form == "%d" else ["", "unsigned "]
         fits = [f"{sign}{name}" for size, name in ranks for sign in signs if value < 1 << (8 * size - (not sign))]

@@ -60,6 +60,7 @@ def test_any_sequence_of_operations_is_the_same(chunks, cpus, before, after):
     theirs = SharedDynamicVariables(theirs)
     for step, key, size, cpu in after:
         assert _do(ours, step, key, size, cpu % cpus) == _do(theirs, step, key, size, cpu % cpus)
+    assert _do(ours, "store", b"last", 8, 0) == _do(theirs, "store", b"last", 8, 0)
 
 
 def test_what_is_stored_stays_when_machine_code_takes_over():

@@ -10,6 +10,7 @@ from emu.engine.handlers import Handlers
 from emu.engine.running import Running
 from emu.isa import ISAS
 from tests.support.command import ROOT
+from tests.support.some import some
 from trapline.consumer.tracer import Tracer
 from trapline.framework.native.asking import Upcall
 from trapline.framework.native.upcalls import Upcalls
@@ -45,7 +46,7 @@ def test_every_upcall_is_made_somewhere():
     folder = ROOT / "trapline" / "framework" / "native"
     text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py") if path.name != "upcalls.py")
     by_name = set(re.findall(r'"(speculate|commit|discard)", speculation', text))
-    for which in Upcall:
+    for which in some(Upcall):
         assert f"Upcall.{which.name}" in text or which.name.lower() in by_name, which.name
 
 

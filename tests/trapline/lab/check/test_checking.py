@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from emu.isa import ISAS
 from emu.native import available
+from tests.support.some import some
 from trapline.cli import main
 from trapline.lab.check.checking import EncodingsSpec, Spec, check, describe
 from trapline.lab.check.compare import Outcome
@@ -196,7 +197,7 @@ def _sent(thing: Any) -> Any:
 
 def test_every_unit_travels() -> None:
     spec = Spec((subject(),), states=2, encodings=(EncodingsSpec("riscv64", "pid", 100),))
-    for unit in units(spec):
+    for unit in some(units(spec)):
         done = work(_sent(spec), _sent(unit))
         assert _sent(done) == done
 

@@ -12,6 +12,7 @@ import pytest
 
 from emu.isa import ISAS
 from tests.support.command import run_trapline
+from tests.support.some import some
 from tests.trapline.lab.course.solutions.solving import change, solve
 from tests.trapline.lab.course.solutions.wrong import WRONG
 from trapline.lab.course.grading import grade
@@ -53,13 +54,13 @@ def test_typical_wrong_answers_get_their_reason_and_a_hint(number, isa, tmp_path
     assert len(wrong) >= 2
     # Those in different files are made together.
     together = [wrong[:2]] if wrong[0].file != wrong[1].file and not EVERYTHING else [[one] for one in wrong]
-    for index, some in enumerate(together if EVERYTHING else together[:2]):
+    for index, mistakes in enumerate(together if EVERYTHING else together[:2]):
         folder = started(number, isa, tmp_path / str(index))
         solve(number, folder, isa)
-        for one in some:
+        for one in mistakes:
             change(folder / one.file, (one.old, one.new))
         results = {result.name: result for result in grade(folder).results}
-        for one in some:
+        for one in mistakes:
             assert results[one.part].points == 0, one
             assert one.why in results[one.part].why, results[one.part].why
             assert results[one.part].hint
@@ -90,7 +91,7 @@ def test_the_commands_of_a_sheet_run(number, isa, tmp_path):
 
 
 def test_every_sheet_names_the_files_of_real_systems_and_says_what_differs():
-    for number, one in sheets().items():
+    for number, one in some(sheets().items()):
         text = one.text("riscv64")
         assert "## Reading" in text
         assert "## What is true elsewhere" in text

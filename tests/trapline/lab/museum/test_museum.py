@@ -8,6 +8,7 @@ import pytest
 
 from emu.disassembly import disassemble
 from emu.isa import ISAS
+from tests.support.some import some
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum import gallery, in_c
 from trapline.lab.museum.exhibit import Exhibit, Showing
@@ -78,13 +79,13 @@ def test_the_page_tells_of_it_with_all_its_references(name):
 
 
 def test_an_old_rule_is_wrong_in_one_decision_only():
-    for exhibit in EXHIBITS.values():
+    for exhibit in some(EXHIBITS.values()):
         changed = [field for field in Rules.__slots__ if getattr(exhibit.old, field) != getattr(Rules(), field)]
         assert len(changed) == 1, exhibit.name
 
 
 def test_an_exhibit_is_small():
-    for exhibit in EXHIBITS.values():
+    for exhibit in some(EXHIBITS.values()):
         text = Path(exhibit.path).read_text()
         assert len(text.splitlines()) <= 75, exhibit.name
         assert ast.get_docstring(ast.parse(text))

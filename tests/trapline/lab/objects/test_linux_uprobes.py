@@ -8,6 +8,7 @@ from emu.assembly import machine_code
 from emu.elf import Image
 from emu.guest.kernel.images import built
 from emu.isa import ISAS
+from tests.support.some import some
 from trapline.lab.objects.checking import check_objects
 from trapline.lab.objects.incomparable import why_incomparable
 from trapline.lab.objects.linux_uprobes import LinuxUprobesGlue
@@ -120,7 +121,7 @@ def test_shrinking_counts_nothing():
 
 
 def test_made_encodings_are_the_same_each_time_and_none_is_too_long():
-    for isa in ISAS.values():
+    for isa in some(ISAS.values()):
         pieces = [isa.traps.wait, *isa.traps.breakpoints]
         made = list(made_encodings(isa, pieces, 200))
         assert made == list(made_encodings(isa, pieces, 200))

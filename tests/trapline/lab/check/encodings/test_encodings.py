@@ -15,6 +15,7 @@ from emu.displaced import Code, Displaced, Otherwise, Refused
 from emu.isa import ISAS
 from providers import fasttrap, uprobes
 from providers.fidelity import Fidelity
+from tests.support.some import some
 from trapline.lab.check.encodings import (
     SWEPT,
     Chunk,
@@ -61,16 +62,16 @@ def test_every_exemption_is_needed(classified, isa, provider):
 
 @pytest.mark.parametrize("isa", SWEPT)
 def test_results_survive_being_written_down(classified, isa):
-    for result in classified[isa]:
+    for result in some(classified[isa]):
         assert ChunkResult.from_json(result.to_json()) == result
         assert pickle.loads(pickle.dumps(result)) == result  # noqa: S301
 
 
 @pytest.mark.parametrize("isa", SWEPT)
 def test_chunks_hold_every_encoding_once(isa):
-    for form, size in forms(isa).items():
+    for form, size in some(forms(isa).items()):
         end = 0
-        for chunk in (chunk for chunk in chunks(isa) if chunk.form == form):
+        for chunk in some(chunk for chunk in chunks(isa) if chunk.form == form):
             assert (chunk.first, chunk.stride) == (end, 1)
             end += chunk.count
         assert end == size
@@ -195,10 +196,10 @@ def test_a_row_that_is_shadowed_is_named(change):
 
 
 def test_claims_and_exemptions_name_rows_that_there_are():
-    for isa, provider, name in tables._REFUSED:
+    for isa, provider, name in some(tables._REFUSED):
         assert any(row.name == name and row.what is Otherwise.REFUSE for row in rows(isa, provider)), name
-    for isa, listed in EXEMPTIONS.items():
-        for one in listed:
+    for isa, listed in some(EXEMPTIONS.items()):
+        for one in some(listed):
             names = {name for provider in one.providers for name in row_names(isa, provider)}
             assert set(one.rows) <= names, one
 
@@ -221,7 +222,7 @@ def test_an_exemption_holds_only_for_what_it_names(monkeypatch):
 
 
 def test_a_verdict_is_reported_as_text_and_as_data(classified):
-    for judged in verdicts("riscv64", classified["riscv64"]):
+    for judged in some(verdicts("riscv64", classified["riscv64"])):
         text = "\n".join(summary(judged))
         assert f"riscv64 {judged.provider}: " in text
         assert f"{len(judged.rows)} of {len(judged.rows)} rows reached" in text
@@ -267,11 +268,11 @@ def test_another_process_finds_the_same_fingerprint():
 @pytest.mark.parametrize("isa", FORMS)
 def test_the_ports_decide_what_their_tables_say(isa):
     # What stands before an instruction can make a port refuse it besides; nothing stands before these.
-    for form in FORMS[isa].values():
-        for number in range(5, form.encodings, form.encodings // 1500 | 1):
+    for form in some(FORMS[isa].values()):
+        for number in some(range(5, form.encodings, form.encodings // 1500 | 1)):
             word = form.word(number)
             code = word.to_bytes(form.size, "little")
-            for provider, table in tables.tables(isa).items():
+            for provider, table in some(tables.tables(isa).items()):
                 row = table[tables.row_of(table, word, form.size)]
                 if provider == "uprobe":
                     found = uprobes.PORTS[isa].treat(Code(code, 0), Fidelity.EXACT)
