@@ -1,13 +1,20 @@
-"""Every run of the tests is the same: hypothesis draws its examples from a fixed seed."""
+"""Every run of the tests is the same: Hypothesis draws its examples from a fixed seed.
+
+`HYPOTHESIS_PROFILE=new-examples` draws others, more of them, from the seed of
+`--hypothesis-seed` (`make test-new-examples`): the same seed finds the same failures again.
+"""
 
 import gc
+import os
 
 from hypothesis import settings
 
 from trapline import collector
 
 settings.register_profile("same-every-time", derandomize=True, deadline=None)
-settings.load_profile("same-every-time")
+# Without the database of earlier failures a run depends on its seed alone.
+settings.register_profile("new-examples", deadline=None, database=None, max_examples=1000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same-every-time"))
 # A command keeps its objects for ever, since its process ends with it.  The process of the tests runs hundreds: the
 # guests that they left took the room of the count's entries (`emu.engine.inlined.low_memory`), and each new guest
 # searched for garbage a quarter of a second long.

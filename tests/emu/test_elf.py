@@ -266,7 +266,7 @@ def test_a_file_for_another_machine_is_refused_when_one_is_asked_for(file, path)
         Image(path, isa=AARCH64)
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_no_corruption_leads_to_anything_but_an_elf_error(data, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "corrupt"

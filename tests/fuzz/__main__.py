@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import json
+import math
 import os
 import sys
 import tempfile
@@ -43,16 +44,19 @@ def main() -> int:
     found = 0
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, disable=not sys.stderr.isatty()) as progress:
-        to_do = {name: _to_do(name, arguments.cases) for name in names}
+        cases = arguments.cases if arguments.first is None else arguments.cases or _WHOLE
+        to_do = {name: _to_do(name, cases) for name in names}
         tasks = {name: progress.add_task(name, total=cases) for name, cases in to_do.items()}
         parts = dict.fromkeys(names, _FIRST_PART)
-        while any(to_do.values()):  # a part of each class in turn
+        following = None if arguments.first is None else dict.fromkeys(names, arguments.first)
+        until = time.monotonic() + 60 * arguments.minutes
+        while any(to_do.values()) and time.monotonic() < until:  # a part of each class in turn
             for name in names:
                 part = min(parts[name], to_do[name])
-                if part:
+                if part and time.monotonic() < until:
                     to_do[name] -= part
                     since = time.monotonic()
-                    found += _part(FUZZERS[name], part, progress, tasks[name])
+                    found += _part(FUZZERS[name], part, progress, tasks[name], following)
                     parts[name] = max(1, int(part * min(10, _PART_TIME / (time.monotonic() - since))))
     return 1 if found else 0
 
@@ -61,6 +65,8 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("classes", nargs="*", metavar="CLASS", help=f"of {', '.join(FUZZERS)}; default: all")
     parser.add_argument("--cases", type=int, help="cases beside those done already; default: up to a million in all")
+    parser.add_argument("--first", type=int, metavar="N", help="begin with case N, and leave the totals as they are")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so many; default: never")
     parser.add_argument("--case", type=int, metavar="N", help="run case N of a class here, and show its traceback")
     parser.add_argument("--compare", type=int, metavar="N", help="run cases 0 to N alone and among others, and compare")
     return parser.parse_args()
@@ -100,16 +106,24 @@ def _to_do(name: str, cases: int | None) -> int:
     return max(0, _WHOLE - _done(name)) if cases is None else cases
 
 
-def _part(fuzzer: Fuzzer, part: int, progress: Progress, task: TaskID) -> int:
-    """Run the next `part` cases of a class; return how many were found."""
-    first = _done(fuzzer.name)
+def _part(fuzzer: Fuzzer, part: int, progress: Progress, task: TaskID, following: dict[str, int] | None) -> int:
+    """Run the next `part` cases of a class; return how many were found.
+
+    `following` has the number of each class' next case; None: those after the cases of the totals,
+    which they are added to.
+    """
+    first = _done(fuzzer.name) if following is None else following[fuzzer.name]
     numbers = range(first, first + part)
     since = time.monotonic()
     tally = runner.run(fuzzer, runner.FromNumbers(fuzzer, numbers), lambda _n: progress.advance(task))
     for finding in tally.findings:
         kept = "" if finding.keep() else " (a kept case ends like this)"
         progress.console.print(f"{fuzzer.name} {finding.number}: {finding.why}{kept}", markup=False, soft_wrap=True)
-    _save(fuzzer.name, tally, time.monotonic() - since)
+    if following is None:
+        _save(fuzzer.name, tally, time.monotonic() - since)
+    else:
+        following[fuzzer.name] += part
+        progress.console.print(f"{fuzzer.name}: cases {first} to {first + part - 1}, {len(tally.findings)} found")
     return len(tally.findings)
 
 

@@ -59,7 +59,7 @@ def plans(draw, isa):
 
 
 @every_isa
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_both_executors_leave_the_same_machine_whatever_the_plan(isa, data):
     plan = data.draw(plans(isa))
@@ -185,7 +185,7 @@ def instructions(draw, isa):
 
 
 @pytest.mark.parametrize("isa_name", ISA_NAMES)
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_what_a_row_matches_does_on_a_cpu_what_its_plan_does(isa_name, data):
     isa, cpu = ISAS[isa_name], _cpu(isa_name)

@@ -175,7 +175,7 @@ def test_a_double_trap_takes_every_patch_out():
 
 
 @every_isa
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_whatever_was_enabled_disabling_it_in_any_order_restores_every_byte(isa, data):
     target = kernel(isa)

@@ -139,7 +139,7 @@ def bench(isa):
 
 @each_isa
 @given(data=st.data())
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None)
 def test_any_order_of_enabling_and_disabling_leaves_what_is_enabled(isa, data):
     found = bench(isa)
     enabled = set()
@@ -188,7 +188,7 @@ def disassembler(isa):
 
 @each_isa
 @given(steps=st.integers(-(1 << 18), 1 << 18).filter(bool))
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None)
 def test_a_jump_goes_to_its_target(isa, steps):
     jump, site = ISAS[isa].jump, ISAS[isa].kernel_start + 0x80_0000
     distance = steps * max(jump.alignment, 2) // 2 if isa != "aarch64" else steps * 4

@@ -43,7 +43,7 @@ def totals(found):
 
 @each_choice
 @given(found=records)
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None)
 def test_nothing_is_lost_and_nothing_stays_apart_that_should_not(chosen, found):
     how = Coalescing(**dict(zip(flags, chosen, strict=True)))
     made = coalesce(found, how, start)
@@ -61,7 +61,7 @@ def test_nothing_is_lost_and_nothing_stays_apart_that_should_not(chosen, found):
 
 
 @given(found=records)
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None)
 def test_records_are_in_the_order_of_events_and_then_of_counts_or_times(found):
     for by_time in (False, True):
         made = in_order(found, by_time=by_time)
