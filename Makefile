@@ -1,22 +1,32 @@
-# `make demo` and `make test` are the whole set-up: both build .venv first.
+# `make demo` and `make test` are the whole set-up: both build .venv first, and `make test` adds what tests need.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+DEMO := $(VENV)/.installed-demo
+STAMP := $(VENV)/.installed-test
 
 # What of the tests runs on the other engines too (docs/engine.md): what clauses do when they fire.
 ENGINES := python reference
 ENGINE_TESTS := $(addprefix tests/trapline/framework/test_, firing.py buffers.py accounting.py)
 
-.PHONY: demo test test-exhaustive test-debian test-arm64 engines lint testbins debian programs bench sweep encodings check course fuzz docs picture clean kernels release test-pythons release-check
+.PHONY: demo test test-exhaustive test-debian test-new-examples test-arm64 coverage engines lint testbins debian programs bench sweep encodings check course fuzz docs picture clean kernels release test-pythons release-check
 
-$(STAMP): pyproject.toml
+$(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fast,test]'
+	$(INSTALL) --upgrade pip
 	touch $@
 
-demo: $(STAMP)
+$(DEMO): pyproject.toml $(VENV)/.created
+	$(INSTALL) -e '.[fast]'
+	touch $@
+
+# It holds what a demo needs, too.
+$(STAMP): pyproject.toml $(VENV)/.created
+	$(INSTALL) -e '.[fast,test]'
+	touch $(DEMO) $@
+
+demo: $(DEMO)
 	$(BIN)/trapline demo
 
 lint: $(STAMP)
@@ -41,7 +51,28 @@ test-exhaustive: $(STAMP)
 test-debian: $(STAMP) debian
 	$(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal -m debian
 
-# A part of the tests on an arm64 host, below qemu-aarch64 (docs/hosts.md): the calibrated layout, machine code for
+# The tests that draw examples (Hypothesis), with other examples than `make test`, and ten times as many.  The same SEED
+# draws the same ones.
+SEED ?= $(shell date +%s)
+test-new-examples: $(STAMP)
+	@echo "Again: make test-new-examples SEED=$(SEED)"
+	HYPOTHESIS_PROFILE=new-examples $(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal --hypothesis-seed=$(SEED) \
+		-m "hypothesis and not debian"
+
+# The lines of emu, providers and trapline that `make test` runs, also in processes that tests start: build/coverage.
+# Tests that measure time may fail below a tracer; `make test` judges them.
+COVERAGE := $(BIN)/python -m coverage
+coverage: $(STAMP)
+	$(INSTALL) -e '.[fast,test,coverage]'
+	rm -rf build/coverage
+	mkdir -p build/coverage
+	-$(BYTECODE) $(COVERAGE) run -m pytest -n 2 --dist worksteal -m "not debian and not exhaustive"
+	$(COVERAGE) combine --quiet
+	$(COVERAGE) html --quiet --directory build/coverage/html
+	$(COVERAGE) report --format markdown > build/coverage/report.md
+	$(COVERAGE) report --format total
+
+# A part of the tests on an arm64 host, on one or below qemu-aarch64 (docs/hosts.md): the calibrated layout, machine code for
 # arm64, both modes' traces; then tests in portable mode, and a check whose report must be this host's.
 ARM64 := .arm64
 ARM64_PYTHON = PYTHONPATH=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(ARM64)/python
@@ -52,6 +83,11 @@ ARM64_TESTS := tests/emu/wheel tests/emu/native tests/emu/engine tests/emu/test_
 ARM64_PORTABLE_TESTS := tests/emu/engine/test_watch.py tests/emu/test_function_system_calls.py \
 	tests/emu/guest/linux/test_privileged.py
 ARM64_CHECK := -m trapline check testbins:zoo --no-run --every-instruction --function main --states 40
+ifneq ($(filter aarch64 arm64,$(shell uname -m)),)
+test-arm64: $(STAMP)
+	$(BIN)/trapline doctor
+	$(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal $(ARM64_TESTS)
+else
 test-arm64: $(STAMP)
 	testbins/arm64-root $(ARM64) $(BIN)/python
 	$(ARM64_PYTHON) -m trapline doctor
@@ -61,6 +97,7 @@ test-arm64: $(STAMP)
 	$(ARM64_PYTHON) $(ARM64_CHECK) --report $(ARM64)/there.txt
 	sed -i 's/ in .* per second//' $(ARM64)/here.txt $(ARM64)/there.txt
 	diff $(ARM64)/here.txt $(ARM64)/there.txt
+endif
 
 # Portable mode, by Unicorn's public calls alone (docs/hosts.md): the engine, and Linux programs on four ISAs.
 PORTABLE_TESTS := tests/emu/engine/test_watch.py \
@@ -79,7 +116,7 @@ debian:
 	testbins/linux/get-debian .debian
 
 # Debian's Linux kernels for the tests that boot them; those are skipped where they are not.
-kernels: $(STAMP)
+kernels: $(DEMO)
 	for isa in riscv64 aarch64 x86_64; do $(BIN)/trapline kernel get $$isa || exit 1; done
 
 # The tests on every Python of PYTHONS that is installed; the others are named.
@@ -96,7 +133,7 @@ test-pythons:
 # dist/: a wheel and a source archive whose bytes can be reproduced, and the bill of materials.
 release: $(STAMP)
 	rm -rf dist build/release
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom
+	$(INSTALL) cyclonedx-bom
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/python -m build --outdir build/release/again
 	cd build/release/again && for file in *; do cmp $$file ../../../dist/$$file || exit 1; done
@@ -137,12 +174,13 @@ release-check: $(STAMP)
 	$(BIN)/python -m benchmarks.release $(if $(MINUTES),--minutes $(MINUTES)) $(if $(DASK),--dask $(DASK))
 
 # Hostile input of every kind, a million cases each: many hours; stopped, it goes on where it was.
+# MINUTES=30 bounds it; FIRST=7000000 begins with that case of each kind, and leaves the totals as they are.
 fuzz: $(STAMP)
-	$(BIN)/python -m tests.fuzz
+	$(BIN)/python -m tests.fuzz $(if $(FIRST),--first $(FIRST)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # The site: pages, notebooks with their results, reference.  Warnings are errors.
 docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fast,test,docs]'
+	$(INSTALL) -e '.[fast,test,docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # docs/player.png, the picture of the README, by Chromium (CHROMIUM=...).

@@ -66,7 +66,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("classes", nargs="*", metavar="CLASS", help=f"of {', '.join(FUZZERS)}; default: all")
     parser.add_argument("--cases", type=int, help="cases beside those done already; default: up to a million in all")
     parser.add_argument("--first", type=int, metavar="N", help="begin with case N, and leave the totals as they are")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so many; default: never")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after about so many; default: never")
     parser.add_argument("--case", type=int, metavar="N", help="run case N of a class here, and show its traceback")
     parser.add_argument("--compare", type=int, metavar="N", help="run cases 0 to N alone and among others, and compare")
     return parser.parse_args()
