@@ -13,11 +13,11 @@ class Fidelity(Enum):
     """The system whose behaviour is reproduced; docs/fidelity.md lists the differences."""
 
     EXACT = "exact"
-    """That of the CPU: a probed program computes the same as without probes."""
+    """The CPU's behaviour: a probed program computes the same as without probes."""
     FREEBSD = "freebsd"
-    """That of FreeBSD, with its quirks: FBT, syscall, the pid provider and USDT."""
+    """FreeBSD's behaviour, with its quirks: FBT, syscall, the pid provider and USDT."""
     LINUX = "linux"
-    """That of Linux, with its quirks: uprobes."""
+    """Linux' behaviour, with its quirks: uprobes."""
 
 
 def by_fidelity(exact: _T, *, freebsd: _T | None = None, linux: _T | None = None) -> Mapping[Fidelity, _T]:

@@ -46,6 +46,40 @@ FRAGMENT = re.compile(
 )
 
 
+# A docstring stands by itself.  Beginnings that lean on the docstring above, or on the name below.
+LEANING = re.compile(
+    r"(The (same|others?|rest)|Same|Likewise|Similarly|Also|Again|As (above|before|below|written|there|in the)|Ditto"
+    r"|Idem|This too|So (does|do|is|are)|Neither|Nor|And|But|Or|Instead|Otherwise|Besides|However|Therefore|Hence"
+    r"|Those|These|That|They|It|See)\b"
+)
+SEE_THE_MODULE = re.compile(r"\bsee the (module|class|function)\b", re.IGNORECASE)
+# The folders whose docstrings keep the rules of `INDEPENDENT`.
+MENDED = (
+    "emu/isa",
+    "emu/assembly",
+    "emu/unwinding",
+    "emu/linking",
+    "emu/source",
+    "providers",
+    "trapline/export",
+    "trapline/types",
+    "trapline/player",
+    "trapline/lockstat",
+    "trapline/ftrace",
+)
+# The folders whose modules have their final names.
+NAMED = (
+    "emu/assembly",
+    "emu/unwinding",
+    "trapline/export",
+    "trapline/types",
+    "trapline/player",
+    "trapline/lockstat",
+)
+# Words in -ing that name a thing of the field, not an activity.
+THINGS = {"ring", "string", "strings", "thing", "timing", "padding", "mapping", "mappings", "encoding", "encodings"}
+
+
 class Offence(NamedTuple):
     """A line that breaks a rule."""
 
@@ -211,6 +245,28 @@ def fragments(path: Path) -> Iterator[Offence]:
                 yield _offence(path, first + number, line)
 
 
+def leaning_docstrings(path: Path) -> Iterator[Offence]:
+    """A docstring stands by itself: it does not begin as a continuation of another one."""
+    for first, text in _docstrings(path) if path.suffix == ".py" else ():
+        if LEANING.match(text.lstrip("\"'r")):
+            yield _offence(path, first, text.partition("\n")[0])
+
+
+def see_the_module(path: Path) -> Iterator[Offence]:
+    """The docstring of a class says what one object is, and does not send the reader to the module."""
+    for first, text in _docstrings(path) if path.suffix == ".py" else ():
+        for number, line in enumerate(text.splitlines()):
+            if SEE_THE_MODULE.search(line):
+                yield _offence(path, first + number, line)
+
+
+def gerunds(path: Path) -> Iterator[Offence]:
+    """A module is a thing, and its name a noun that is not a gerund."""
+    words = path.stem.strip("_").split("_")
+    if path.suffix == ".py" and words[-1].endswith("ing") and words[-1] not in THINGS:
+        yield _offence(path, 1, path.name)
+
+
 RULES: tuple[Rule, ...] = (
     long_docstring_lines,
     long_markdown_lines,
@@ -227,6 +283,9 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+INDEPENDENT: tuple[Rule, ...] = (leaning_docstrings, see_the_module)
+
+
 def files(places: tuple[str, ...] = PLACES) -> Iterator[Path]:
     """Yield the Python modules and the Markdown pages of some places."""
     for place in places:
@@ -239,3 +298,34 @@ def files(places: tuple[str, ...] = PLACES) -> Iterator[Path]:
 def test_the_tree_keeps_the_rule(rule):
     offences = [str(offence) for path in files() for offence in rule(path)]
     assert not offences, "\n".join((f"{rule.__doc__}  {len(offences)} lines do not:", *offences))
+
+
+@pytest.mark.parametrize("rule", INDEPENDENT, ids=lambda rule: rule.__name__)
+def test_docstrings_stand_by_themselves(rule):
+    offences = [str(offence) for path in files(MENDED) for offence in rule(path)]
+    assert not offences, "\n".join((f"{rule.__doc__}  {len(offences)} lines do not:", *offences))
+
+
+def test_modules_are_not_named_by_gerunds():
+    offences = [str(offence) for path in files(NAMED) for offence in gerunds(path)]
+    assert not offences, "\n".join((f"{gerunds.__doc__}  {len(offences)} are:", *offences))
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "text", "found"),
+    [
+        (leaning_docstrings, "a.py", 'class A:\n    x = 1\n    """The same for y."""\n', True),
+        (leaning_docstrings, "a.py", 'class A:\n    r"""Likewise, raw."""\n', True),
+        (leaning_docstrings, "a.py", 'class A:\n    x = 1\n    """Iterations, and the same for y."""\n', False),
+        (see_the_module, "a.py", 'class A:\n    """See the module; it has one."""\n', True),
+        (see_the_module, "a.py", 'class A:\n    """One of the module."""\n', False),
+        (gerunds, "carrying.py", "", True),
+        (gerunds, "line_editing.py", "", True),
+        (gerunds, "string.py", "", False),
+        (gerunds, "timing_table.py", "", False),
+    ],
+)
+def test_a_rule_finds_what_it_is_for(rule, name, text, found, tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.test_prose.ROOT", tmp_path)
+    (tmp_path / name).write_text(text)
+    assert bool([*rule(tmp_path / name)]) == found

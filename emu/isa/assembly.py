@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 
 class OutsideAssembler(NamedTuple):
-    """Another assembler, which is used for what keystone and the tables lack."""
+    """An assembler of the host, which is used for what keystone and the tables lack."""
 
     program: str
     arguments: tuple[str, ...]

@@ -71,7 +71,7 @@ class RegisterFile:
     root: str
     """Register whose value is the root of the current process's address space."""
     kernel_root: str
-    """The same for kernel addresses."""
+    """Register whose value is the root of the kernel's address space."""
     dtrace: tuple[str, ...]
     """D's regs[]: register name by index; "" for an index whose register is not available."""
     bases: tuple[str, ...] = ()

@@ -11,4 +11,4 @@ class Events(IntFlag):
     LOAD = 1
     STORE = 2
     BRANCH = 4
-    """It transfers control, if its condition holds; a system call or a trap is not a branch."""
+    """A transfer of control, if its condition holds; a system call or a trap is not a branch."""

@@ -266,7 +266,7 @@ class UnicornModel:
 
     architecture: int
     mode: int
-    """These two are what `unicorn.Uc` takes."""
+    """The second argument of `unicorn.Uc`; `architecture` is the first."""
     target: str
     """QEMU's name of the CPU, at the end of its functions' names."""
     deliver: str
@@ -318,7 +318,7 @@ class UnicornModel:
     ir: tuple[str, ...] = ()
     """Packages whose `unicorn.ll` hold the callbacks in machine code."""
     public: PublicModel | None = None
-    """The same CPU in portable mode; None: it has none."""
+    """The CPU in portable mode; None: the ISA has no such mode."""
     on_invalid: Callable[[InterruptedCpu], int] | None = None
     """Takes an invalid instruction, and answers DELIVER or HANDLED; None: none arrives.  `invalid`
     in machine code."""

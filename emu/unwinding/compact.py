@@ -28,15 +28,15 @@ class RowKind(IntEnum):
     """How machine code finds the caller of a frame."""
 
     PYTHON = 0
-    """It does not: Python follows the stack."""
+    """Python follows the stack."""
     RULES = 1
     FRAME_POINTER = 2
     FRAMELESS = 3
     """The return address is where the call left it."""
     SIGNAL = 4
-    """It is code that returns from a signal: the registers are in the frame that the kernel made."""
+    """The code returns from a signal: the registers are in the frame that the kernel made."""
     RETURNED = 5
-    """It is a return instruction, which may have been executed: it takes `CFA_OFFSET` bytes and the
+    """A return instruction, which may have been executed: it takes `CFA_OFFSET` bytes and the
     return address."""
     CALL = 6
     """A call ends there."""
@@ -52,7 +52,7 @@ class RuleKind(IntEnum):
     SAVED = 2
     """In memory at CFA + value."""
     COPIED = 3
-    """That of register number `value`."""
+    """The value of register number `value`."""
 
 
 class CompactRow(IntEnum):

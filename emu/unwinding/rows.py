@@ -43,7 +43,7 @@ class FrameRules(NamedTuple):
     cfa_register: int
     cfa_offset: int
     cfa_expression: bytes
-    """Instead of the two above, where it is not empty."""
+    """The expression of the CFA; empty: the CFA is `cfa_register` + `cfa_offset`."""
     rules: Mapping[int, RegisterRule]
     signed: bool
     """Whether the return address carries a signature (AArch64)."""

@@ -194,7 +194,7 @@ class _Overflow:
 
 
 class Cpc(Provider):
-    """See the module."""
+    """The provider cpc: its probes, and the counters of events that make them fire."""
 
     name = "cpc"
     attributes: ClassVar[ProviderAttributes] = ProviderAttributes(_EVOLVING, _PRIVATE, _PRIVATE, _OF_CPU, _EVOLVING)

@@ -45,7 +45,7 @@ class _Probe(NamedTuple):
 
 
 class Dtmalloc(Provider):
-    """See the module."""
+    """The provider dtmalloc: two probes for each type of kernel memory."""
 
     name = "dtmalloc"
     attributes: ClassVar[ProviderAttributes] = ProviderAttributes(_STABLE, _PRIVATE, _PRIVATE_ISA, _STABLE, _STABLE)

@@ -46,7 +46,7 @@ class _Function(NamedTuple):
 
 
 class Points:
-    """See the module."""
+    """The tracepoints of a guest's processes, by process and address."""
 
     def __init__(self, kernel: Processes, port: Port, fidelity: Fidelity) -> None:
         self._kernel = kernel

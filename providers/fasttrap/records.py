@@ -77,7 +77,7 @@ class Located(NamedTuple):
     operations: tuple[Operation, ...]
     arguments: tuple[Argument, ...]
     late: tuple[Argument, ...] | None
-    """Those of arguments 5 to 9; None: Python must read one of them."""
+    """Locations of arguments 5 to 9; None: Python must read one of them."""
 
 
 @dataclass(slots=True, eq=False)

@@ -151,8 +151,8 @@ class Port:
     entry_caller: Callable[[Frame], int]
     """Finds the caller of an entry probe's function for stack traces."""
     return_caller: Callable[[Frame], int] | None
-    """The same for a return probe; None: its frame still exists, and a stack trace finds the
-    caller."""
+    """Finds the caller of a return probe's function for stack traces; None: the frame still
+    exists, and a stack trace finds the caller."""
     both_results: bool = False
     """Whether a return probe has the second result as well."""
     unsound: frozenset[Rule] = frozenset()

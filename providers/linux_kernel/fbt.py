@@ -52,7 +52,7 @@ class _Probe:
 
 
 class LinuxFbt(Provider):
-    """See the module.
+    """The provider fbt of a Linux kernel: entries and returns of its functions.
 
     `sources` returns the kernel's functions and those of its modules, by module; `matches(pattern,
     name)` matches a description's globs; `forbidden` has the addresses where no

@@ -71,7 +71,7 @@ class _Point:
 
 
 class LinuxKinst(Provider):
-    """See the module.
+    """The provider kinst of a Linux kernel: instructions of its functions.
 
     `sources` returns the kernel's functions and those of its modules, by module; `refusals` knows
     the addresses without probes; `matches(pattern, name)` matches a description's globs.

@@ -37,7 +37,7 @@ class CallWords(Block):
     entries: int
     """Address of the firings at entries, a word for each number of a call; 0: none."""
     returns: int
-    """The same at returns."""
+    """Address of the firings at returns, a word for each number of a call; 0: none."""
     entering: int
     """Whether a probe at an entry fires."""
 

@@ -28,7 +28,7 @@ class Port:
     nop: Callable[[bytes], int]
     """Length of the nop that starts some code; 0: it is not a nop."""
     landing: Callable[[bytes], int]
-    """The same for a landing pad."""
+    """Length of the landing pad that starts some code; 0: it is not a landing pad."""
     pad: Callable[[bytes], int]
     """Length of ftrace's pad that starts some code, while ftrace is off; 0: it is not a pad."""
     returns: Callable[[bytes], bool]

@@ -25,7 +25,7 @@ class _Text:
 
 
 class Refusals:
-    """See the module."""
+    """The addresses of one running kernel that refuse a kprobe, each with the reason."""
 
     def __init__(self, guest: LinuxKernelGuest) -> None:
         self._guest = guest

@@ -50,7 +50,7 @@ class Hook:
 
     call: Callable[[Frame], None]
     fires: Callable[[], Fires] = _python
-    """The same for machine code; called whenever it may have changed."""
+    """Returns the actions for machine code; called whenever they may have changed."""
     framed: bool = False
     """Whether the function's frame exists (`CpuCore.framed`)."""
 

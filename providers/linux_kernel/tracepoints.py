@@ -53,7 +53,7 @@ class _Probe:
 
 
 class Tracepoints(Provider):
-    """See the module; `matches(pattern, name)` matches a description's globs."""
+    """The provider sdt of a Linux kernel; `matches(pattern, name)` matches a description's globs."""
 
     name = "sdt"
 

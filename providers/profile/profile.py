@@ -89,7 +89,7 @@ class _Probe:
 
 
 class Profile(Provider):
-    """See the module."""
+    """The provider profile: probes of one rate each, made when a description names them."""
 
     name = "profile"
     attributes: ClassVar[ProviderAttributes] = ProviderAttributes(_EVOLVING, _UNSTABLE, _PRIVATE, _EVOLVING, _EVOLVING)

@@ -71,7 +71,7 @@ class Declaration:
     module: str
     function: str
     name: str
-    """As written: "__" is not yet "-"."""
+    """The name in the source: "__" is not yet "-"."""
     arguments: tuple[ArgumentType | None, ...]
     """None: an index below the number of arguments for which no type was declared."""
     tracepoints: tuple[Tracepoint, ...]

@@ -49,7 +49,7 @@ class LinuxKernelTypes:
 
 @immutable
 class LinuxKernelNames:
-    """See the module.  Implements `trapline.d.types.names.Foreign`."""
+    """A Linux kernel's types and symbols for D.  Implements `trapline.d.types.names.Foreign`."""
 
     facts: KernelFacts
     types: LinuxKernelTypes

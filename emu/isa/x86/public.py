@@ -55,9 +55,9 @@ class Mode:
     code: int
     """The selector of programs' code."""
     stack: int
-    """That of their stack, and of their data where the CPU has them in segments."""
+    """The selector of programs' stack, and of their data where the CPU has them in segments."""
     sp: int
-    """These are Unicorn's numbers."""
+    """Unicorn's number of the stack pointer; `flags` and `pc` are such numbers, too."""
     flags: int
     pc: int
     carried: tuple[int, ...]
@@ -67,7 +67,7 @@ class Mode:
     data: tuple[int, ...] = ()
     """The segment registers for data."""
     more: tuple[int, ...] = ()
-    """The other segment registers."""
+    """The segment registers beside those of code and stack."""
     msrs: tuple[int, ...] = _MSRS
 
 
