@@ -21,17 +21,21 @@ def counted(bench):
 def test_records_and_drops_are_all_that_passed_the_predicate(actions, bufsize, width):
     text = {1: "(char)arg0", 2: "(short)arg0", 4: "(int)arg0", 8: "arg0", 40: 'strjoin("x", lltostr(arg0))'}[width]
     bench = Bench(f"f:entry /arg0 % 3 != 0/ {{ trace({text}); }}", bufsize=max(64, bufsize), strsize=40)
-    passed = seen = drops = 0
+    fired = passed = seen = drops = 0
     for action in [*actions, None]:
         if action is None:
             snapshot = bench.device.buffer_snapshot(0)
             drops += snapshot.drops
             seen += sum(1 for epid in epids(bench, snapshot.data) if epid)
         else:
+            fired += 1
             passed += action % 3 != 0
             bench.fire(bench.f, action)
     # A buffer without room for the string that strjoin() makes is a fault: scratch space lies in it.
-    assert seen + drops + bench.device.status().errors == passed
+    lost = drops + bench.device.status().errors
+    # Space is reserved before the predicate is asked (dtrace_probe() of FreeBSD's dtrace.c): a full buffer drops both.
+    assert passed <= seen + lost <= (fired if lost else passed)
+    assert seen <= passed
 
 
 def epids(bench, data):
