@@ -76,11 +76,11 @@ coverage: $(STAMP)
 # arm64, both modes' traces; then tests in portable mode, and a check whose report must be this host's.
 ARM64 := .arm64
 ARM64_PYTHON = PYTHONPATH=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(ARM64)/python
-ARM64_TESTS := tests/emu/wheel tests/emu/native tests/emu/engine tests/emu/test_engine.py \
-	tests/emu/test_native_firing.py tests/emu/test_trap.py tests/trapline/framework/test_firing.py \
+ARM64_TESTS := tests/emu/unicorn_layout tests/emu/native tests/emu/engine tests/emu/test_engine.py \
+	tests/emu/test_native_firing.py tests/emu/probe/test_trap.py tests/trapline/framework/test_firing.py \
 	tests/trapline/lab/check/native/test_layout.py \
 	tests/trapline/lab/check/native/test_batch.py::test_both_find_the_same
-ARM64_PORTABLE_TESTS := tests/emu/engine/test_watch.py tests/emu/test_function_system_calls.py \
+ARM64_PORTABLE_TESTS := tests/emu/engine/events/test_watch.py tests/emu/test_function_system_calls.py \
 	tests/emu/guest/linux/test_privileged.py
 ARM64_CHECK := -m trapline check testbins:zoo --no-run --every-instruction --function main --states 40
 ifneq ($(filter aarch64 arm64,$(shell uname -m)),)
@@ -100,7 +100,7 @@ test-arm64: $(STAMP)
 endif
 
 # Portable mode, by Unicorn's public calls alone (docs/hosts.md): the engine, and Linux programs on four ISAs.
-PORTABLE_TESTS := tests/emu/engine/test_watch.py \
+PORTABLE_TESTS := tests/emu/engine/events/test_watch.py \
 	tests/emu/test_function_system_calls.py tests/emu/guest/linux/test_programs.py \
 	tests/emu/guest/linux/test_privileged.py
 

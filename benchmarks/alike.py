@@ -3,9 +3,9 @@
     python -m benchmarks.alike [--isa ISA] [--case CASE] [--states N] [--jobs N] [--dask ADDRESS].
 
 `trapline check` tries most sites with the same instruction at the address of one of them
-(`trapline.lab.check.alike` says why that is enough).  This program tries each of them at its own
-address as well, in the same states, and compares what was found about each site.  The counts go to
-benchmarks/results/alike.json; the exit status says whether anything differs.  An interrupted run
+(`trapline.lab.check.prober.alike` says why that is enough).  This program tries each of them at its
+own address as well, in the same states, and compares what was found about each site.  The counts go
+to benchmarks/results/alike.json; the exit status says whether anything differs.  An interrupted run
 continues where it stopped.
 """
 
@@ -23,14 +23,14 @@ import benchmarks.check
 from benchmarks.ongoing import RESULTS, add_options, command, workers
 from benchmarks.provenance import stamped
 from emu.isa import ISAS
-from trapline.lab.check.checking import check, default_results, describe
-from trapline.lab.check.compare import ELSEWHERE
-from trapline.lab.check.pool import MakeExecutor
+from trapline.lab.check.cpu.states import BY_PYTHON
 from trapline.lab.check.results import Results
-from trapline.lab.check.states import BY_PYTHON
-from trapline.lab.check.subject import Subject
-from trapline.lab.check.work import Spec
-from trapline.targets import TargetError, find_files
+from trapline.lab.check.runner.check import check, default_results, describe
+from trapline.lab.check.runner.pool import MakeExecutor
+from trapline.lab.check.runner.unit import Spec
+from trapline.lab.check.site.compare import ELSEWHERE
+from trapline.lab.check.site.subject import Subject
+from trapline.support.targets import TargetError, find_files
 
 _SAVED: Final = RESULTS / "alike.json"
 _PROVIDERS: Final = ("pid", "uprobe")

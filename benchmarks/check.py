@@ -25,17 +25,17 @@ from benchmarks.ongoing import RESULTS, add_options, command, workers
 from benchmarks.provenance import projection, stamped
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
-from trapline.lab.check.checking import check, default_results, describe
-from trapline.lab.check.compare import Outcome
-from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.results import Results, Tally
-from trapline.lab.check.subject import Subject
-from trapline.lab.check.work import Spec
-from trapline.targets import STORED, TargetError, find_files
+from trapline.lab.check.run.guest_runs import RunSpec
+from trapline.lab.check.runner.check import check, default_results, describe
+from trapline.lab.check.runner.unit import Spec
+from trapline.lab.check.site.compare import Outcome
+from trapline.lab.check.site.subject import Subject
+from trapline.support.targets import STORED, TargetError, find_files
 
 DEBIAN = Path(__file__).parents[1] / ".debian"
 SAVED = RESULTS / "check.json"
-# trapline.lab.check.states draws each state from its own number.
+# trapline.lab.check.cpu.states draws each state from its own number.
 SEEDS = "the number of each state, from 0"
 
 

@@ -8,14 +8,14 @@ from typing import Final
 
 from benchmarks.figures import Cell, Figures, Scale
 from emu.isa import Isa
-from trapline import collector
-from trapline.lab.check.alike import ordered
-from trapline.lab.check.compare import PYTHON, SiteChecker
-from trapline.lab.check.rules import Rules
-from trapline.lab.check.site import CheckSite
-from trapline.lab.check.states import BY_MACHINE_CODE, BY_PYTHON
-from trapline.lab.check.subject import Subject
-from trapline.targets import find_file
+from trapline.lab.check.cpu.rules_under_test import Rules
+from trapline.lab.check.cpu.site import CheckSite
+from trapline.lab.check.cpu.states import BY_MACHINE_CODE, BY_PYTHON
+from trapline.lab.check.prober.alike import ordered
+from trapline.lab.check.site.compare import PYTHON, SiteChecker
+from trapline.lab.check.site.subject import Subject
+from trapline.support import collector
+from trapline.support.targets import find_file
 
 # States of each site -> number of sites: few, those of `trapline check`, and many.  The more sites, the more are alike.
 _SITES: Final = {BY_PYTHON: 10_000, BY_MACHINE_CODE: 10_000, 2_000: 20}

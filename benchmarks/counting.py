@@ -8,8 +8,8 @@ from functools import cache
 from emu.native import available
 from emu.native.block import Block
 from emu.native.builder import Module
-from emu.native.linking import Linked
-from trapline.lab.check.listener import Listener
+from emu.native.link import Linked
+from trapline.lab.check.cpu.listener import Listener
 
 
 class _Words(Block):

@@ -13,7 +13,7 @@ from textwrap import fill
 from typing import Any, Final
 
 from benchmarks.provenance import projection
-from trapline.lab.check.compare import why_left_out
+from trapline.lab.check.site.compare import why_left_out
 
 RESULTS: Final = Path(__file__).parent / "results"
 # The only reason for which states of user programs are left out.

@@ -25,17 +25,17 @@ from unicorn.unicorn_py3.unicorn import uclib
 from benchmarks.code import ENTRY, LOOP, SITE, TRAPS
 from benchmarks.differences import TURNS, Spread, apart, beyond, firing
 from benchmarks.figures import Cell, Figures, Scale
-from emu.elf_symbols import Binding, Symbol, SymbolType
+from emu.elf.symbols import Binding, Symbol, SymbolType
 from emu.guest.function import CODE, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import Isa
 from emu.native import available
 from emu.native.builder import Module as NativeModule
-from emu.native.linking import Linked
+from emu.native.link import Linked
 from providers.fbt import FBT
 from trapline import dof
 from trapline.consumer.tracer import Tracer
-from trapline.framework.dtrace import DTrace
+from trapline.framework.device.dtrace import DTrace
 from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, kernel_guest
 
 ROUNDS = 50_000

@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.provenance import stamped
-from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Stepped
-from emu.elf_file import ElfError
+from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Rule, Stepped
+from emu.elf.file import ElfError
 from emu.guest.linux_kernel.errors import KernelFileError
-from emu.guest.linux_kernel.image_files import read_kernel
+from emu.guest.linux_kernel.files.image_file import read_kernel
 from emu.guest.linux_kernel.kallsyms import Symbols, symbols_of
 from emu.isa import ISAS
 from providers import fasttrap, kinst
-from trapline.lab.sites import SitesError
-from trapline.lab.user_sites import UserCount, user_summary
+from trapline.lab.sites.fbt import SitesError
+from trapline.lab.sites.instructions import UserCount, user_summary
 
 RESULTS = Path(__file__).parent / "results" / "kernel_code.json"
 # The bytes that the linker puts between functions: a symbol of kallsyms has no size but extends to the next one.

@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.figures import Cell, Figures, Scale, seconds
-from emu.guest.linux_kernel import snapshot, store
 from emu.guest.linux_kernel.errors import KernelFileError
-from emu.guest.linux_kernel.initramfs import MARK, READY
-from emu.guest.linux_kernel.machine import ARGUMENTS
+from emu.guest.linux_kernel.files import store
+from emu.guest.linux_kernel.machine import snapshot
+from emu.guest.linux_kernel.machine.initramfs import MARK, READY
+from emu.guest.linux_kernel.machine.machine import ARGUMENTS
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa.base import Isa
-from trapline.framework.dtrace import DTrace
-from trapline.framework.ioctl import OpenDevice
+from trapline.framework.device.dtrace import DTrace
+from trapline.framework.device.ioctl import OpenDevice
 from trapline.machine.linux_kernel_machine import LinuxKernelOptions, machine_of, start
 
 # ISA -> the program and its machine.  An x86-64 kernel is stored unpacked, and qemu loads only a bzImage.

@@ -12,10 +12,10 @@ from benchmarks.figures import Cell, Figures, Scale, interleaved
 from emu.isa import Isa
 from trapline.d.compiler import CompileContext, compile_program
 from trapline.dof import decode, encode
-from trapline.framework.device import ProbeInfo
-from trapline.framework.dtrace import DTrace
-from trapline.framework.machine import Loaded
-from trapline.framework.program import ProbeDescription, Program
+from trapline.framework.base.device import ProbeInfo
+from trapline.framework.base.program import ProbeDescription, Program
+from trapline.framework.device.dtrace import DTrace
+from trapline.framework.dif.interpreter import Loaded
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.options import Options
 

@@ -22,8 +22,8 @@ from benchmarks.code import ADDITION, CALL, CALLS, NOP, PROGRAM, RETURN, TRAPS
 from benchmarks.counting import CountingFramework, Hits
 from benchmarks.figures import Cell, Figures, Scale
 from benchmarks.firing import ROUNDS, bare, bare_native
-from emu.elf import Image
-from emu.guest.kernel import images
+from emu.elf.image import Image
+from emu.guest.kernel.boot import images
 from emu.guest.linux.guest import LinuxGuest
 from emu.isa import Isa
 from emu.native import available
@@ -32,7 +32,7 @@ from providers.fasttrap.records import Probe, ProbeType
 from providers.uprobes import Consumer, Uprobes
 from trapline.consumer.tracer import Tracer
 from trapline.ftrace.definition import parse
-from trapline.ftrace.tracing import EventTrace
+from trapline.ftrace.uprobe_events import EventTrace
 from trapline.machine import linux_machine
 
 _TURNS = 5

@@ -19,8 +19,8 @@ import unicorn
 
 from benchmarks.figures import Cell, Figures, Scale, seconds
 from emu.engine import engine
-from emu.engine.hooks import Hooks
-from emu.guest.kernel import images
+from emu.engine.qemu.hooks import Hooks
+from emu.guest.kernel.boot import images
 from emu.isa import Isa
 from trapline.machine import linux_machine
 

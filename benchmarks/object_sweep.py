@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.figures import Cell, Figures, Scale
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import Isa
 from providers.fidelity import Fidelity
 from trapline.lab.check.encodings.x86_space import DEFAULT_BOUND, Space
-from trapline.lab.objects.byte_sweep import ByteSweep
-from trapline.lab.objects.linux_uprobes import LinuxUprobesGlue
-from trapline.lab.objects.sweep import STRIDE, WORDS, Sweep, loop_object
-from trapline.lab.objects.trying import PLACE
+from trapline.lab.objects.decoder.byte_sweep import ByteSweep
+from trapline.lab.objects.decoder.trial import PLACE
+from trapline.lab.objects.decoder.word_sweep import STRIDE, WORDS, Sweep, loop_object
+from trapline.lab.objects.kernels.linux_uprobes import LinuxUprobesGlue
 from trapline.lab.objects.user_code import UserCode
 
 _WORDS_SWEPT = 1 << 24

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.provenance import stamped
-from emu.guest.kernel.images import built
+from emu.guest.kernel.boot.images import built
 from emu.isa import ISAS, Isa
 from providers.fidelity import Fidelity
 from trapline.lab.check.encodings.x86_space import DEFAULT_BOUND, Space
-from trapline.lab.objects.building import BuildError, build
-from trapline.lab.objects.checking import check_objects
+from trapline.lab.objects.build import BuildError, build
+from trapline.lab.objects.check import check_objects
 from trapline.lab.objects.glues import find
 from trapline.lab.objects.report import difference_text
 from trapline.lab.objects.request import Request

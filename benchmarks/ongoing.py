@@ -23,8 +23,8 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from trapline.commands.check import dask_workers
-from trapline.lab.check.pool import MakeExecutor, local
-from trapline.workers import abandon
+from trapline.lab.check.runner.pool import MakeExecutor, local
+from trapline.support.workers import abandon
 
 RESULTS: Final = Path(__file__).parent / "results"
 STOPPED: Final = "stopped; finished work is saved, and the same command continues there"

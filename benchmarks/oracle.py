@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from benchmarks.figures import Cell, Figures, Scale
 from benchmarks.kernels import with_kernels
 from emu.isa.base import Isa
-from trapline.lab import oracle, oracle_refusals
-from trapline.lab.oracle_programs import compare_program_returns, compare_programs
-from trapline.lab.oracle_rows import Row
+from trapline.lab.oracle import kprobes, refusals
+from trapline.lab.oracle.rows import Row
+from trapline.lab.oracle.uprobes import compare_program_returns, compare_programs
 
 
 def _totals(rows: Sequence[Row]) -> list[list[Cell]]:
@@ -28,10 +28,10 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     rows: list[list[Cell]] = []
     present, left_out = with_kernels(isas)
     for isa in present:
-        for found in (oracle.compare, oracle.compare_returns, compare_programs, compare_program_returns):
+        for found in (kprobes.compare, kprobes.compare_returns, compare_programs, compare_program_returns):
             rows += [[isa.title, *row] for row in _totals(found(isa))]
-        steps = (400, 1000) if scale.smallest else (oracle_refusals.KPROBE_STEP, oracle_refusals.UPROBE_STEP)
-        verdicts = oracle_refusals.refusals(isa, *steps)
+        steps = (400, 1000) if scale.smallest else (refusals.KPROBE_STEP, refusals.UPROBE_STEP)
+        verdicts = refusals.refusals(isa, *steps)
         for kind in ("kprobe", "uprobe"):
             mine = [one for one in verdicts if one.kind == kind]
             different = sum(one.count for one in mine if not one.agrees)

@@ -3,7 +3,7 @@
     python -m benchmarks.oracle_instructions [PROGRAM...] [--isa ISA] [--jobs N] [--dask ADDRESS].
 
 Each instruction is asked for once by its bytes, and the answer is compared with that of
-`trapline uprobe` (trapline.lab.oracle_instructions).  A program is a file for one of the ISAs, such
+`trapline uprobe` (trapline.lab.oracle.instructions).  A program is a file for one of the ISAs, such
 as a C library.  Finished slices are kept in benchmarks/results/.ongoing, so that a stopped run can
 be continued.  The totals of what is finished go to benchmarks/results/oracle_instructions.json; the
 exit status says whether all answers agree.
@@ -24,14 +24,14 @@ from typing import Any
 from benchmarks.kernels import with_kernels
 from benchmarks.ongoing import RESULTS, add_options, command, complete, kept, workers
 from benchmarks.provenance import stamped
-from emu.elf import Image
-from emu.guest.linux_kernel import store
+from emu.elf.image import Image
+from emu.guest.linux_kernel.files import store
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
 from emu.isa.base import Isa
 from providers import uprobes
-from trapline.lab.oracle_instructions import SlotFile, ask, different, written
-from trapline.lab.oracle_refusals import ALLOWED, Verdicts
+from trapline.lab.oracle.instructions import SlotFile, ask, different, written
+from trapline.lab.oracle.refusals import ALLOWED, Verdicts
 
 TOTALS = RESULTS / "oracle_instructions.json"
 _SEEDS = "none: every different instruction"

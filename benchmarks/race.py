@@ -22,8 +22,8 @@ from benchmarks.ongoing import Kept, kept
 from emu.isa import ISAS, Isa
 from trapline.lab.race.methods import OURS, SELF, USUAL, scenarios
 from trapline.lab.race.model import Model, Race
-from trapline.lab.race.naming import functions, patches
 from trapline.lab.race.patch import NoPortError, Patch
+from trapline.lab.race.probe_names import functions, patches
 from trapline.lab.race.processor import Processor
 from trapline.lab.race.search import search
 

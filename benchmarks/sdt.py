@@ -14,7 +14,7 @@ from functools import partial
 
 from benchmarks.differences import TURNS, Spread, apart, firing
 from benchmarks.figures import Cell, Figures, Scale
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import Isa
 from trapline.cost.kernel import machine, per_call

@@ -8,10 +8,10 @@ import unicorn
 
 from benchmarks.figures import Cell, Figures, Scale, interleaved
 from benchmarks.firing import enter
-from emu.elf import Image
-from emu.engine.pages import PAGE
+from emu.elf.image import Image
+from emu.engine.memory.pages import PAGE
 from emu.guest.function import FunctionGuest
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import Isa
 
 # Function of testbins/functions -> number of timed rounds.

@@ -23,11 +23,11 @@ import providers
 import trapline.machine
 from benchmarks.ongoing import RESULTS, add_options, command, complete, kept, workers
 from benchmarks.provenance import save
-from emu.guest.kernel import images
-from emu.guest.linux.stdio import Standard
+from emu.guest.kernel.boot import images
+from emu.guest.linux.fs.stdio import Standard
 from emu.isa import ISAS, Isa
 from providers.fasttrap import Fasttrap, PidProbes, Wanted
-from trapline.lab.check.listener import Listener
+from trapline.lab.check.cpu.listener import Listener
 from trapline.machine import linux_machine
 
 CASES = (

@@ -21,7 +21,7 @@ from typing import Any, Final
 from benchmarks.provenance import save
 from benchmarks.tables import table
 from emu.isa.calibration import SUBJECTS
-from emu.wheel import functions
+from emu.unicorn_layout import functions
 
 SAVED: Final = Path(__file__).parent / "results" / "wheels.json"
 _LIBRARY: Final = re.compile(r"unicorn/lib/(lib)?unicorn[^/]*\.(so\.\d+|dylib|dll)")

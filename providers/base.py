@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from enum import IntEnum, IntFlag
 from typing import Any, ClassVar, Protocol
 
-from emu.immutable import immutable
 from emu.native.guest import LateArguments
+from emu.support.immutable import immutable
 
 
 class Stability(IntEnum):
@@ -134,7 +134,7 @@ class Framework(Protocol):
         At that address, for the life of the probe, are two words: the number of enablings, 0 if
         Python runs them, and the address of pairs (function, its first argument). `function(first,
         arguments, core)` runs an enabling; `arguments` are five words, `core` the words of
-        `emu.cpu_core`.
+        `emu.displaced.cpu_core`.
         """
         ...
 

@@ -2,8 +2,8 @@
 
 A row has a test, and the treatment of instructions that pass it.
 
-The tables of the other ISAs compare a word with masks (`emu.displaced.DisplacedRow`).  An x86
-instruction is decoded first, so the rows have predicates.
+The tables of the other ISAs compare a word with masks (`emu.displaced.decision.DisplacedRow`).  An
+x86 instruction is decoded first, so the rows have predicates.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Final
 
-from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Treatment
-from emu.immutable import immutable
+from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Rule, Treatment
+from emu.displaced.plans import Plan
 from emu.isa.x86.instruction import Instruction, Mode, take_apart
-from emu.plans import Plan
+from emu.support.immutable import immutable
 
 Test = Callable[[Instruction], bool]
 # Bytes of the longest instruction.

@@ -9,14 +9,14 @@ import os
 
 from hypothesis import settings
 
-from trapline import collector
+from trapline.support import collector
 
 settings.register_profile("same-every-time", derandomize=True, deadline=None)
 # Without the database of earlier failures a run depends on its seed alone.
 settings.register_profile("new-examples", deadline=None, database=None, max_examples=1000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same-every-time"))
 # A command keeps its objects for ever, since its process ends with it.  The process of the tests runs hundreds: the
-# guests that they left took the room of the count's entries (`emu.engine.inlined.low_memory`), and each new guest
+# guests that they left filled the table of the count (`emu.engine.qemu.inlined_count.low_memory`), and each new guest
 # searched for garbage a quarter of a second long.
 collector.relieve = lambda: None
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from emu.isa import ISAS
+from tests.support.some import some
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
@@ -22,7 +23,7 @@ def test_the_table_has_every_kind_of_change():
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_of_the_page_is_there(file):
-    for isa in ISAS if "<isa>" in file else [""]:
+    for isa in some(ISAS if "<isa>" in file else [""]):
         assert (ROOT / file.replace("<isa>", isa)).exists()
 
 

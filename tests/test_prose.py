@@ -57,9 +57,9 @@ SEE_THE_MODULE = re.compile(r"\bsee the (module|class|function)\b", re.IGNORECAS
 MENDED = (
     "emu/isa",
     "emu/assembly",
-    "emu/unwinding",
-    "emu/linking",
-    "emu/source",
+    "emu/elf/unwind",
+    "emu/elf/link",
+    "emu/elf/source",
     "providers",
     "trapline/export",
     "trapline/types",
@@ -70,7 +70,7 @@ MENDED = (
 # The folders whose modules have their final names.
 NAMED = (
     "emu/assembly",
-    "emu/unwinding",
+    "emu/elf/unwind",
     "trapline/export",
     "trapline/types",
     "trapline/player",

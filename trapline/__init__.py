@@ -23,12 +23,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from trapline.api.benching import Costs, ProgramCost, bench
-    from trapline.api.checking import Checked, check
+    from trapline.api.bench import Costs, ProgramCost, bench
+    from trapline.api.check import Checked, check
     from trapline.api.errors import TraplineError
-    from trapline.api.looking import Sites, displace, execute, sites
-    from trapline.api.stepping import step
-    from trapline.api.tracing import Trace, trace
+    from trapline.api.sites import Sites, displace, execute, sites
+    from trapline.api.step import step
+    from trapline.api.trace import Trace, trace
 
 __all__ = [
     "Checked",
@@ -49,19 +49,19 @@ __version__: str
 
 # Name -> the module that has it, which is imported when the name is used.
 _NAMES: Final = {
-    "Checked": "trapline.api.checking",
-    "Costs": "trapline.api.benching",
-    "ProgramCost": "trapline.api.benching",
-    "Sites": "trapline.api.looking",
-    "Trace": "trapline.api.tracing",
+    "Checked": "trapline.api.check",
+    "Costs": "trapline.api.bench",
+    "ProgramCost": "trapline.api.bench",
+    "Sites": "trapline.api.sites",
+    "Trace": "trapline.api.trace",
     "TraplineError": "trapline.api.errors",
-    "bench": "trapline.api.benching",
-    "check": "trapline.api.checking",
-    "displace": "trapline.api.looking",
-    "execute": "trapline.api.looking",
-    "sites": "trapline.api.looking",
-    "step": "trapline.api.stepping",
-    "trace": "trapline.api.tracing",
+    "bench": "trapline.api.bench",
+    "check": "trapline.api.check",
+    "displace": "trapline.api.sites",
+    "execute": "trapline.api.sites",
+    "sites": "trapline.api.sites",
+    "step": "trapline.api.step",
+    "trace": "trapline.api.trace",
 }
 
 
@@ -70,7 +70,7 @@ def __getattr__(name: str) -> Any:
     if name in _NAMES:
         from importlib import import_module  # noqa: PLC0415  see above
 
-        from trapline.neighbours import intruder  # noqa: PLC0415
+        from trapline.support.neighbours import intruder  # noqa: PLC0415
 
         problem = intruder()
         if problem is not None:

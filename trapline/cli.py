@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 import click
 
 from emu.native import NOT_INSTALLED, missing
-from emu.spelling import did_you_mean
-from trapline import collector
-from trapline.framework.engines import EngineError, ProgramEngine, chosen, described
-from trapline.standard_streams import abandon_output
+from emu.support.did_you_mean import did_you_mean
+from trapline.framework.base.engines import EngineError, ProgramEngine, chosen, described
+from trapline.support import collector
+from trapline.support.standard_streams import abandon_output
 from trapline.version import installed_version
 
 
@@ -83,7 +83,7 @@ def _writing() -> Iterator[None]:
 
 def _advise() -> None:
     """Say what the missing extra would do: once for each user, as far as the cache keeps it."""
-    from emu.disk_cache import cached  # noqa: PLC0415  rarely needed
+    from emu.support.disk_cache import cached  # noqa: PLC0415  rarely needed
 
     def say() -> bytes:
         advice = "pip install 'trapline[fast]'"
@@ -95,10 +95,10 @@ def _advise() -> None:
 
 def _warn() -> None:
     """Say once that this host's Unicorn is not the known one, if a command has loaded it."""
-    layout = sys.modules.get("emu.wheel.layout")
+    layout = sys.modules.get("emu.unicorn_layout.layout")
     if layout is None:
         return
-    from emu.disk_cache import cached  # noqa: PLC0415  rarely needed
+    from emu.support.disk_cache import cached  # noqa: PLC0415  rarely needed
 
     def say() -> bytes:
         click.echo(f"trapline: {warning}; `trapline doctor` says more", err=True)
@@ -202,7 +202,7 @@ def main(ctx: click.Context, *, version: bool, verbose: bool) -> None:
     if version:
         click.echo(f"trapline, version {installed_version()}")
         if verbose:
-            import_module("emu.wheel.layout")  # it knows whether the mode is portable
+            import_module("emu.unicorn_layout.layout")  # it knows whether the mode is portable
             click.echo(f"engine: {described(chosen())}")
         ctx.exit()
     if ctx.invoked_subcommand is None:

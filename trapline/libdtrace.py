@@ -26,20 +26,20 @@ from typing import TYPE_CHECKING, Self
 
 from emu.guest.base import RunState
 from trapline.consumer.client import Client
-from trapline.consumer.compiling import Compiler, Provide, provide_nothing
-from trapline.consumer.consume import Handlers
 from trapline.consumer.elements import Aggregations, Element, aggregations
 from trapline.consumer.output import Output, Writer
+from trapline.consumer.program.compile import Compiler, Provide, provide_nothing
+from trapline.consumer.records.consume import Handlers
 from trapline.consumer.request import Request, Source, Specifier
 from trapline.consumer.session import Session, Work
 
 if TYPE_CHECKING:
     from emu.guest.base import Guest
     from trapline.consumer.environment import Framework
-    from trapline.consumer.steps import Firing
+    from trapline.consumer.records.statements import Firing
     from trapline.d.types.names import Foreign
-    from trapline.framework.device import ProbeInfo, Status
-    from trapline.framework.program import ProbeDescription, Program
+    from trapline.framework.base.device import ProbeInfo, Status
+    from trapline.framework.base.program import ProbeDescription, Program
 
 __all__ = ["Handle", "ProgramInfo", "Specifier", "Work", "dtrace_open"]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, TypeAlias
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 
 NANOSECONDS: Final = 1_000_000_000
 # The largest stackindent: libdtrace has no limit, and would write them all before each frame.

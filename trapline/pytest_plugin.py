@@ -20,7 +20,7 @@ import pytest
 if TYPE_CHECKING:
     from emu.guest.function import FunctionGuest
     from emu.isa import Isa
-    from emu.patcher import Patcher
+    from emu.probe.patcher import Patcher
     from trapline.machine.kernel_machine import KernelMachine
 
 
@@ -79,8 +79,8 @@ class CheckItem(pytest.Item):
     def runtest(self) -> None:
         """Check.  Raises `CheckFailedError`."""
         from trapline.commands.check import wanted_by  # noqa: PLC0415
-        from trapline.lab.check.checking import check  # noqa: PLC0415
         from trapline.lab.check.report.text import as_text  # noqa: PLC0415
+        from trapline.lab.check.runner.check import check  # noqa: PLC0415
 
         with wanted_by(self._words).with_assembly() as wanted:
             tally = check(wanted.spec())
@@ -150,7 +150,7 @@ def trapline_patcher(trapline_machine: KernelMachine) -> Iterator[Patcher]:
 @pytest.fixture
 def trapline_function(trapline_isa: Isa) -> Callable[[bytes | str | Path], FunctionGuest]:
     """Make a function guest of machine code, or of an ELF file by its path."""
-    from emu.elf import Image  # noqa: PLC0415
+    from emu.elf.image import Image  # noqa: PLC0415
     from emu.guest.function import FunctionGuest  # noqa: PLC0415
 
     def make(code: bytes | str | Path) -> FunctionGuest:
@@ -175,6 +175,6 @@ def assert_same_with_probe() -> Callable[..., None]:
     `assert_same_with_probe("fib", 10, program="build/prog")`, or of assembly
     `assert_same_with_probe("push rbp; mov rbp, rsp; pop rbp; ret")`
     """
-    from trapline.lab.check.asserting import assert_same_with_probe as assertion  # noqa: PLC0415
+    from trapline.lab.check.runner.assertion import assert_same_with_probe as assertion  # noqa: PLC0415
 
     return assertion

@@ -11,8 +11,8 @@ import gc
 import os
 import sys
 
-from trapline.neighbours import intruder
-from trapline.standard_streams import replace_closed
+from trapline.support.neighbours import intruder
+from trapline.support.standard_streams import replace_closed
 
 
 def main() -> None:

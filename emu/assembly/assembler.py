@@ -11,15 +11,15 @@ from importlib.util import find_spec
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from emu import disassembly
 from emu.assembly import keystone_engine, outside
 from emu.assembly.agreement import missing
 from emu.assembly.errors import AssemblyError
 from emu.assembly.keystone_engine import NotAssembledError
 from emu.assembly.statements import Labels, Statement, data_of, statements
+from emu.isa import disassembly
 from emu.isa.assembly import Assembly, encode
 from emu.isa.base import Isa
-from emu.spelling import did_you_mean
+from emu.support.did_you_mean import did_you_mean
 
 # How often sizes may change until all labels are where they were taken to be.
 _ROUNDS: Final = 20

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from emu.assembly.errors import AssemblyError
 from emu.isa.assembly import number_in
-from emu.spelling import counted
+from emu.support.did_you_mean import counted
 
 # Directive -> bytes of each of its numbers.
 DIRECTIVES: Final = {

@@ -6,16 +6,16 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
-from emu.bad_address import BadAddressError
-from emu.engine.access import Access
-from emu.engine.code_hooks import CodeHooks
-from emu.engine.counting import PREPAID, Counter
 from emu.engine.cpu import BaseCpu
-from emu.engine.memory import Memory
-from emu.engine.refusals import Refusals
+from emu.engine.hits.watched import Hooked, Watched
+from emu.engine.memory.access import Access
+from emu.engine.memory.memory import Memory
+from emu.engine.qemu.code_hooks import CodeHooks
+from emu.engine.qemu.ud_hooks import Refusals
 from emu.engine.state import TableEntry, Word
-from emu.engine.watched import Hooked, Watched
-from emu.function_address import function_address
+from emu.engine.time.counting import PREPAID, Counter
+from emu.support.bad_address import BadAddressError
+from emu.support.function_address import function_address
 
 # The alignment of instructions that have two sizes.
 _HALF: Final = 2
@@ -47,8 +47,8 @@ class Code:
     def write(self, address: int, data: bytes) -> None:
         """Write instructions at a mapped virtual address, and drop Unicorn's old translation.
 
-        Only `emu.patcher.Patcher` and loaders call this.  Raises `BadAddressError` if the address
-        is not mapped.
+        Only `emu.probe.patcher.Patcher` and loaders call this.  Raises `BadAddressError` if the
+        address is not mapped.
         """
         places = self._memory.places(address, len(data), Access.WRITE)
         self._memory.write(address, data)

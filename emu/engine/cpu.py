@@ -14,10 +14,10 @@ from typing import Any, Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import UcContext, uclib
 
-from emu.engine import layout, vectors
+from emu.engine.qemu import layout, vectors
 from emu.isa.base import Isa
 from emu.isa.unicorn_model import InterruptedCpu
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 # Words of the CPU state that `Register.slot` may number.
 _STATE_WORDS: Final = 128

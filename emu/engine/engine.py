@@ -3,14 +3,14 @@
 | part | content |
 | --- | --- |
 | `cpu` (`emu.engine.cpu`) | registers, contexts, QEMU's functions |
-| `memory` (`emu.engine.memory`) | RAM, and the way from a virtual address to it |
-| `counter` (`emu.engine.counting`) | the exact count of instructions |
+| `memory` (`emu.engine.memory.memory`) | RAM, and the way from a virtual address to it |
+| `counter` (`emu.engine.time.counting`) | the exact count of instructions |
 | `code` (`emu.engine.code`) | code is written, and its translation is forgotten |
 | `handlers` (`emu.engine.handlers`) | breakpoints, other exceptions, system calls |
-| `spaces` (`emu.engine.spaces`) | the address spaces that the host keeps |
-| `running` (`emu.engine.running`) | run, step, watch, stop |
-| `special` (`emu.engine.special`) | instructions that the host serves: counters, random numbers |
-| `emu.engine.native`, `emu.engine.interpreted` | what Unicorn calls, in machine code and in Python |
+| `spaces` (`emu.engine.memory.address_spaces`) | the address spaces that the host keeps |
+| `running` (`emu.engine.run`) | run, step, watch, stop |
+| `special` (`emu.engine.emulated_instructions`) | instructions that the host serves: counters, random numbers |
+| `emu.engine.native_callbacks`, `emu.engine.python_callbacks` | what Unicorn calls, in machine code and in Python |
 
 Unicorn's abilities and limits shape these files; the facts are documented where they are used.
 Rules for additions to them:
@@ -31,32 +31,33 @@ from typing import Final
 
 import unicorn
 
-from emu.engine import exit_tests, exits, interpreted, jumps, native, served_sites
-from emu.engine.accrued import Accrued
+from emu.displaced.plans import Plan
+from emu.engine import native_callbacks, python_callbacks
 from emu.engine.code import Code
-from emu.engine.code_hooks import CodeHooks
-from emu.engine.counting import Counter
 from emu.engine.cpu import BaseCpu, Cpu
+from emu.engine.emulated_instructions import Special
 from emu.engine.handlers import Handlers
-from emu.engine.hooks import Hooks
-from emu.engine.inlined import MARKER
-from emu.engine.memory import GuestMemory, HostMemory, Memory
-from emu.engine.pages import AddressSpace, PageMap
-from emu.engine.plans import Adjust, Encoder, Window, Windows
+from emu.engine.hits.plan_encoding import Adjust, Encoder, Window, Windows
+from emu.engine.hits.tracepoints import Tracepoints
+from emu.engine.memory.address_spaces import Spaces
+from emu.engine.memory.memory import GuestMemory, HostMemory, Memory
+from emu.engine.memory.pages import AddressSpace, PageMap
 from emu.engine.portable import PortableCpu
-from emu.engine.refusals import Refusals
-from emu.engine.running import NOWHERE, Running
+from emu.engine.qemu import exit_checks, exits, inline_caches, jump_cache
+from emu.engine.qemu.code_hooks import CodeHooks
+from emu.engine.qemu.hooks import Hooks
+from emu.engine.qemu.inlined_count import MARKER
+from emu.engine.qemu.sticky_flags import Accrued
+from emu.engine.qemu.temporaries import Temporaries
+from emu.engine.qemu.tlb import SoftTlb
+from emu.engine.qemu.ud_hooks import Refusals
+from emu.engine.run import NOWHERE, Running
 from emu.engine.scanning import PublicCodeHooks, Scanner
-from emu.engine.spaces import Spaces
-from emu.engine.special import Special
 from emu.engine.state import BLOCKS, Word
-from emu.engine.temporaries import Temporaries
-from emu.engine.tlb import SoftTlb
-from emu.engine.tracepoints import Tracepoints
+from emu.engine.time.counting import Counter
 from emu.isa.base import Isa
-from emu.plans import Plan
-from emu.wheel.layout import current
-from emu.wheel.modes import Mode
+from emu.unicorn_layout.layout import current
+from emu.unicorn_layout.modes import Mode
 
 _ON_INSTRUCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -70,8 +71,8 @@ class Engine:
     called with the pc after the instruction.  `accelerated` says whether the callbacks are machine
     code.  `blocks`: the number of blocks whose sizes are remembered, a power of two; whenever code
     is written, the engine forgets all of them.  `inlined`: the count is written into the translated
-    blocks (`emu.engine.inlined`) where that is possible.  `shared`: the memory of another engine,
-    whose RAM this one uses too, if the host keeps the address space.
+    blocks (`emu.engine.qemu.inlined_count`) where that is possible.  `shared`: the memory of
+    another engine, whose RAM this one uses too, if the host keeps the address space.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Engine:
     ) -> None:
         self.isa = isa
         portable = current().mode is Mode.PORTABLE
-        self.accelerated = not portable and (native.available() if accelerated is None else accelerated)
+        self.accelerated = not portable and (native_callbacks.available() if accelerated is None else accelerated)
         self.cpu: BaseCpu = PortableCpu(isa) if portable else Cpu(isa)
         self.words = self.cpu.words
         self.memory: Memory = (
@@ -114,12 +115,12 @@ class Engine:
         self.spaces = Spaces(self.memory, self._tlb, self._state, self.forget_user_blocks)
         self._take_over_spaces()
         self.callbacks = self._install_callbacks(delivers=on_system_call is None)
-        now = interpreted.Interrupted(self.cpu, self._state, self.handlers)
+        now = python_callbacks.Interrupted(self.cpu, self._state, self.handlers)
         self.special = Special(isa, self.cpu, self.memory, self.counter, now)
         if not portable:
             self._exits = self.callbacks.special or exits.interpreted(self._code_hooks.choose, self.special.found)
             exits.install(self.cpu, *self._exits)
-        mark = exit_tests.mark(self.cpu)
+        mark = exit_checks.mark(self.cpu)
         if mark is not None:
             self._code_hooks.leave_out_tests(mark)
         self.handlers.take_special = self.special.take_fault
@@ -177,12 +178,12 @@ class Engine:
         self.stop, self.stop_in_user_mode, self.leave = running.stop, running.stop_in_user_mode, running.leave
         self.end_earlier = running.end_earlier
 
-    def _install_callbacks(self, *, delivers: bool) -> native.Callbacks | interpreted.Callbacks:
+    def _install_callbacks(self, *, delivers: bool) -> native_callbacks.Callbacks | python_callbacks.Callbacks:
         model, handlers = self.isa.unicorn, self.handlers
-        callbacks: native.Callbacks | interpreted.Callbacks
+        callbacks: native_callbacks.Callbacks | python_callbacks.Callbacks
         if self.accelerated:
             assert isinstance(self.cpu, Cpu)
-            callbacks = native.Callbacks(
+            callbacks = native_callbacks.Callbacks(
                 self.cpu,
                 self.counter,
                 handlers,
@@ -195,14 +196,16 @@ class Engine:
                 delivers=delivers,
             )
         else:
-            callbacks = interpreted.Callbacks(self.cpu, self.counter, handlers, delivers=delivers, enter=self._enter())
-        if isinstance(callbacks, native.Callbacks):
+            callbacks = python_callbacks.Callbacks(
+                self.cpu, self.counter, handlers, delivers=delivers, enter=self._enter()
+            )
+        if isinstance(callbacks, native_callbacks.Callbacks):
             self.code.watcher = callbacks.watched
             self.tracepoints.on_set = self._serve_first
         add = self._hooks.add
         add(unicorn.UC_HOOK_BLOCK, callbacks.block, data=MARKER)
         hook = callbacks.code_hook or self._code_hooks.callback
-        self._code_hooks.attach(partial(add, unicorn.UC_HOOK_CODE, hook, data=served_sites.MARKER))
+        self._code_hooks.attach(partial(add, unicorn.UC_HOOK_CODE, hook, data=inline_caches.MARKER))
         add(unicorn.UC_HOOK_INTR, callbacks.trap)
         if callbacks.invalid:
             add(unicorn.UC_HOOK_INSN_INVALID, callbacks.invalid)
@@ -220,7 +223,7 @@ class Engine:
 
     def _serve_first(self, address: int) -> None:
         """Serve the first tracepoint: sites need QEMU's count, whose search takes a millisecond."""
-        self._state[Word.INVALIDATIONS] = self._state[Word.INVALIDATIONS] or jumps.invalidations(self.cpu) or 0
+        self._state[Word.INVALIDATIONS] = self._state[Word.INVALIDATIONS] or jump_cache.invalidations(self.cpu) or 0
         self.tracepoints.on_set = self.code.serve
         self.code.serve(address)
 
@@ -318,8 +321,8 @@ class Engine:
     def observe(self, kind: int, callback: object, begin: int = 1, end: int = 0) -> int:
         """Add a hook of Unicorn's (UC_HOOK_*) for [begin, end], and return its handle.
 
-        It is for those who look at every access or block (`emu.engine.observing`): each such hook
-        makes all code slow.
+        It is for those who look at every access or block (`emu.engine.events.access_observer`):
+        each such hook makes all code slow.
         """
         return self._hooks.add(kind, callback, begin, end)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.engine.access import Access
+from emu.engine.memory.access import Access
 
 
 class EngineError(Exception):

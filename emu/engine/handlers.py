@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.bad_address import BadAddressError
-from emu.engine.counting import Counter
 from emu.engine.cpu import BaseCpu
-from emu.engine.memory import Memory
+from emu.engine.hits.tracepoints import Tracepoints
+from emu.engine.memory.memory import Memory
 from emu.engine.state import DELIVER, HANDLED, Word
-from emu.engine.tracepoints import Tracepoints
+from emu.engine.time.counting import Counter
 from emu.isa.base import Isa
+from emu.support.bad_address import BadAddressError
 
 
 class Handlers:
@@ -35,7 +35,7 @@ class Handlers:
         self.on_trap: Callable[[int], int] = lambda _number: DELIVER
         """Takes Unicorn's number of any other exception; DELIVER or HANDLED."""
         self.take_special: Callable[[], int | None] = lambda: None
-        """Serves a special instruction instead of a page fault (`emu.engine.special`)."""
+        """Serves a special instruction instead of a page fault (`emu.engine.emulated_instructions`)."""
         self.inside = counter.settle_behind
         """Takes back what of the block comes after the instruction at the pc."""
         self._on_system_call = on_system_call

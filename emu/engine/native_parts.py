@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.engine.access import Access
-from emu.engine.clock import VirtualClock
-from emu.engine.clock_words import ClockWord
-from emu.engine.counting import PREPAID
 from emu.engine.engine import Engine
-from emu.engine.late_arguments import late_argument_code
-from emu.engine.memory import GuestMemory
-from emu.engine.pages import PAGE
-from emu.engine.plans import Window
+from emu.engine.hits.plan_encoding import Window
+from emu.engine.hits.stack_arguments import late_argument_code
+from emu.engine.hits.walk_code import write_walk
+from emu.engine.memory.access import Access
+from emu.engine.memory.memory import GuestMemory
+from emu.engine.memory.pages import PAGE
+from emu.engine.qemu.tlb import FILLS
 from emu.engine.state import Word as EngineWord
-from emu.engine.tlb import FILLS
-from emu.engine.walk_code import write_walk
+from emu.engine.time.clock import VirtualClock
+from emu.engine.time.clock_words import ClockWord
+from emu.engine.time.counting import PREPAID
 from emu.isa.base import Isa
 from emu.native.builder import Function
 from emu.native.guest import GuestCode, Writer
 from emu.native.values import Value, Word
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 _WORD: Final = 8
 # The entry of a block in the table of sizes (`emu.engine.state.TableEntry`).
@@ -102,7 +102,7 @@ def _register(isa: Isa) -> Writer:
     """Write `register(index)`: a register of the context of a trap, by its number in D's `regs[]`.
 
     Python answers for those that the CPU state does not hold as a word, and for those that a trap's
-    frame has not, or has with a constant value (`emu.trap_frames.LiveFrame`).
+    frame has not, or has with a constant value (`emu.probe.trap_frames.LiveFrame`).
     """
     held = (set(isa.traps.frame) & set(isa.registers.slots)) - set(dict(isa.traps.pushed))
 

@@ -1,6 +1,6 @@
 """A CPU by Unicorn's public calls alone (portable mode).
 
-It is for a library whose layout is unknown (`emu.wheel.layout`), and does the same as
+It is for a library whose layout is unknown (`emu.unicorn_layout.layout`), and does the same as
 `emu.engine.cpu.Cpu`, some ten to a hundred times slower:
 
 | instead of | there is |
@@ -23,16 +23,16 @@ from typing import Any, Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import UcContext, uclib
 
-from emu.bad_address import BadAddressError
 from emu.engine.cpu import BaseCpu
 from emu.engine.errors import EngineError, GuestCrashError
-from emu.engine.faults import Operands
-from emu.engine.memory import Memory
-from emu.engine.pages import PAGE
+from emu.engine.memory.faults import Operands
+from emu.engine.memory.memory import Memory
+from emu.engine.memory.pages import PAGE
 from emu.engine.public_bytes import PublicBytes
-from emu.engine.tlb import SoftTlb
+from emu.engine.qemu.tlb import SoftTlb
 from emu.isa.base import Isa
 from emu.isa.unicorn_model import PAGE_ASIDE, InterruptedCpu
+from emu.support.bad_address import BadAddressError
 
 _reg_read, _reg_write = uclib.uc_reg_read, uclib.uc_reg_write
 _WORD: Final = 8

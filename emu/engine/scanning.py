@@ -1,8 +1,9 @@
 """Special instructions, and functions that are called before instructions, by public hooks.
 
-Where the translator cannot be asked to decide (`emu.engine.exits`, `emu.engine.code_hooks`), a
-block is searched when it is entered.  If it begins with a special instruction, the run ends there.
-If one is inside, a code hook is set at it, the block is forgotten, and entered again.
+Where the translator cannot be asked to decide (`emu.engine.qemu.exits`,
+`emu.engine.qemu.code_hooks`), a block is searched when it is entered.  If it begins with a special
+instruction, the run ends there. If one is inside, a code hook is set at it, the block is forgotten,
+and entered again.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from typing import Any, Final
 
 import unicorn
 
-from emu.bad_address import BadAddressError
-from emu.engine.code_hooks import CodeHooks
-from emu.engine.hooks import Hooks
-from emu.engine.memory import Memory
-from emu.engine.pages import PAGE
+from emu.engine.memory.memory import Memory
+from emu.engine.memory.pages import PAGE
 from emu.engine.portable import PortableCpu
+from emu.engine.qemu.code_hooks import CodeHooks
+from emu.engine.qemu.hooks import Hooks
+from emu.support.bad_address import BadAddressError
 
 _LONGEST: Final = 15
 # Blocks whose special instructions are remembered.

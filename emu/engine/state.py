@@ -1,14 +1,15 @@
 """The words shared by the engine and its callbacks, and the table of block sizes.
 
 The callbacks run inside Unicorn, at every translated block and every trap: compiled
-(`emu.engine.native`) or, without llvmlite, in Python (`emu.engine.interpreted`).  Both read and
-write the words below and follow the same rules, so a run is the same with either, to the
-instruction.
+(`emu.engine.native_callbacks`) or, without llvmlite, in Python (`emu.engine.python_callbacks`).
+Both read and write the words below and follow the same rules, so a run is the same with either, to
+the instruction.
 
 Counting.  Unicorn calls a hook at the start of each block.  Unicorn is asked once per block for the
-number of instructions in it; the number is written into the translated block (`emu.engine.inlined`)
-or stored in a table. `TOTAL` is therefore too high inside a block: after a stop or a fault inside a
-block, the instructions that were not executed are subtracted (`Engine.instructions`).
+number of instructions in it; the number is written into the translated block
+(`emu.engine.qemu.inlined_count`) or stored in a table. `TOTAL` is therefore too high inside a
+block: after a stop or a fault inside a block, the instructions that were not executed are
+subtracted (`Engine.instructions`).
 
 Deadlines.  `HARD` stops the run at the first block whose start is at or past that count; `SOFT` at
 the first such block in user mode (lower half of the addresses).  A run stops before the block is
@@ -49,7 +50,7 @@ class Word(IntEnum):
     """1 when a deadline stopped the run."""
     GENERATION = 9
     """The address space, and its version, in the bits above a page number
-    (`emu.engine.tlb`)."""
+    (`emu.engine.qemu.tlb`)."""
     FILLED = 10
     """Number of fills of Unicorn's TLB since it was last emptied."""
     FILLED_MAX = 11
@@ -57,7 +58,8 @@ class Word(IntEnum):
     SPACE = 12
     """The number of the current address space, if the host keeps the address spaces."""
     FREE = 13
-    """Address of the next entry for a block whose count is written into it (`emu.engine.inlined`);
+    """Address of the next entry for a block with an inlined count
+(`emu.engine.qemu.inlined_count`);
     0: counts are not written."""
     FREE_END = 14
     """The end of the entries."""
@@ -70,31 +72,31 @@ class Word(IntEnum):
     REACH = 18
     """Address of a function of the engine's user that finds memory, if the host keeps the address
     space: u64 (REACH_FOR, address, access), 0 for out of reach; 0: there is no function.  The
-    access is one of `emu.engine.plan_code`."""
+    access is one of `emu.engine.hits.plan_code`."""
     REACH_FOR = 19
     SERVED = 20
     """Number of hits that machine code has served since this word was set to 0."""
 
     FILLS = 21
-    """Address of the table of answers of the current address space (`emu.engine.tlb`)."""
+    """Address of the table of answers of the current address space (`emu.engine.qemu.tlb`)."""
     DELIVERED = 22
     """Breakpoints below this address are delivered to the guest's kernel, and nobody is asked."""
 
     JUMPS = 23
-    """Address of the table of jumps (`emu.engine.jumps`), which these words are about; 0: none."""
+    """Address of the table of `emu.engine.qemu.jump_cache`, which these words are about; 0: none."""
     JUMPS_KEY = 24
     """The state of the CPU for which it holds."""
     INVALIDATIONS = 25
     """Address of QEMU's count of dropped blocks."""
     INVALIDATED = 26
-    """The count for which it holds; `emu.engine.jumps.FORGOTTEN`: for none."""
+    """The count for which it holds; `emu.engine.qemu.jump_cache.FORGOTTEN`: for none."""
     LOWEST = 27
     """An address in the block that was translated first; below it are none."""
     LATEST = 28
     """An address in the block that was entered last for the first time."""
 
     CLOCK = 29
-    """Address of the words of the clock (`emu.engine.clock_words`) whose times the deadlines are;
+    """Address of the clock's words (`emu.engine.time.clock_words`), whose times the deadlines are;
     0: they are counts of instructions."""
     HIDDEN = 30
     """Its hidden instructions when the deadlines were last computed, and those executed until then
@@ -109,7 +111,7 @@ class Word(IntEnum):
     """What was subtracted from TOTAL for instructions that the CPU carries out."""
 
     LINKS = 34
-    """Address of the table of linked ends (`emu.engine.links`); 0: none."""
+    """Address of the table of linked ends (`emu.engine.qemu.block_chaining`); 0: none."""
     LINK_OFFSET = 35
     """INVALIDATIONS, from the CPU state."""
     REFUSED = 36

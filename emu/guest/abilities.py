@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from emu.frame import NamedRegisters
-from emu.immutable import immutable
+from emu.displaced.frame import NamedRegisters
+from emu.elf.source.inlined import SourceFrame
 from emu.native.guest import GuestCode
-from emu.source.inlining import SourceFrame
+from emu.support.immutable import immutable
 
 
 @immutable

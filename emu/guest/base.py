@@ -11,8 +11,8 @@ from enum import Enum
 from typing import Protocol
 
 from emu.guest.abilities import Abilities
-from emu.immutable import immutable
 from emu.isa.base import Isa
+from emu.support.immutable import immutable
 
 
 class GuestError(Exception):

@@ -3,7 +3,7 @@
 An engine's translations are such a cache: they stay until they are dropped.  Here a
 write drops none but those that the ISA promises to drop, and each CPU drops its own when it
 synchronizes: at an instruction that does so, and at an interrupt where the ISA says so
-(`emu.isa.fetching`).  What a CPU has not translated yet, it sees as it is in memory, as an empty
+(`emu.isa.fetch`).  What a CPU has not translated yet, it sees as it is in memory, as an empty
 cache does.
 """
 
@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from emu.elf import Image
-from emu.engine.barriers import watch_barriers
+from emu.elf.image import Image
+from emu.engine.events.barriers import watch_barriers
 from emu.guest.function import CODE, FunctionGuest
-from emu.isa.fetching import Barrier, Effect
+from emu.isa.fetch import Barrier, Effect
 
 
 class CodeCaches:

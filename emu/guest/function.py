@@ -11,21 +11,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from emu.bad_address import BadAddressError
-from emu.calls import pass_arguments
-from emu.elf import Image, SegmentFlag
-from emu.engine.access import Access
-from emu.engine.clock import VirtualClock
+from emu.displaced.plans import takes_frame_back
+from emu.elf.image import Image, SegmentFlag
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
-from emu.engine.pages import PAGE, PageMap
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE, PageMap
+from emu.engine.time.clock import VirtualClock
 from emu.guest.abilities import Abilities
 from emu.guest.base import Location, RunState, Thread
-from emu.host_trap import HostTrap
 from emu.isa.base import Isa
-from emu.patcher import Patcher
-from emu.plans import takes_frame_back
-from emu.trap import TrapHandler
+from emu.probe.calls import pass_arguments
+from emu.probe.host_trap import HostTrap
+from emu.probe.patcher import Patcher
+from emu.probe.trap import TrapHandler
+from emu.support.bad_address import BadAddressError
 
 if TYPE_CHECKING:
     from emu.native.guest import GuestCode
@@ -151,8 +151,8 @@ class FunctionGuest:
     def prepare(self, *arguments: int, function: str | int | None = None) -> None:
         """Set the CPU to the function's first instruction, as after a call.
 
-        `function` is a name or an address.  It returns to `LANDING`.  Raises `emu.elf.ElfError` for
-        an unknown name.
+        `function` is a name or an address.  It returns to `LANDING`.  Raises
+        `emu.elf.image.ElfError` for an unknown name.
         """
         engine = self.engine
         engine.pc = self._entry_of(function)
@@ -175,7 +175,7 @@ class FunctionGuest:
         """Call the function and return its result, an unsigned machine word.
 
         Raises `FunctionFaultError` if it faults or has not returned after `limit` instructions, and
-        `emu.elf.ElfError` for an unknown name.
+        `emu.elf.image.ElfError` for an unknown name.
         """
         self.prepare(*arguments, function=function)
         if not self.advance(limit):

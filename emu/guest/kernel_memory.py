@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from emu.bad_address import BadAddressError
 from emu.engine.engine import Engine
 from emu.isa.base import Isa
+from emu.support.bad_address import BadAddressError
 
 
 class KernelMemory:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from emu.elf_symbols import Symbol
+from emu.elf.symbols import Symbol
 
 # The names of the symbols that MODULE_DEPEND() makes in a module (FreeBSD sys/sys/module.h).
 _DEPENDS = re.compile(r"_mod_metadata_md_\w+?_on_(\w+)")

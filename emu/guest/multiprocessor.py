@@ -17,13 +17,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from emu.elf import Image
+from emu.elf.image import Image
 from emu.guest.abilities import Abilities
 from emu.guest.base import Location, RunState, Thread
 from emu.guest.code_caches import CodeCaches
 from emu.guest.function import DEFAULT_LIMIT, FunctionFaultError, FunctionGuest
 from emu.isa.base import Isa
-from emu.patcher import Patcher
+from emu.probe.patcher import Patcher
 
 # The most instructions of a turn.
 _LONGEST_TURN: Final = 200
@@ -32,7 +32,7 @@ Interrupt = Callable[[FunctionGuest], None]
 
 
 class _EveryCpu:
-    """The code of all CPUs.  Implements `emu.patcher.CodeMemory`."""
+    """The code of all CPUs.  Implements `emu.probe.patcher.CodeMemory`."""
 
     def __init__(self) -> None:
         self.cpus: list[FunctionGuest] = []

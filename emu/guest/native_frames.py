@@ -1,6 +1,6 @@
 """Stacks of programs by call frame information, in machine code (`emu.guest.stack_walker`).
 
-A table in plain memory has the rows of the code that stacks have met (`emu.unwinding.compact`), by
+A table in plain memory has the rows of the code that stacks have met (`emu.elf.unwind.compact`), by
 the pc.  Python makes a row when machine code meets a pc for the first time; the row is used again
 as long as the same bytes are in the same place of this process.  Stacks with what is rare are left
 to Python: expressions.
@@ -14,15 +14,7 @@ from enum import IntEnum
 from functools import partial
 from typing import Final
 
-from emu.engine.late_arguments import live_register
-from emu.function_address import function_address
-from emu.guest.stack_walker import StackWalker
-from emu.guest.user_stack import DEEPEST
-from emu.isa.base import Isa
-from emu.native.builder import Callee, Function, Loop, Module, Variable
-from emu.native.guest import GuestCode
-from emu.native.values import Value, Word
-from emu.unwinding.compact import (
+from emu.elf.unwind.compact import (
     KIND_SHIFT,
     PYTHON_ROW,
     REGISTERS,
@@ -34,7 +26,15 @@ from emu.unwinding.compact import (
     RowKind,
     RuleKind,
 )
-from emu.words import WORD_MASK
+from emu.engine.hits.stack_arguments import live_register
+from emu.guest.stack_walker import StackWalker
+from emu.guest.user_stack import DEEPEST
+from emu.isa.base import Isa
+from emu.native.builder import Callee, Function, Loop, Module, Variable
+from emu.native.guest import GuestCode
+from emu.native.values import Value, Word
+from emu.support.function_address import function_address
+from emu.support.words import WORD_MASK
 
 _WORD: Final = 8
 _WORD_SHIFT: Final = 3
@@ -192,7 +192,7 @@ class _Walk:
             registers.set(self._sp, below)
 
     def _by_rules(self, loop: Loop, registers: _Registers, row: Value, pc: Variable, kind: Variable) -> None:
-        """Continue in the caller (`emu.unwinding.walk.caller`)."""
+        """Continue in the caller (`emu.elf.unwind.walk.caller`)."""
         f = self._f
 
         def word(which: CompactRow) -> Value:

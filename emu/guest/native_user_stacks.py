@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from emu.engine.late_arguments import live_register
-from emu.engine.pages import PAGE
+from emu.engine.hits.stack_arguments import live_register
+from emu.engine.memory.pages import PAGE
 from emu.guest.user_stack import DEEPEST
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
 from emu.native.guest import Writer
 from emu.native.values import Value, Word
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 _WORD: Final = 8
 _WORD_SHIFT: Final = 3

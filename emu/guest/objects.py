@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from emu.elf import Image
-from emu.elf_symbols import Binding, Symbol
+from emu.elf.image import Image
+from emu.elf.source.inlined import SourceFrame
+from emu.elf.symbols import Binding, Symbol
 from emu.guest.base import Location
-from emu.source.inlining import SourceFrame
 
 
 class LoadedObject(NamedTuple):

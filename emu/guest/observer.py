@@ -1,8 +1,8 @@
 """Events in the life of processes, for the providers that probe them.
 
 Each guest has its own kinds of process, thread and area.  The type parameters of an observer say
-which of these it can handle: those of one guest (`emu.guest.linux.process.LinuxObserver`), or the
-common interface of all guests (`emu.guest.processes.ProcessObserver`).
+which of these it can handle: those of one guest (`emu.guest.linux.process.process.LinuxObserver`),
+or the common interface of all guests (`emu.guest.processes.ProcessObserver`).
 
 The Linux guest reports all events except `again` and `uncover`.  The kernel guest reports forks,
 execs, ends, signals and helpers, and `again` and `uncover`.

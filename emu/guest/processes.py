@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from emu.frame import Frame
+from emu.displaced.frame import Frame
 from emu.guest.observer import Observer
-from emu.plan_execution import Cpu
+from emu.probe.execute_plan import Cpu
 
 if TYPE_CHECKING:
-    from emu.elf_symbols import Symbol
-    from emu.engine.access import Access
+    from emu.elf.symbols import Symbol
     from emu.engine.engine import Engine
+    from emu.engine.memory.access import Access
     from emu.guest.objects import LoadedObject
     from emu.isa.base import Isa
-    from emu.trap import TrapHandler
+    from emu.probe.trap import TrapHandler
 
 # The answer of a handler of user breakpoints if the displaced instruction is done, or is being executed elsewhere.
 CARRIED_OUT = 1
@@ -108,11 +108,11 @@ class TrappedCpu(Cpu, Protocol):
         """Set a register."""
 
     def discount(self, instructions: int, carried_out: int = 0) -> None:
-        """Subtract instructions from the count (`emu.engine.counting.Counter.discount`)."""
+        """Subtract instructions from the count (`emu.engine.time.counting.Counter.discount`)."""
 
 
 class Code(Protocol):
-    """The memory of one address space, whichever process runs; also an `emu.patcher.CodeMemory`."""
+    """The memory of one address space, whichever process runs: an `emu.probe.patcher.CodeMemory`."""
 
     def read(self, address: int, size: int) -> bytes:
         """Return bytes.  Raises `BadAddressError`."""

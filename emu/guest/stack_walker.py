@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from emu.bad_address import BadAddressError
-from emu.frame import Frame
+from emu.displaced.frame import Frame
+from emu.elf.unwind.compact import PYTHON_ROW, RowKind, compacted, simple
+from emu.elf.unwind.reader import FrameError
+from emu.elf.unwind.rows import FrameTable
+from emu.elf.unwind.walk import Context, Machine, Registers, caller, register
 from emu.guest.user_stack import DEEPEST
-from emu.unwinding.compact import PYTHON_ROW, RowKind, compacted, simple
-from emu.unwinding.reader import FrameError
-from emu.unwinding.rows import FrameTable
-from emu.unwinding.walk import Context, Machine, Registers, caller, register
+from emu.support.bad_address import BadAddressError
 
 if TYPE_CHECKING:
     from emu.guest.objects import LoadedObject
@@ -71,7 +71,7 @@ class StackWalker:
         return found
 
     def innermost_row(self, pc: int) -> tuple[int, ...]:
-        """Return the innermost frame's row for machine code (`emu.unwinding.compact`)."""
+        """Return the innermost frame's row for machine code (`emu.elf.unwind.compact`)."""
         taken = self._taken(pc)
         head = (int(RowKind.RETURNED), 0, taken or 0, *PYTHON_ROW[3:])
         return self.row(pc, interrupted=True, innermost=True) if taken is None else head

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.bad_address import BadAddressError
-from emu.engine.pages import PAGE
-from emu.frame import Frame
+from emu.displaced.frame import Frame
+from emu.engine.memory.pages import PAGE
 from emu.guest.base import Location
 from emu.isa.base import Isa
+from emu.support.bad_address import BadAddressError
 
 # The largest number of frames of a stack.
 DEEPEST: Final = 512

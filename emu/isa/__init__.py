@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from emu.by_name import ByName
 from emu.isa.base import Isa
 from emu.isa.x86_64 import X86_64
+from emu.support.by_name import ByName
 
 if TYPE_CHECKING:
     from emu.isa.aarch64 import AARCH64

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from emu.immutable import immutable
 from emu.isa.fields import Field
+from emu.support.immutable import immutable
 
 # Numbers as assemblers read them: hexadecimal, binary, or decimal.
 NUMBER: Final = re.compile(r"[+-]?\s*(?:0x[0-9a-f]+|0b[01]+|[0-9]+)", re.IGNORECASE)

@@ -9,12 +9,12 @@ say what works with it, and each level depends on those above it.
 | code runs | `unicorn.py`, `unicorn.ll` | `UNICORN`: how Unicorn models the CPU | `unicorn` |
 | code runs | `public.py` | `PUBLIC`: the CPU in portable mode; `unicorn.py` takes it | `unicorn` |
 | code runs | `elf.py` | `ELF`: e_machine, operands in assembly | `elf` |
-| functions are called, stacks are walked | `calling.py` | `CALLING`: arguments, results, frames | `calling` |
-| guests have page tables | `paging.py` | `PAGING`: a page walk without side effects | `paging` |
+| functions, stacks | `calling_convention.py` | `CALLING`: arguments, results, frames | `calling` |
+| guests have page tables | `page_tables.py` | `PAGING`: a page walk without side effects | `paging` |
 | traps are taken | `traps.py` | `TRAPS`: breakpoints, the pc in a trap, the trap frame | `traps` |
 | FBT's stub emulates | `stub.py` | `STUB`: what is done with each displaced instruction | `stub` |
 | SDT's sites are patched | `jump.py` | `JUMP`: the jump and the nop | `jump` |
-| CPUs race | `fetching.py` | `FETCHING`: fetches of code that another CPU writes | `fetching` |
+| CPUs race | `fetch.py` | `FETCHING`: fetches of code that another CPU writes | `fetching` |
 | Linux programs run | `linux.py` | `LINUX`: calls, structures, signals, faults | `linux` |
 
 Providers have a port for each ISA, `providers/<provider>/<isa>.py`; the kernel guest has its
@@ -33,22 +33,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from emu.displaced import DisplacedTable
-from emu.immutable import immutable
+from emu.displaced.decision import DisplacedTable
 from emu.isa.elf_format import ElfFormat
 from emu.isa.events import Events
-from emu.isa.fetching import Fetching
+from emu.isa.fetch import Fetching
 from emu.isa.linux_abi import LinuxAbi
 from emu.isa.repetition import Repetition, no_repetition
 from emu.isa.unicorn_model import UnicornModel
+from emu.support.immutable import immutable
 
 
 @immutable
 class Register:
     """One register.
 
-    `slot` is the index of its 64-bit word in Unicorn's CPU state (`emu.engine.layout` checks the
-    build), None if it is not kept as a plain word there; `unicorn` is the public API's id.
+    `slot` is the index of its 64-bit word in Unicorn's CPU state (`emu.engine.qemu.layout` checks
+    the build), None if it is not kept as a plain word there; `unicorn` is the public API's id.
     """
 
     name: str
@@ -174,7 +174,8 @@ class Traps:
 class PageTables:
     """The shape of page tables whose entries have eight bytes, 512 to a table.
 
-    Machine code walks them (`emu.engine.walk_code`); `Paging.translate` does the same in Python.
+    Machine code walks them (`emu.engine.hits.walk_code`); `Paging.translate` does the same in
+    Python.
     """
 
     shifts: tuple[int, ...]

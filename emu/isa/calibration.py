@@ -1,9 +1,9 @@
-"""All experiments that find the layout of Unicorn's library (`emu.wheel`), for every ISA.
+"""All experiments that find the layout of Unicorn's library (`emu.unicorn_layout`), for every ISA.
 
     python -c 'from emu.isa.calibration import main; main("layout")'
 
-prints the answer as JSON; `emu.wheel.finding` runs it.  "blocks" makes the experiments for running
-translated blocks.
+prints the answer as JSON; `emu.unicorn_layout.find` runs it.  "blocks" makes the experiments for
+running translated blocks.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from emu.isa.riscv64 import offsets as riscv64_offsets
 from emu.isa.riscv64.calibration import SUBJECT as RISCV64
 from emu.isa.x86 import offsets as x86_offsets
 from emu.isa.x86_64.calibration import SUBJECT as X86_64
-from emu.wheel import blocks, common, functions
-from emu.wheel.bench import Bench, NotFoundError, Subject
-from emu.wheel.layout import BLOCKS, COMMON
-from emu.wheel.reading import Reader
+from emu.unicorn_layout import blocks, common, functions
+from emu.unicorn_layout.bench import Bench, NotFoundError, Subject
+from emu.unicorn_layout.layout import BLOCKS, COMMON
+from emu.unicorn_layout.read import Reader
 
 SUBJECTS: Final = (X86_64, I386, AARCH64, RISCV64)
 # The tables of the known library, by part.

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final, NamedTuple
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 
 # A number in an operand, as assemblers print it: ASCII digits, of 64 bits at most, no octal.
 NUMBER: Final = r"-?(?:0x[0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,19})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from emu.displaced import Displaced
+from emu.displaced.decision import Displaced
 
 
 @dataclass(frozen=True)

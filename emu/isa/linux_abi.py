@@ -13,7 +13,6 @@ from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
-from emu.immutable import immutable
 from emu.isa.linux_signals import (
     BUS_ADRALN,
     ILL_ILLOPC,
@@ -23,6 +22,7 @@ from emu.isa.linux_signals import (
 )
 from emu.isa.signal_state import FrameState, PageFaultTrap, Trap
 from emu.isa.unicorn_model import ModelledCpu
+from emu.support.immutable import immutable
 
 BLOCK: Final = 4096
 

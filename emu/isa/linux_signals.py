@@ -6,7 +6,7 @@ import struct
 from enum import IntEnum
 from typing import Final
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 
 SIGINFO_SIZE: Final = 128
 

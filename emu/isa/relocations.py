@@ -1,7 +1,7 @@
 """The contract of an ISA's relocations: how a linker fills in the addresses of an object file.
 
 `emu/isa/<isa>/relocations.py` gives one `Relocations`, which linkers import when they link
-(`emu.linking`, `emu.native.linking`): no other part of an ISA needs it.  Its numbers and formulas
+(`emu.elf.link`, `emu.native.link`): no other part of an ISA needs it.  Its numbers and formulas
 are those of the ISA's ELF supplement, which call the value of the symbol S, the addend A, the
 address of the relocated place P, and the address of the symbol's entry in the global offset table
 G.
@@ -15,7 +15,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 
 if TYPE_CHECKING:
     from emu.isa.base import Isa

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 
 
 @immutable

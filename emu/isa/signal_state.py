@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from emu.immutable import immutable
 from emu.isa.unicorn_model import VectorFile
+from emu.support.immutable import immutable
 
 
 class StateCpu(Protocol):

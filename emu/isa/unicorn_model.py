@@ -4,7 +4,7 @@ How the CPU emulator models that CPU, and what has to be done for it.
 
 `emu/isa/<isa>/unicorn.py` gives one `UnicornModel`, which is `Isa.unicorn`.  The engine
 (`emu.engine`) knows no ISA: whatever is particular to one CPU is a field here.  Offsets are those
-of the pinned build's structures, in bytes; `emu.engine.layout` checks that this is that build.
+of the pinned build's structures, in bytes; `emu.engine.qemu.layout` checks that this is that build.
 
 The functions that Unicorn calls exist twice: in Python, as fields here, and in machine code, as
 functions of the same names in the `unicorn.ll` of the folders that `ir` names.  Tests hold the two
@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from unicorn import Uc
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 
 
 class VectorFile(NamedTuple):
@@ -67,7 +67,7 @@ class ModelledCpu(Protocol):
 
 
 class InterruptedCpu(ModelledCpu, Protocol):
-    """The CPU, as the callbacks of a model see it during a run (`emu.engine.interpreted`)."""
+    """The CPU, as the callbacks of a model see it during a run (`emu.engine.python_callbacks`)."""
 
     pc: ctypes.c_uint64
 
@@ -88,7 +88,7 @@ class InterruptedCpu(ModelledCpu, Protocol):
 
 
 class ServingCpu(Protocol):
-    """The CPU for an instruction that the host serves (`emu.engine.special`)."""
+    """The CPU for an instruction that the host serves (`emu.engine.emulated_instructions`)."""
 
     def read_register(self, name: str) -> int:
         """Return a register."""
@@ -159,7 +159,7 @@ MOST_TEMPORARIES: Final = 384
 class Leaking(NamedTuple):
     """Offsets in QEMU's context for translation, for a CPU whose translator keeps temporaries.
 
-    `emu.engine.temporaries` says what follows from that.
+    `emu.engine.qemu.temporaries` says what follows from that.
     """
 
     temporaries: int
@@ -257,7 +257,7 @@ class PublicModel:
     """Code that aborts Unicorn's translator, at any address; None: there is none."""
     crowded: Callable[[bytes], list[tuple[int, int]]] = lambda _code: []
     """Returns runs of instructions, by their start and end in some code, that may be a block whose
-    translation overflows QEMU's tables (`emu.engine.temporaries`)."""
+    translation overflows QEMU's tables (`emu.engine.qemu.temporaries`)."""
 
 
 @immutable
@@ -272,7 +272,7 @@ class UnicornModel:
     deliver: str
     """QEMU's function that delivers an exception to the guest's own vector."""
     check_register: int
-    """Unicorn's id of the register that `emu.engine.layout` looks for at the start."""
+    """Unicorn's id of the register that `emu.engine.qemu.layout` looks for at the start."""
     check_offset: int
     """The offset of that register in the CPU state."""
     interrupt: Callable[[ModelledCpu], None]

@@ -6,8 +6,8 @@
 | `Module`, `Function` (`emu.native.builder`) | functions under construction |
 | `Operations` (`emu.native.operations`) | the operations that functions consist of |
 | `Value`, `Condition` (`emu.native.values`) | the values of operations |
-| `compiled` (`emu.native.compiling`) | their object code, kept on disk |
-| `Linked` (`emu.native.linking`) | object code in memory, its symbols bound to addresses |
+| `compiled` (`emu.native.compile`) | their object code, kept on disk |
+| `Linked` (`emu.native.link`) | object code in memory, its symbols bound to addresses |
 | `libc` (`emu.native.libc`) | the C library of this process |
 
 Machine code is an accelerator: without llvmlite everything runs in Python, with the same results.

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
-from emu.native.compiling import compiled
+from emu.native.compile import compiled
 from emu.native.operations import Operations
 from emu.native.values import Condition, Value, Word, text_of
 

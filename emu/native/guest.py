@@ -29,9 +29,9 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
-from emu.immutable import immutable
 from emu.native.builder import Function
 from emu.native.values import Word
+from emu.support.immutable import immutable
 
 # Size in bytes of a process's name (`execname`).
 NAME_SIZE: Final = 24
@@ -52,7 +52,7 @@ class LateArguments(StrEnum):
     CALL = "late_of_call"
     """The same without a return address."""
     HIT = "late_of_hit"
-    """The description of the hit says where they are (`emu.engine.hit_steps.Fire.late`)."""
+    """The description of the hit says where they are (`emu.engine.hits.hit_steps.Fire.late`)."""
     KERNEL_CALL = "late_of_kernel_call"
     """They follow the others in the kernel's call of `dtrace_probe`."""
     SDT = "late_of_sdt"

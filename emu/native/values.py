@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 
 class Value(str):

@@ -4,9 +4,9 @@ The virtual CPU counts instructions, loads, stores, instructions that do either,
 does not count instructions that serve a probe, nor any while the CPU waits:
 `instructions-all-10000` fires at the first block of code at or after each 10,000th instruction of
 the traced code.  Instructions of both modes are counted by the clock; everything else by
-`emu.engine.event_counts`, on guests with one CPU.  If the guest is a program without a kernel in
-the guest, all instructions are the program's: mode `user` is `all`, and mode `kernel` counts
-nothing, because Python performs the system calls.
+`emu.engine.events.event_counts`, on guests with one CPU.  If the guest is a program without a
+kernel in the guest, all instructions are the program's: mode `user` is `all`, and mode `kernel`
+counts nothing, because Python performs the system calls.
 
 Source: illumos uts/common/dtrace/dcpc.c; `PAPI_tot_ins`, `PAPI_ld_ins` and so on are the generic
 names of the events there (libcpc's generic_events).
@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final, NamedTuple, Protocol
 
-from emu.engine.clock import NANOSECONDS, VirtualClock
-from emu.engine.event_counts import Alarm, EventCounts
-from emu.engine.event_words import Counted, Mode
+from emu.engine.events.event_counts import Alarm, EventCounts
+from emu.engine.events.event_words import Counted, Mode
+from emu.engine.time.clock import NANOSECONDS, VirtualClock
 from emu.guest.timers import Timer, Timers
 from emu.isa import Isa
 from emu.native.guest import LateArguments
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 from providers.base import Attribute, DependencyClass, Framework, Provider, ProviderAttributes, Stability
 
 # The smallest number of events between two firings (dcpc-min-overflow).

@@ -13,8 +13,8 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from emu.immutable import immutable
-from emu.words import WORD_MASK
+from emu.support.immutable import immutable
+from emu.support.words import WORD_MASK
 from providers.dof.layout import LINK, RELOCATION, SectionType
 from providers.dof.sections import DofError, DofSection, DofSections
 

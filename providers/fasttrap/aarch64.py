@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from emu.displaced import (
+from emu.displaced.decision import (
     Code,
     Displaced,
     DisplacedRow,
@@ -23,6 +23,7 @@ from emu.displaced import (
     Rule,
     Treatment,
 )
+from emu.displaced.plans import Compare, Plan
 from emu.isa.aarch64.jump import NOP_WORD
 from emu.isa.aarch64.plans import (
     NOP,
@@ -40,7 +41,6 @@ from emu.isa.aarch64.plans import (
     test_bit,
 )
 from emu.isa.aarch64.traps import BRK_DTRACE
-from emu.plans import Compare, Plan
 from providers.fasttrap.port import Port
 from providers.fidelity import Fidelity, by_fidelity
 

@@ -18,16 +18,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from emu.bad_address import BadAddressError
-from emu.engine.access import Access
+from emu.engine.memory.access import Access
 from emu.guest.processes import ProcessObserver
-from emu.patcher import Patcher
+from emu.probe.patcher import Patcher
+from emu.support.bad_address import BadAddressError
 from providers.fasttrap.hits import Hits
+from providers.fasttrap.out_of_line import CHUNK
 from providers.fasttrap.points import Points, TracepointError
 from providers.fasttrap.port import Port
 from providers.fasttrap.ports import PORTS
 from providers.fasttrap.records import Point, Probe, Target
-from providers.fasttrap.stepping import CHUNK
 from providers.fidelity import Fidelity
 
 if TYPE_CHECKING:

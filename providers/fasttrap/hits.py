@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
-from emu.arguments import function_arguments
-from emu.bad_address import BadAddressError
-from emu.cpu_core import CpuFlag
-from emu.displaced import Emulated, OutOfLine
-from emu.engine.hit_steps import (
+from emu.displaced.cpu_core import CpuFlag
+from emu.displaced.decision import Emulated, OutOfLine
+from emu.displaced.frame import Frame
+from emu.displaced.plans import Load, Plan, Set, Store
+from emu.engine.hits.hit_steps import (
     COPY_FAULT,
     Argument,
     Fire,
@@ -25,17 +25,17 @@ from emu.engine.hit_steps import (
     Run,
     of_exception,
 )
-from emu.engine.plans import NativeOperation
+from emu.engine.hits.plan_encoding import NativeOperation
 from emu.engine.state import HANDLED
-from emu.frame import Frame
 from emu.guest.processes import CARRIED_OUT, ProcessObserver
-from emu.plan_execution import Cpu, compile_plan
-from emu.plans import Load, Plan, Set, Store
-from emu.trap import Hit, Served
-from emu.words import WORD_MASK
+from emu.probe.arguments import function_arguments
+from emu.probe.execute_plan import Cpu, compile_plan
+from emu.probe.trap import Hit, Served
+from emu.support.bad_address import BadAddressError
+from emu.support.words import WORD_MASK
+from providers.fasttrap.out_of_line import Stepping, Steps
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import Point, ProbeType
-from providers.fasttrap.stepping import Stepping, Steps
 from providers.fidelity import Fidelity
 
 if TYPE_CHECKING:

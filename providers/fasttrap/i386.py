@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.displaced import OutOfLine
+from emu.displaced.decision import OutOfLine
 from emu.isa.x86.instruction import PROTECTED_MODE
 from providers.fasttrap.x86 import PROTECTED_TABLES
 from providers.fasttrap.x86_port import RETURN_TRAP, port

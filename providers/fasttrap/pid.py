@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from emu.bad_address import BadAddressError
-from emu.elf_symbols import Symbol, SymbolType
+from emu.elf.instruction_starts import no_instruction
+from emu.elf.symbols import Symbol, SymbolType
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import Objects, Process, ProcessObserver
-from emu.instruction_starts import no_instruction
+from emu.support.bad_address import BadAddressError
 from providers.base import Framework
 from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.pid_provider import PidProvider

@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from emu.bad_address import BadAddressError
-from emu.displaced import Code, Emulated, OutOfLine, Refused, Treatment
-from emu.words import WORD_MASK
+from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Treatment
+from emu.support.bad_address import BadAddressError
+from emu.support.words import WORD_MASK
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import AFTER, Point, Probe, Target
 from providers.fidelity import Fidelity

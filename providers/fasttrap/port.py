@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from emu.displaced import Code, OutOfLine, Treatment
-from emu.immutable import immutable
+from emu.displaced.decision import Code, OutOfLine, Treatment
+from emu.support.immutable import immutable
 from providers.fidelity import Fidelity
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from emu.displaced import Emulated, OutOfLine
-from emu.engine.hit_steps import Argument
-from emu.frame import Frame
-from emu.patcher import Patcher, Tracepoint
-from emu.plans import Operation
+from emu.displaced.decision import Emulated, OutOfLine
+from emu.displaced.frame import Frame
+from emu.displaced.plans import Operation
+from emu.engine.hits.hit_steps import Argument
+from emu.probe.patcher import Patcher, Tracepoint
 
 if TYPE_CHECKING:
     from emu.guest.processes import Code, Process, Slots

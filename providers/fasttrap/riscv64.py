@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from emu.displaced import (
+from emu.displaced.decision import (
     Code,
     Displaced,
     DisplacedRow,
@@ -24,6 +24,7 @@ from emu.displaced import (
     Rule,
     Treatment,
 )
+from emu.displaced.plans import Compare, Plan, Set
 from emu.isa.riscv64.length import instruction_length, words
 from emu.isa.riscv64.plans import (
     auipc,
@@ -39,7 +40,6 @@ from emu.isa.riscv64.plans import (
     jalr,
 )
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
-from emu.plans import Compare, Plan, Set
 from providers.fasttrap.port import Port
 from providers.fidelity import Fidelity
 

@@ -1,7 +1,7 @@
 """USDT: the markers of programs as probes, `provider$target:::name`.
 
 FreeBSD's programs register their probes by DOF (`providers.dof`); Linux programs have notes instead
-(`emu.stapsdt`), with the same content.  Provider names get the process's number, and `__` in a
+(`emu.elf.stapsdt`), with the same content.  Provider names get the process's number, and `__` in a
 probe's name becomes `-`, as with `dtrace -G`.
 
 Source: FreeBSD fasttrap.c (fasttrap_meta_create_probe: names, tracepoints of one probe); libdtrace
@@ -16,16 +16,10 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from emu.bad_address import BadAddressError
-from emu.elf_file import ElfError
-from emu.engine import hit_steps
-from emu.engine.hit_steps import ARGUMENTS, Argument, Number, Register
-from emu.frame import Frame
-from emu.guest.objects import LoadedObject
-from emu.guest.processes import ProcessObserver
-from emu.isa.elf_format import InRegister
-from emu.plans import Operation, Sum
-from emu.stapsdt import (
+from emu.displaced.frame import Frame
+from emu.displaced.plans import Operation, Sum
+from emu.elf.file import ElfError
+from emu.elf.stapsdt import (
     Constant,
     InMemory,
     Marker,
@@ -35,6 +29,12 @@ from emu.stapsdt import (
     markers,
     parse_arguments,
 )
+from emu.engine.hits import hit_steps
+from emu.engine.hits.hit_steps import ARGUMENTS, Argument, Number, Register
+from emu.guest.objects import LoadedObject
+from emu.guest.processes import ProcessObserver
+from emu.isa.elf_format import InRegister
+from emu.support.bad_address import BadAddressError
 from providers.dof.layout import HEADER
 from providers.dof.probes import HelperProbe, helper_probes
 from providers.dof.sections import DofError, load_size

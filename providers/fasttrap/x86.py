@@ -13,10 +13,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from emu.displaced import OutOfLine, Rule, Treatment
+from emu.displaced.decision import OutOfLine, Rule, Treatment
+from emu.displaced.plans import Plan, Set
 from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, REGISTERS, SEGMENTS, Instruction, Mode
 from emu.isa.x86.plans import indirect, jcc, jcxz, loop, push_fp, ret, transfer
-from emu.plans import Plan, Set
 from providers.dis_tables import SOURCE, knows
 from providers.fidelity import by_fidelity
 from providers.x86 import Row, Table, always, copy, emulate, extended, offset, opcodes, refuse

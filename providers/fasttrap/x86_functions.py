@@ -16,7 +16,7 @@ from typing import Final
 
 from emu.isa.x86.instruction import LONG_MODE, PREFIXES, Mode, take_apart
 from emu.isa.x86.length import instruction_lengths
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 from providers.dis_tables import known_lengths
 from providers.fidelity import Fidelity
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from emu.displaced import Code, OutOfLine, Treatment
+from emu.displaced.decision import Code, OutOfLine, Treatment
 from emu.isa.x86.instruction import Mode
 from providers.fasttrap.port import Port
 from providers.fasttrap.x86_functions import boundaries, has_jump_table, returns

@@ -10,9 +10,9 @@ import struct
 from collections.abc import Iterator
 from functools import partial
 
-from emu.cpu_core import CpuFlag
-from emu.displaced import Rule
-from emu.frame import Frame
+from emu.displaced.cpu_core import CpuFlag
+from emu.displaced.decision import Rule
+from emu.displaced.frame import Frame
 from emu.isa.aarch64.jump import NOP_WORD
 from emu.isa.aarch64.stub import STUB
 from emu.isa.aarch64.traps import BRK_DTRACE

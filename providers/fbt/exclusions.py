@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from emu.displaced import Rule
+from emu.displaced.decision import Rule
 from emu.guest.modules import Module
 from providers.fbt.port import Exclusion
 

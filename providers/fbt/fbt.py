@@ -6,11 +6,10 @@ The life of a probe, each step a method below:
                       with a tracepoint; the entry becomes one probe, and all the returns together
                       become another
     enable            the tracepoints of the probe are installed: the byte changes
-    (a hit)           the breakpoint traps, and `emu.trap` calls the ISA's handler, which finds the
-                      record and fires the probe; its answer identifies the displaced instruction,
-                      which `emu.displaced` emulates
-    disable           the tracepoints are removed: the original byte is back
-    destroy           the module is unloaded, and its records are removed
+    (a hit)           the breakpoint traps, and `emu.probe.trap` calls the ISA's handler, which
+    finds the record and fires the probe; its answer identifies the displaced instruction, which
+    `emu.displaced.decision` emulates disable           the tracepoints are removed: the original
+    byte is back destroy           the module is unloaded, and its records are removed
 
 Source: FreeBSD sys/cddl/dev/fbt/fbt.c.
 """
@@ -23,16 +22,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
-from emu.arguments import entry_arguments, late_arguments, results
-from emu.bad_address import BadAddressError
-from emu.displaced import Rule
-from emu.elf_symbols import Symbol
-from emu.engine.hit_steps import Fire, Number
+from emu.displaced.decision import Rule
+from emu.elf.symbols import Symbol
+from emu.engine.hits.hit_steps import Fire, Number
 from emu.guest.modules import Module
 from emu.isa.base import Isa
 from emu.native.guest import LateArguments
-from emu.patcher import Patcher
-from emu.trap import Hit, Served, TrapHandler
+from emu.probe.arguments import entry_arguments, late_arguments, results
+from emu.probe.patcher import Patcher
+from emu.probe.trap import Hit, Served, TrapHandler
+from emu.support.bad_address import BadAddressError
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.fbt.exclusions import EXCLUSIONS, excluded, module_name, module_refusal
 from providers.fbt.kept_sites import Found, kept_sites

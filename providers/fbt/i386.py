@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from emu.displaced import Rule
+from emu.displaced.decision import Rule
 from emu.isa.i386.stub import STUB
 from emu.isa.i386.traps import LOCK
 from emu.isa.x86.instruction import PROTECTED_MODE

@@ -1,4 +1,4 @@
-"""The sites of a module's functions, kept on disk (emu/disk_cache.py) from one process to the next.
+"""The sites of a module's functions, kept on disk (`emu.support.disk_cache`) between processes.
 
 A scan decodes each function of the kernel.  It depends on the functions, their code, and the source
 files of all that decides: of FBT and the ISAs, and of capstone, which decodes x86.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
-from emu.disk_cache import cached
-from emu.elf_symbols import Symbol
-from emu.source_files import signature
+from emu.elf.symbols import Symbol
+from emu.support.disk_cache import cached
+from emu.support.source_files import signature
 from providers.fbt.port import Site
 from providers.fidelity import Fidelity
 

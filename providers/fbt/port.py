@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from emu.cpu_core import CpuCore, CpuFlag
-from emu.displaced import Rule
-from emu.frame import Frame
-from emu.immutable import immutable
-from emu.trap import Handler
+from emu.displaced.cpu_core import CpuCore, CpuFlag
+from emu.displaced.decision import Rule
+from emu.displaced.frame import Frame
+from emu.probe.trap import Handler
+from emu.support.immutable import immutable
 from providers.fbt.records import RecordTable
 from providers.fidelity import Fidelity
 

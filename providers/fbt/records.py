@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from emu.guest.modules import Module
-from emu.patcher import Tracepoint
+from emu.probe.patcher import Tracepoint
 
 # FBT_PROBETAB_SIZE.
 TABLE_SIZE = 0x8000

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.cpu_core import CpuCore
-from emu.frame import Frame
-from emu.trap import Handler
+from emu.displaced.cpu_core import CpuCore
+from emu.displaced.frame import Frame
+from emu.probe.trap import Handler
 from providers.fbt.port import Fire
 from providers.fbt.records import TABLE_MASK, RecordTable
 

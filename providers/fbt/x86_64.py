@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from emu.bad_address import BadAddressError
-from emu.cpu_core import CpuCore, CpuFlag
-from emu.displaced import Rule
-from emu.frame import Frame
+from emu.displaced.cpu_core import CpuCore, CpuFlag
+from emu.displaced.decision import Rule
+from emu.displaced.frame import Frame
 from emu.isa.x86.instruction import LONG_MODE, Mode
 from emu.isa.x86.length import instruction_lengths as lengths
 from emu.isa.x86_64.stub import STUB
-from emu.trap import Handler
+from emu.probe.trap import Handler
+from emu.support.bad_address import BadAddressError
 from providers.dis_tables import known_lengths
 from providers.fbt.port import (
     ENTRY,

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.displaced import Code, Emulated, OutOfLine, Rule, Treatment
+from emu.displaced.decision import Code, Emulated, OutOfLine, Rule, Treatment
+from emu.displaced.plans import Store
 from emu.isa.aarch64.traps import BRK_DTRACE
-from emu.plans import Store
 from providers.fasttrap.aarch64 import PORT as USER
 from providers.fbt.port import Exclusion
 from providers.fidelity import Fidelity

@@ -6,12 +6,12 @@ kernel's, unless the copy itself leads elsewhere.
 
 from __future__ import annotations
 
-from emu.displaced import ALWAYS, OutOfLine
-from emu.engine.clock import VirtualClock
-from emu.engine.plans import Adjust, AdjustIf
-from emu.frame import Frame
+from emu.displaced.decision import ALWAYS, OutOfLine
+from emu.displaced.frame import Frame
+from emu.displaced.plans import Check, Compare
+from emu.engine.hits.plan_encoding import Adjust, AdjustIf
+from emu.engine.time.clock import VirtualClock
 from emu.isa.base import Isa
-from emu.plans import Check, Compare
 
 
 def hidden_instructions(isa: Isa, copied: OutOfLine, frame: Frame) -> int:

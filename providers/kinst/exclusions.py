@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.displaced import Rule
+from emu.displaced.decision import Rule
 from providers.fbt.exclusions import EXCLUSIONS as FBT_EXCLUSIONS
 from providers.fbt.port import Exclusion
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from emu.displaced import ALWAYS, Emulated, OutOfLine, Treatment
+from emu.displaced.decision import ALWAYS, Emulated, OutOfLine, Treatment
+from emu.displaced.plans import Branch, Plan, Set, Store
 from emu.isa.base import Isa
-from emu.plans import Branch, Plan, Set, Store
 from providers.kinst.port import ENTERED, FRAMED, Frames, Port
 
 

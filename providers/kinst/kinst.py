@@ -21,20 +21,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from emu.arguments import late_arguments
-from emu.displaced import Code, Emulated, OutOfLine, Treatment
-from emu.elf_symbols import Symbol
-from emu.engine.clock import VirtualClock
-from emu.engine.hit_steps import Fire, Run
-from emu.frame import Frame
+from emu.displaced.decision import Code, Emulated, OutOfLine, Treatment
+from emu.displaced.frame import Frame
+from emu.displaced.plans import Set
+from emu.elf.symbols import Symbol
+from emu.engine.hits.hit_steps import Fire, Run
+from emu.engine.time.clock import VirtualClock
 from emu.guest.kernel.trampolines import TrampolinesFullError
 from emu.guest.modules import Module
 from emu.isa.base import Isa
 from emu.native.guest import LateArguments
-from emu.patcher import Patcher, Tracepoint
-from emu.plans import Set
-from emu.trap import Hit, Served, TrapHandler
-from emu.words import decimal
+from emu.probe.arguments import late_arguments
+from emu.probe.patcher import Patcher, Tracepoint
+from emu.probe.trap import Hit, Served, TrapHandler
+from emu.support.words import decimal
 from providers import fbt
 from providers.base import Framework, Provider
 from providers.fbt.exclusions import excluded, module_name, module_refusal
@@ -72,7 +72,8 @@ def look(
 ) -> Iterator[tuple[int, Treatment, Frames]]:
     """Yield (offset, treatment, frame) for each instruction of a function.
 
-    It yields nothing if the function is excluded.  Raises `emu.bad_address.BadAddressError`.
+    It yields nothing if the function is excluded.  Raises
+    `emu.support.bad_address.BadAddressError`.
     """
     if excluded(symbol.name, (*EXCLUSIONS, *port.exclusions)) is not None:
         return

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from emu.displaced import Code, OutOfLine, Treatment
-from emu.immutable import immutable
+from emu.displaced.decision import Code, OutOfLine, Treatment
+from emu.support.immutable import immutable
 from providers.fbt.port import Exclusion
 
 

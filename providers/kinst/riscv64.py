@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.displaced import Code, Refused, Rule, Treatment
+from emu.displaced.decision import Code, Refused, Rule, Treatment
 from emu.isa.riscv64.traps import EBREAK
 from providers.fasttrap.riscv64 import PORT as USER
 from providers.fbt.port import Exclusion

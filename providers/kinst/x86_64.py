@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from emu.displaced import ALWAYS, Code, OutOfLine, Rule, Treatment
+from emu.displaced.decision import ALWAYS, Code, OutOfLine, Rule, Treatment
 from emu.isa.x86.instruction import LONG_MODE, Instruction
 from emu.isa.x86.length import instruction_lengths
 from emu.isa.x86.plans import indirect, transfer

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.displaced import Displaced
+from emu.displaced.decision import Displaced
+from emu.displaced.plans import Set
 from emu.isa.aarch64.jump import JUMP
-from emu.plans import Set
 from providers.linux_kernel.port import ARITHMETIC, Known, Port
 
 _A64_NOP: Final = JUMP.nop

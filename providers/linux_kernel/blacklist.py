@@ -15,11 +15,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import Final, Self
 
-from emu.bad_address import BadAddressError
-from emu.guest.linux_kernel.facts import KernelFacts
+from emu.guest.linux_kernel.files.facts import KernelFacts
+from emu.guest.linux_kernel.files.tables import Table, Tables, places
 from emu.guest.linux_kernel.kallsyms import Symbols
 from emu.guest.linux_kernel.platforms.boards import BOARDS
-from emu.guest.linux_kernel.tables import Table, Tables, places
+from emu.support.bad_address import BadAddressError
 
 # list_head, start_addr, end_addr
 _ENTRY: Final = struct.Struct("<4Q")

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.kernel_calls import KEY, KernelCallError, KernelCalls, error_of
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 
 # Offset of a consumer's number in the memory after its structure.
 NUMBER: Final = KEY + 8
@@ -72,7 +72,7 @@ class Consumers:
     """The consumers of one kernel.  Their memory is never used again: the kernel may still read it."""
 
     def __init__(self, guest: LinuxKernelGuest, calls: KernelCalls) -> None:
-        """Raise `emu.guest.linux_kernel.btf.BtfError` if the kernel has no uprobes."""
+        """Raise `emu.guest.linux_kernel.files.btf.BtfError` if the kernel has no uprobes."""
         self._guest = guest
         self._calls = calls
         btf = guest.facts.btf

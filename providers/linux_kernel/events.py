@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 from providers.linux_kernel.values import (
     AsInt,
     Choice,

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from emu.arguments import entry_arguments, late_arguments, results
-from emu.bad_address import BadAddressError
-from emu.engine.hit_steps import Argument, Fire, Number
-from emu.frame import Frame
+from emu.displaced.frame import Frame
+from emu.engine.hits.hit_steps import Argument, Fire, Number
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.native.guest import LateArguments
+from emu.probe.arguments import entry_arguments, late_arguments, results
+from emu.support.bad_address import BadAddressError
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.fbt.fbt import SignatureSource
 from providers.fbt.port import ENTRY, RETURN

@@ -16,15 +16,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from emu.arguments import late_arguments
-from emu.bad_address import BadAddressError
-from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Treatment
-from emu.engine.hit_steps import Fire
-from emu.frame import Frame
+from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Rule, Treatment
+from emu.displaced.frame import Frame
+from emu.engine.hits.hit_steps import Fire
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.isa.base import Isa
 from emu.native.guest import LateArguments
-from emu.words import decimal
+from emu.probe.arguments import late_arguments
+from emu.support.bad_address import BadAddressError
+from emu.support.words import decimal
 from providers.base import Framework, Provider
 from providers.kinst.flow import follow
 from providers.kinst.ports import PORTS as KINST_PORTS

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from emu.arguments import entry_arguments, results
-from emu.bad_address import BadAddressError
-from emu.engine.hit_steps import Argument, Fire, Number
-from emu.frame import Frame
+from emu.displaced.frame import Frame
+from emu.engine.hits.hit_steps import Argument, Fire, Number
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.native.guest import LateArguments
+from emu.probe.arguments import entry_arguments, results
+from emu.support.bad_address import BadAddressError
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.linux_kernel.events import At, Event
 from providers.linux_kernel.native_events import NativeEvent

@@ -1,6 +1,7 @@
 """System calls in machine code: the same as `syscall`, on the words of `open_calls`.
 
-Each function is a step of a hit (`emu.engine.hit_steps.Call`), with the address of `CallWords`.
+Each function is a step of a hit (`emu.engine.hits.hit_steps.Call`), with the address of
+`CallWords`.
 
 | function | effect |
 | --- | --- |
@@ -16,18 +17,18 @@ import ctypes
 from functools import cache
 from typing import Final
 
-from emu.engine.access import Access
-from emu.engine.firing_code import ASK, GO_ON
-from emu.engine.pages import PAGE
+from emu.engine.hits.firing_code import ASK, GO_ON
+from emu.engine.hits.tracepoint_blocks import Firing
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE
 from emu.engine.state import HANDLED
-from emu.engine.tracepoint_blocks import Firing
 from emu.guest.linux_kernel.abi import THREAD_SIZE, CallPath, KernelAbi
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
-from emu.native.linking import Linked
+from emu.native.link import Linked
 from emu.native.values import Value
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 from providers.linux_kernel.open_calls import MOST_CALLS, PLACES, CallWords, OpenCall
 
 # The arguments of a call, by the places from which a firing reads them.

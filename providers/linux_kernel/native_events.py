@@ -1,22 +1,22 @@
 """DTrace's own probes of Linux in machine code: whether an event happens, and its arguments.
 
-The function `happens(tracepoint, core)` is a step of a hit (`emu.engine.hit_steps.Call`), before
-the one that fires the probe, which it leaves out if the event does not happen.  The values are
-those of `providers.linux_kernel.values`.
+The function `happens(tracepoint, core)` is a step of a hit (`emu.engine.hits.hit_steps.Call`),
+before the one that fires the probe, which it leaves out if the event does not happen.  The values
+are those of `providers.linux_kernel.values`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from emu.engine.firing_code import GO_ON, SKIP
-from emu.engine.hit_steps import ARGUMENTS, Argument, Call, Fire, HitStep, InMemory, Register
-from emu.engine.tracepoint_blocks import Firing
+from emu.engine.hits.firing_code import GO_ON, SKIP
+from emu.engine.hits.hit_steps import ARGUMENTS, Argument, Call, Fire, HitStep, InMemory, Register
+from emu.engine.hits.tracepoint_blocks import Firing
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.native.builder import Function, Module
-from emu.native.linking import Linked
+from emu.native.link import Linked
 from emu.native.values import Word
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 from providers.linux_kernel.events import Event
 from providers.linux_kernel.registrations import Hit
 from providers.linux_kernel.values import (

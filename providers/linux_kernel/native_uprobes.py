@@ -1,7 +1,7 @@
 """Hits of uprobes in machine code: the handler of a consumer, as `uprobes` has it.
 
-`hit(words, core)` is a step of the breakpoint in the callback (`emu.engine.hit_steps.Call`).  It
-finds the consumer's number, copies the registers of the program to temporaries, and fires the
+`hit(words, core)` is a step of the breakpoint in the callback (`emu.engine.hits.hit_steps.Call`).
+It finds the consumer's number, copies the registers of the program to temporaries, and fires the
 probes of the place.  Their context is not that of the CPU, which executes the kernel: what needs
 registers and stacks asks Python (`CoreWord.ASIDE`), but for later arguments of functions.
 
@@ -17,21 +17,21 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Final
 
-from emu.cpu_core import CoreWord
-from emu.engine.access import Access
-from emu.engine.firing_code import ASK, GO_ON
-from emu.engine.hit_steps import Fire
-from emu.engine.pages import PAGE
+from emu.displaced.cpu_core import CoreWord
+from emu.displaced.frame import Frame
+from emu.engine.hits.firing_code import ASK, GO_ON
+from emu.engine.hits.hit_steps import Fire
+from emu.engine.hits.tracepoint_blocks import Firing
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE
 from emu.engine.state import HANDLED
-from emu.engine.tracepoint_blocks import Firing
-from emu.frame import Frame
 from emu.guest.linux_kernel.abi import KernelAbi, of_program
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.kernel_calls import KEY
 from emu.isa.base import Isa
 from emu.native.block import Block
 from emu.native.builder import Function, Module
-from emu.native.linking import Linked
+from emu.native.link import Linked
 from emu.native.values import Value, Word
 from providers.linux_kernel.consumers import NUMBER
 

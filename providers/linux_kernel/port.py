@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.displaced import Rule
-from emu.immutable import immutable
-from emu.plans import Operation
+from emu.displaced.decision import Rule
+from emu.displaced.plans import Operation
+from emu.support.immutable import immutable
 
 _SOURCE: Final = "this simulator"
 NOP: Final = Rule("nop", "it does nothing", _SOURCE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.by_name import ByName
+from emu.support.by_name import ByName
 from providers.linux_kernel.port import Port
 
 PORTS: Final[ByName[Port]] = ByName("providers.linux_kernel", ("riscv64", "aarch64", "x86_64"), "PORT")

@@ -23,8 +23,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from emu.engine.access import Access
-from emu.frame import Frame
+from emu.displaced.frame import Frame
+from emu.engine.memory.access import Access
 from emu.guest.linux_kernel.kernel_calls import KernelCalls
 from providers.linux_kernel.sites import LONGEST, entry_site
 from providers.linux_kernel.text import Hook, Text
@@ -58,7 +58,8 @@ class ProcessEvents:
     def __init__(self, guest: LinuxKernelGuest, programs: Programs, text: Text, calls: KernelCalls) -> None:
         """Write the breakpoints.
 
-        Raises `emu.guest.linux_kernel.btf.BtfError` if the kernel keeps processes in another way.
+        Raises `emu.guest.linux_kernel.files.btf.BtfError` if the kernel keeps processes in another
+        way.
         """
         self._guest = guest
         self._programs = programs

@@ -9,9 +9,9 @@ Source: Linux 6.12 kernel/kprobes.c (check_kprobe_address_safe, arch_check_ftrac
 
 from __future__ import annotations
 
+from emu.guest.linux_kernel.files.tables import Table, Tables, places
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.modules import Module
-from emu.guest.linux_kernel.tables import Table, Tables, places
 from providers.linux_kernel.blacklist import Blacklist
 from providers.linux_kernel.reserved import reserved
 

@@ -21,15 +21,15 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Final
 
-from emu.engine.hit_steps import ARGUMENTS, Argument, Fire, FireWhen, HitStep, InMemory, Register
-from emu.frame import Frame
+from emu.displaced.frame import Frame
+from emu.engine.hits.hit_steps import ARGUMENTS, Argument, Fire, FireWhen, HitStep, InMemory, Register
 from emu.guest.linux_kernel.errors import LinuxKernelError
 from emu.guest.linux_kernel.executable import NoRoomError
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.guest.linux_kernel.kernel_calls import KernelCallError, error_name, error_of
 from emu.guest.linux_kernel.platforms.boards import BOARDS
-from emu.immutable import immutable
 from emu.isa.base import Isa
+from emu.support.immutable import immutable
 from providers.linux_kernel.text import Fires, Hook, NoPlanError, Text
 
 PREFIX: Final = "__tracepoint_"
@@ -85,7 +85,7 @@ def _located(isa: Isa, index: int) -> Register | InMemory:
 
 
 def argument(frame: Frame, isa: Isa, index: int) -> int:
-    """Return a tracepoint's argument.  Raises `emu.bad_address.BadAddressError`."""
+    """Return a tracepoint's argument.  Raises `emu.support.bad_address.BadAddressError`."""
     found = _located(isa, index)
     if isinstance(found, Register):
         return frame.register(found.name)

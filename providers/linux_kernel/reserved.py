@@ -9,7 +9,7 @@ static_call_text_reserved).
 
 from __future__ import annotations
 
-from emu.guest.linux_kernel.tables import Table, Tables, places
+from emu.guest.linux_kernel.files.tables import Table, Tables, places
 
 
 def reserved(tables: Tables) -> frozenset[int]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.displaced import Displaced
-from emu.plans import Set
+from emu.displaced.decision import Displaced
+from emu.displaced.plans import Set
 from providers.linux_kernel.port import ARITHMETIC, Known, Port
 
 _RV_NOP: Final = bytes.fromhex("13000000")

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from emu.displaced import Code, Emulated, Rule
+from emu.displaced.decision import Code, Emulated, Rule
+from emu.displaced.plans import Plan, Set
 from emu.isa.base import Isa
-from emu.plans import Plan, Set
 from providers import fasttrap, kinst
 from providers.fidelity import Fidelity
 from providers.linux_kernel.port import NOP

@@ -19,17 +19,17 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
-from emu.bad_address import BadAddressError
-from emu.engine.hit_steps import ARGUMENTS as PASSED
-from emu.engine.hit_steps import Call, Fire, Register
-from emu.engine.tracepoint_blocks import Firing
-from emu.frame import Frame
+from emu.displaced.frame import Frame
+from emu.engine.hits.hit_steps import ARGUMENTS as PASSED
+from emu.engine.hits.hit_steps import Call, Fire, Register
+from emu.engine.hits.tracepoint_blocks import Firing
 from emu.guest.linux_kernel.abi import CallPath
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.guest.system_calls import CallSignature, Moment
 from emu.native.guest import LateArguments
-from emu.words import WORD_MASK
+from emu.support.bad_address import BadAddressError
+from emu.support.words import WORD_MASK
 from providers.base import Framework
 from providers.linux_kernel.native_calls import ARGUMENTS, LARGEST_ERROR, NativeCalls
 from providers.linux_kernel.open_calls import MOST_CALLS, Entered, OpenCalls

@@ -6,7 +6,7 @@
     remove    the last one removes the breakpoint; the copy stays, because a task may be in it
 
 Python serves the first hit.  A hook that says which probe it fires lets machine code serve the next
-ones (`emu.learning`).
+ones (`emu.probe.hit_cache`).
 
 Code is read as it is in memory when a breakpoint is written: the kernel has rewritten much of it
 since it was loaded (ftrace, alternatives, jump labels).
@@ -18,16 +18,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from emu.bad_address import BadAddressError
-from emu.displaced import Emulated, OutOfLine
-from emu.engine.clock import VirtualClock
-from emu.engine.hit_steps import Call, HitStep, Run
-from emu.frame import Frame
+from emu.displaced.decision import Emulated, OutOfLine
+from emu.displaced.frame import Frame
+from emu.displaced.plans import Plan, Set
+from emu.engine.hits.hit_steps import Call, HitStep, Run
+from emu.engine.time.clock import VirtualClock
 from emu.guest.linux_kernel.executable import NoRoomError
 from emu.isa.base import Isa
-from emu.patcher import Patcher, Tracepoint
-from emu.plans import Plan, Set
-from emu.trap import Hit, Served, TrapHandler
+from emu.probe.patcher import Patcher, Tracepoint
+from emu.probe.trap import Hit, Served, TrapHandler
+from emu.support.bad_address import BadAddressError
 from providers.kinst.copies import hidden_instructions, hide_instructions
 from providers.kinst.ports import PORTS
 from providers.linux_kernel.sites import LONGEST, treat

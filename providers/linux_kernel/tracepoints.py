@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
 
-from emu.bad_address import BadAddressError
-from emu.engine.hit_steps import Fire
-from emu.guest.linux_kernel.facts import is_function
+from emu.engine.hits.hit_steps import Fire
+from emu.guest.linux_kernel.files.facts import is_function
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.native.guest import LateArguments
+from emu.support.bad_address import BadAddressError
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.linux_kernel.registrations import (
     PREFIX,

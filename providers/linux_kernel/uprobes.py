@@ -20,18 +20,18 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from emu.bad_address import BadAddressError
-from emu.cpu_core import CpuFlag
-from emu.displaced import Emulated, OutOfLine
-from emu.engine.hit_steps import Argument, Call, Fire, InMemory, Number, Register
+from emu.displaced.cpu_core import CpuFlag
+from emu.displaced.decision import Emulated, OutOfLine
+from emu.engine.hits.hit_steps import Argument, Call, Fire, InMemory, Number, Register
 from emu.guest import processes
 from emu.guest.linux_kernel.abi import of_program
 from emu.guest.linux_kernel.errors import LinuxKernelError
 from emu.guest.linux_kernel.kernel_calls import Answer, KernelCallError, error_name
 from emu.guest.linux_kernel.program_cpu import ProgramCpu
 from emu.guest.linux_kernel.programs import Process, Programs
-from emu.plan_execution import compile_plan
-from emu.words import WORD_MASK
+from emu.probe.execute_plan import compile_plan
+from emu.support.bad_address import BadAddressError
+from emu.support.words import WORD_MASK
 from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.hits import PASSED
 from providers.fasttrap.points import EVERYWHERE as ANY_FUNCTION

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from emu.bad_address import BadAddressError
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
-from emu.immutable import immutable
-from emu.words import WORD_MASK
+from emu.support.bad_address import BadAddressError
+from emu.support.immutable import immutable
+from emu.support.words import WORD_MASK
 
 _WORD: Final = 8
 _INT: Final = 0xFFFF_FFFF

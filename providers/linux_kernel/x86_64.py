@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.plans import Set, Store
+from emu.displaced.plans import Set, Store
 from providers.linux_kernel.port import PUSH, Known, Port
 
 _X86_ENDBR64: Final = bytes.fromhex("f30f1efa")

@@ -19,7 +19,7 @@ from typing import ClassVar, Final, Protocol
 from emu.guest.timers import Timer, Timers
 from emu.isa import Isa
 from emu.native.guest import LateArguments
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 from providers.base import Attribute, DependencyClass, Framework, Provider, ProviderAttributes, Stability
 
 _SECOND: Final = 1_000_000_000

@@ -5,8 +5,8 @@ It has nops in place of the compiler's calls, and a LOCK prefix makes one of the
 The kernel linker has replaced each call by five nops (emu/guest/kernel/krtld.py).  Enabling writes
 0xf0 over the second: LOCK NOP is an invalid opcode, whose handler finds the site, fires with the
 arguments that are in their registers, and has the nop emulated.  Python does that at the first hit
-of a site, machine code at the next ones (`emu.learning`).  The prefix of a name determines the
-provider.  Only x86 has it here, because illumos does not run on the other ISAs.
+of a site, machine code at the next ones (`emu.probe.hit_cache`).  The prefix of a name determines
+the provider.  Only x86 has it here, because illumos does not run on the other ISAs.
 
 Source: illumos usr/src/uts/intel/dtrace/sdt.c, usr/src/uts/common/dtrace/sdt_subr.c.
 """
@@ -19,14 +19,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from emu.arguments import entry_arguments, late_arguments
-from emu.elf_symbols import Symbol
-from emu.engine.hit_steps import Fire
-from emu.frame import Frame
+from emu.displaced.frame import Frame
+from emu.elf.symbols import Symbol
+from emu.engine.hits.hit_steps import Fire
 from emu.isa import Isa
 from emu.native.guest import LateArguments
-from emu.patcher import Patcher, Tracepoint
-from emu.trap import Hit, Served, TrapHandler
+from emu.probe.arguments import entry_arguments, late_arguments
+from emu.probe.patcher import Patcher, Tracepoint
+from emu.probe.trap import Hit, Served, TrapHandler
 from providers.base import Framework, Provider
 
 # The providers of illumos' table (sdt_providers) whose sites the teaching kernel has; the last one takes all other

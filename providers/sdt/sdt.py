@@ -26,12 +26,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
-from emu.cpu_core import CpuCore, CpuFlag
+from emu.displaced.cpu_core import CpuCore, CpuFlag
 from emu.guest.kernel.view import Called
 from emu.isa import Isa
 from emu.isa.base import Jump
 from emu.native.guest import LateArguments
-from emu.patcher import Patcher, Tracepoint
+from emu.probe.patcher import Patcher, Tracepoint
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.sdt.sets import ID_OFFSET, Declaration, read_declarations
 
@@ -64,11 +64,11 @@ class SdtKernel(Protocol):
         ...
 
     def load(self, address: int, size: int) -> bytes:
-        """Read kernel memory.  Raises `emu.bad_address.BadAddressError`."""
+        """Read kernel memory.  Raises `emu.support.bad_address.BadAddressError`."""
         ...
 
     def store(self, address: int, data: bytes) -> None:
-        """Write kernel data.  Raises `emu.bad_address.BadAddressError`."""
+        """Write kernel data.  Raises `emu.support.bad_address.BadAddressError`."""
         ...
 
     def change_text(self, change: Callable[[], object], continues: int) -> None:

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 
 PROVIDERS: Final = "set_sdt_providers_set"
 PROBES: Final = "set_sdt_probes_set"
@@ -90,7 +90,7 @@ class Declarations:
 def read_declarations(find: FindSet, read: Read, word: int = 8) -> Declarations:
     """Read the linker sets; one that is missing is empty.
 
-    Raises `emu.bad_address.BadAddressError`.
+    Raises `emu.support.bad_address.BadAddressError`.
     """
     layout = _LAYOUTS[word]
     names = {

@@ -15,10 +15,10 @@ from typing import Final, Protocol
 
 from emu.guest.linux.calls.table import SIGNATURES, extend
 from emu.guest.linux.kernel import Kernel
-from emu.guest.linux.process import LinuxObserver, Thread
+from emu.guest.linux.process.process import LinuxObserver, Thread
 from emu.guest.system_calls import CallSignature, Moment
 from emu.native.guest import LateArguments
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 _INT: Final = 0x8000_0000
 _PASSED: Final = 5

@@ -1,7 +1,7 @@
 """Uprobes in machine code: the same as `returns` and `steps`, on the same words.
 
-Each function is a step of a hit (`emu.engine.hit_steps.Call`).  Python handles the other cases,
-in which memory is out of reach or a probe was removed.
+Each function is a step of a hit (`emu.engine.hits.hit_steps.Call`).  Python handles the other
+cases, in which memory is out of reach or a probe was removed.
 
 | function | effect |
 | --- | --- |
@@ -22,15 +22,15 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from emu.engine.access import Access
-from emu.engine.firing_code import ASK, GO_ON
+from emu.engine.hits.firing_code import ASK, GO_ON
+from emu.engine.hits.tracepoint_blocks import Firing
+from emu.engine.memory.access import Access
 from emu.engine.state import HANDLED, Word
-from emu.engine.tracepoint_blocks import Firing
-from emu.function_address import function_address
-from emu.immutable import immutable
 from emu.native.builder import Function, Module
-from emu.native.linking import Linked
+from emu.native.link import Linked
 from emu.native.values import Condition, Value
+from emu.support.function_address import function_address
+from emu.support.immutable import immutable
 from providers.uprobes.records import InstalledWords, PendingReturn, ProbeWords, SpaceWords, TaskWords
 from providers.uprobes.steps import TRAP_FLAG
 from providers.uprobes.tasks import MAX_DEPTH, CurrentTask

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.displaced import Code, Treatment
-from emu.immutable import immutable
+from emu.displaced.decision import Code, Treatment
+from emu.support.immutable import immutable
 from providers.fidelity import Fidelity
 
 EINVAL = 22

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from emu.displaced import Emulated, Stepped
-from emu.frame import Frame
-from emu.guest.linux.regular_files import RegularFile
+from emu.displaced.decision import Emulated, Stepped
+from emu.displaced.frame import Frame
+from emu.guest.linux.fs.regular import RegularFile
 from emu.native.block import Block
-from emu.patcher import Patcher, Tracepoint
+from emu.probe.patcher import Patcher, Tracepoint
 
 if TYPE_CHECKING:
-    from emu.engine.tracepoint_blocks import Firing
-    from emu.guest.linux.code import ProcessCode, SlotPages
-    from emu.guest.linux.process import Process
-    from emu.guest.linux.space import Space
+    from emu.engine.hits.tracepoint_blocks import Firing
+    from emu.guest.linux.mm.address_space import Space
+    from emu.guest.linux.mm.user_code import ProcessCode, SlotPages
+    from emu.guest.linux.process.process import Process
 
 
 class HandlerResult(IntEnum):

@@ -17,17 +17,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from emu.bad_address import BadAddressError
-from emu.frame import Frame
+from emu.displaced.frame import Frame
 from emu.guest.processes import CARRIED_OUT
 from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
+from emu.support.bad_address import BadAddressError
 from providers.uprobes.port import Port
 from providers.uprobes.records import Uprobe, WatchedSpace
 from providers.uprobes.tasks import MAX_DEPTH, Task, Tasks
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
-    from emu.guest.linux.process import Thread
+    from emu.guest.linux.process.process import Thread
 
 
 class Returns:

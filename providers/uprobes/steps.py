@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from emu.guest.linux.process import LinuxObserver
+from emu.guest.linux.process.process import LinuxObserver
 from emu.isa.linux_signals import Signal, SignalInfo
 from providers.uprobes.port import Port
 from providers.uprobes.records import Installed, InstalledWords, TaskWords, Uprobe, WatchedSpace
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from emu.guest.linux.kernel import Kernel
-    from emu.guest.linux.process import Process, Thread
+    from emu.guest.linux.process.process import Process, Thread
 
 TRAP_FLAG: Final = 0x100
 # Number of x86's exception after a single step.

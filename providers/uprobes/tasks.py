@@ -15,7 +15,7 @@ from providers.uprobes.records import PendingReturn, TaskWords
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
-    from emu.guest.linux.process import Thread
+    from emu.guest.linux.process.process import Thread
 
 # MAX_URETPROBE_DEPTH: the largest number of pending returns of one thread.
 MAX_DEPTH: Final = 64

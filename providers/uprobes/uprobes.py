@@ -25,19 +25,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from emu.bad_address import BadAddressError
-from emu.displaced import Code, Emulated, Refused, Stepped
-from emu.engine.access import Access
-from emu.frame import Frame
-from emu.guest.linux.code import ProcessCode, SlotPages
+from emu.displaced.decision import Code, Emulated, Refused, Stepped
+from emu.displaced.frame import Frame
+from emu.engine.memory.access import Access
 from emu.guest.linux.errno import EINVAL, EIO
-from emu.guest.linux.process import LinuxObserver
-from emu.guest.linux.regular_files import RegularFile
+from emu.guest.linux.fs.regular import RegularFile
+from emu.guest.linux.mm.user_code import ProcessCode, SlotPages
+from emu.guest.linux.process.process import LinuxObserver
 from emu.guest.processes import CARRIED_OUT
-from emu.patcher import Patcher
-from emu.plan_execution import compile_plan
+from emu.probe.execute_plan import compile_plan
+from emu.probe.patcher import Patcher
+from emu.support.bad_address import BadAddressError
 from providers.fidelity import Fidelity
-from providers.uprobes.describing import Description
+from providers.uprobes.hit_description import Description
 from providers.uprobes.port import Port
 from providers.uprobes.ports import PORTS
 from providers.uprobes.records import (
@@ -57,9 +57,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from emu.guest.linux.kernel import Kernel
-    from emu.guest.linux.process import Process, Thread
-    from emu.guest.linux.space import Area
-    from emu.patcher import Tracepoint
+    from emu.guest.linux.mm.address_space import Area
+    from emu.guest.linux.process.process import Process, Thread
+    from emu.probe.patcher import Tracepoint
 
 
 class UprobeError(Exception):

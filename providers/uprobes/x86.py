@@ -16,10 +16,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from emu.displaced import Code, Rule, Stepped, Treatment
+from emu.displaced.decision import Code, Rule, Stepped, Treatment
+from emu.displaced.plans import Plan, Set, Store
 from emu.isa.x86.instruction import LONG_MODE, PREFIXES, PROTECTED_MODE, Instruction, Mode
 from emu.isa.x86.plans import jcc, transfer
-from emu.plans import Plan, Set, Store
 from providers.fidelity import Fidelity, by_fidelity
 from providers.uprobes.port import ENOEXEC, ENOTSUPP, Port
 from providers.x86 import Row, Table, always, emulate, offset, refuse

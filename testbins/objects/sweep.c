@@ -1,10 +1,10 @@
 /*
  * The loops of sweeps, which are linked with the user's objects and run beside them.
  *
- * trapline_sweep (trapline/lab/objects/sweep.py) asks a decoder about instruction words, finds the row
+ * trapline_sweep (trapline/lab/objects/decoder/word_sweep.py) asks a decoder about instruction words, finds the row
  * of a table that matches each, and counts by row and decision, so no word needs the host.
  *
- * trapline_batch (trapline/lab/objects/batches.py) asks about instructions of any size, which the host
+ * trapline_batch (trapline/lab/objects/decoder/batches.py) asks about instructions of any size, which the host
  * has written down, and writes the answers down for the host.
  */
 #include <stdint.h>

@@ -11,10 +11,10 @@ import pytest
 from benchmarks.alike import compare
 from emu.isa import ISAS
 from emu.native import available
-from trapline.lab.check.compare import SiteChecker
-from trapline.lab.check.subject import Subject
-from trapline.lab.check.work import Spec
-from trapline.targets import find_file
+from trapline.lab.check.runner.unit import Spec
+from trapline.lab.check.site.compare import SiteChecker
+from trapline.lab.check.site.subject import Subject
+from trapline.support.targets import find_file
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs llvmlite")
 

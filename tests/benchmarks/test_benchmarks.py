@@ -12,7 +12,7 @@ from benchmarks import objects, provenance
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.figures import Scale
 from emu.isa import ISAS
-from trapline.lab.objects.building import BuildError
+from trapline.lab.objects.build import BuildError
 
 # These are equal on all ISAs, or only run commands that other tests run on each, so one ISA is enough.
 ONCE = {"language": "i386", "models": "x86_64", "startup": "riscv64"}

@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks.ongoing import Kept, complete
 from trapline.commands.check import dask_workers
-from trapline.lab.check.checking import Spec, check
-from trapline.lab.check.subject import Subject
-from trapline.targets import find_file
+from trapline.lab.check.runner.check import Spec, check
+from trapline.lab.check.site.subject import Subject
+from trapline.support.targets import find_file
 
 
 @pytest.fixture(scope="module")

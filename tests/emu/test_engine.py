@@ -2,15 +2,16 @@
 
 import pytest
 
-from emu.bad_address import BadAddressError
-from emu.calls import pass_arguments
-from emu.engine import layout, native
-from emu.engine.clock import VirtualClock
+from emu.engine import native_callbacks
 from emu.engine.engine import Engine
 from emu.engine.errors import EngineError, GuestCrashError
+from emu.engine.qemu import layout
 from emu.engine.state import HANDLED
+from emu.engine.time.clock import VirtualClock
 from emu.guest.function import CODE, STACK, FunctionFaultError, FunctionGuest
 from emu.isa import ISAS
+from emu.probe.calls import pass_arguments
+from emu.support.bad_address import BadAddressError
 from tests.emu.code import ADD, ADD_ENTRY, ADD_INSTRUCTIONS, EXCLUSIVE, LOAD, LOOP
 
 LANDING = 1  # the wait instruction a call returns to
@@ -26,7 +27,12 @@ def counter(guest):
 isas = pytest.mark.parametrize("isa", ISAS.values(), ids=ISAS)
 engines = pytest.mark.parametrize(
     "accelerated",
-    [pytest.param(True, marks=pytest.mark.skipif(not native.available(), reason="llvmlite is not installed")), False],
+    [
+        pytest.param(
+            True, marks=pytest.mark.skipif(not native_callbacks.available(), reason="llvmlite is not installed")
+        ),
+        False,
+    ],
     ids=["native", "python"],
 )
 
@@ -58,7 +64,7 @@ def test_a_fault_in_mid_block_counts_only_what_came_before_it(isa, accelerated):
 
 @isas
 def test_native_and_python_engines_stop_at_the_same_instruction(isa):
-    if not native.available():
+    if not native_callbacks.available():
         pytest.skip("llvmlite is not installed")
     places = []
     for accelerated in (True, False):
@@ -194,7 +200,7 @@ def test_more_arguments_than_registers_is_an_error(isa):
 
 
 def test_a_layout_that_does_not_fit_is_noticed_before_it_is_used(monkeypatch):
-    monkeypatch.setattr("emu.engine.layout.CPU_UC", layout.CPU_UC - 8)
+    monkeypatch.setattr("emu.engine.qemu.layout.CPU_UC", layout.CPU_UC - 8)
     with pytest.raises(EngineError, match="keeps its state elsewhere; `trapline doctor` says more"):
         Engine(ISAS["x86_64"], 1 << 20)
 
@@ -202,7 +208,7 @@ def test_a_layout_that_does_not_fit_is_noticed_before_it_is_used(monkeypatch):
 @pytest.mark.parametrize("accelerated", [False, True])
 @pytest.mark.parametrize("isa_name", ["x86_64", "i386"])
 def test_an_exception_without_a_gate_ends_the_run(isa_name, accelerated):
-    engine = Engine(ISAS[isa_name], 1 << 20, accelerated=accelerated and native.available())
+    engine = Engine(ISAS[isa_name], 1 << 20, accelerated=accelerated and native_callbacks.available())
     engine.write_code(0x1000, b"\xcd\x80")  # int 0x80, and no interrupt table
     engine.pc = 0x1000
     with pytest.raises(GuestCrashError, match="the CPU shut down at 0x1002"):

@@ -8,19 +8,19 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.code import ENTRY, LOOP
-from emu.cpu_core import CoreWord
-from emu.elf_symbols import Binding, Symbol, SymbolType
-from emu.engine.firing_code import GO_ON, SKIP
+from emu.displaced.cpu_core import CoreWord
+from emu.elf.symbols import Binding, Symbol, SymbolType
 from emu.engine.handlers import Handlers
-from emu.engine.hit_steps import Call, FireWhen
+from emu.engine.hits.firing_code import GO_ON, SKIP
+from emu.engine.hits.hit_steps import Call, FireWhen
+from emu.engine.hits.tracepoint_blocks import EVERY
 from emu.engine.state import DELIVER, Word
-from emu.engine.tracepoint_blocks import EVERY
 from emu.guest.function import CODE, LANDING, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import ISAS
 from emu.native import available
 from emu.native.builder import Module as CodeModule
-from emu.native.linking import Linked
+from emu.native.link import Linked
 from providers.fbt import FBT
 from tests.providers.fbt.fakes import FakeFramework
 from tests.support.native import Enabling, runs

@@ -6,22 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.elf_symbols import Binding, Symbol, SymbolType
-from emu.engine import native
-from emu.engine.access import Access
-from emu.engine.pages import PAGE, PageMap
-from emu.engine.plans import WINDOWS
+from emu.displaced.plans import Branch, Check, Clear, Compare, Load, Plan, Set, SetVector, Store, Sum
+from emu.elf.symbols import Binding, Symbol, SymbolType
+from emu.engine import native_callbacks
+from emu.engine.hits.plan_encoding import WINDOWS
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE, PageMap
 from emu.guest.function import STACK, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import ISAS
-from emu.plan_execution import interpret
-from emu.plans import Branch, Check, Clear, Compare, Load, Plan, Set, SetVector, Store, Sum
+from emu.probe.execute_plan import interpret
 from providers.fbt import FBT
+from tests.emu.code import LOOP
 from tests.providers.fbt.fakes import FakeFramework
 
-from .code import LOOP
-
-pytestmark = pytest.mark.skipif(not native.available(), reason="llvmlite is not installed")
+pytestmark = pytest.mark.skipif(not native_callbacks.available(), reason="llvmlite is not installed")
 isas = pytest.mark.parametrize("isa", ISAS.values(), ids=ISAS)
 SP = STACK - 1024
 

@@ -18,7 +18,7 @@ from unicorn import arm64_const as arm64
 from unicorn import riscv_const as riscv
 from unicorn import x86_const as x86
 
-from emu.engine.temporaries import context
+from emu.engine.qemu.temporaries import context
 from emu.isa.x86.offsets import OFFSETS
 
 PAGE = Path(__file__).parents[2] / "docs" / "unicorn.md"

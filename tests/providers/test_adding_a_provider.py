@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 from tests.support.documents import matches
 from tests.support.some import some

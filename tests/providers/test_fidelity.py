@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped
+from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Stepped
 from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE
 from emu.isa.x86.length import instruction_length
 from providers.dis_tables import known_length, known_lengths

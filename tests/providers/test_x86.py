@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from emu.displaced import Code
+from emu.displaced.decision import Code
 from providers.fasttrap.x86 import LONG_TABLES, PROTECTED_TABLES
 from providers.fidelity import Fidelity
 from providers.kinst.x86_64 import TABLE as KINST

@@ -6,7 +6,7 @@ The C library is that of Debian's cross compilers, or this host's.
 import shutil
 from pathlib import Path
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 
 LIBRARIES = ("libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from emu.bad_address import BadAddressError
 from emu.guest.abilities import Abilities
 from emu.guest.base import Location, RunState, Thread
 from emu.isa import X86_64, Isa
+from emu.support.bad_address import BadAddressError
 from providers.base import ArgumentDescription, Framework, Provider
 
 KERNEL = 0xFFFF_FFFF_8000_0000

@@ -5,7 +5,7 @@ from functools import cache
 
 from emu.native.block import Block
 from emu.native.builder import Module
-from emu.native.linking import Linked
+from emu.native.link import Linked
 
 KEPT = 64
 _UPCALL = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint64)

@@ -27,8 +27,8 @@ from emu.isa import ISAS
 from tests.support.command import ROOT
 from trapline import cli
 from trapline.d.check.builtins import vocabulary
-from trapline.framework.enabling import Enabling
-from trapline.framework.native.asking import Upcall
+from trapline.framework.device.enabling import Enabling
+from trapline.framework.native.upcall_code import Upcall
 from trapline.framework.native.upcalls import Upcalls
 
 NUMBER, STRING = "@{name} = sum((int64_t)({}));", "@{name}[{}] = count();"

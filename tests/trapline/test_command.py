@@ -34,11 +34,11 @@ def test_a_trace_imports_no_part_that_it_does_not_ask_for():
     program = (
         "import sys; from trapline.cli import main\n"
         "try: main(['dtrace', '-qn', 'BEGIN { exit(0) }'])\n"
-        "finally: print([name for name in sys.modules if name.startswith(('emu.linking', 'trapline.lab'))\n"
-        "    or name in {'html', 'elftools', 'emu.elf_writer', 'trapline.export.formats', 'trapline.consumer.saving'}\n"
-        "    or name in {'fractions', 'emu.guest.kernel.several_cpus', 'trapline.d.codegen.disassemble'}\n"
+        "finally: print([name for name in sys.modules if name.startswith(('emu.elf.link', 'trapline.lab'))\n"
+        "    or name in {'html', 'elftools', 'emu.elf.writer', 'trapline.export.formats'}\n"
+        "    or name in {'fractions', 'trapline.consumer.program.save', 'emu.guest.kernel.smp.turns'}\n"
         "    or name in {'capstone', 'llvmlite.binding'} or {*name.split('.')} & {'aarch64', 'riscv64', 'i386'}\n"
-        "    or name.rpartition('.')[2] in {'calibration', 'bench', 'finding'}])"
+        "    or name.rpartition('.')[2] in {'calibration', 'bench', 'find', 'disassemble'}])"
     )
     for _ in range(2):  # the first run fills the cache: it scans the kernel, and may compile
         run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -47,7 +47,7 @@ def test_a_trace_imports_no_part_that_it_does_not_ask_for():
 
 def test_missing_llvmlite_is_said_once(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("trapline.cli.missing", lambda: NOT_INSTALLED)
-    monkeypatch.setattr("trapline.framework.engines.available", lambda: False)
+    monkeypatch.setattr("trapline.framework.base.engines.available", lambda: False)
     monkeypatch.setenv("TRAPLINE_CACHE", str(tmp_path))
     monkeypatch.delenv("TRAPLINE_ENGINE", raising=False)
     for _ in range(2):

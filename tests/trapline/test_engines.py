@@ -7,8 +7,8 @@ import pytest
 from emu.native import NOT_INSTALLED
 from tests.support.command import run_trapline
 from trapline import __version__
-from trapline.framework import engines
-from trapline.framework.engines import EngineError, ProgramEngine, chosen
+from trapline.framework.base import engines
+from trapline.framework.base.engines import EngineError, ProgramEngine, chosen
 
 PROGRAM = ["dtrace", "-qn", "BEGIN { @[1] = sum(6 * 7); exit(0); }"]
 

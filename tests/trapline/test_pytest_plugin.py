@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
-from trapline.lab.check.asserting import assert_same_with_probe
-from trapline.lab.check.rules import Rules
+from trapline.lab.check.cpu.rules_under_test import Rules
+from trapline.lab.check.runner.assertion import assert_same_with_probe
 
 from .lab.check import rules_under_test
 

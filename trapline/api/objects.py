@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from emu.guest.linux_kernel.kernel_file import open_image
-from emu.linking.object_file import ObjectFile
+from emu.elf.link.object_file import ObjectFile
+from emu.guest.linux_kernel.files.kernel_file import open_image
 from providers.fidelity import Fidelity
 from trapline.api.errors import TraplineError
 from trapline.commands.object import ERRORS
-from trapline.lab.displace import DisplaceError, isa_of
-from trapline.lab.objects.checking import check_objects
+from trapline.lab.displace.bench import DisplaceError, isa_of
+from trapline.lab.objects.check import check_objects
 from trapline.lab.objects.findings import ObjectReport
 from trapline.lab.objects.glue import Glue
 from trapline.lab.objects.glues import find
 from trapline.lab.objects.request import Request
-from trapline.targets import find_file
+from trapline.support.targets import find_file
 
 Paths = str | Path | Sequence[str | Path]
 

@@ -24,7 +24,7 @@ from trapline.cost.rows import Row
 from trapline.cost.tables import Table
 from trapline.d.errors import CompileError
 from trapline.machine.linux_machine import LinuxOptions
-from trapline.own_files import TargetError, own_program
+from trapline.support.own_files import TargetError, own_program
 
 ALL = "all"
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -133,8 +133,8 @@ def _progress() -> Progress:
 
 def _on_host(isas: list[Isa], *, host: bool, peers: bool) -> Iterator[tuple[Table, list[dict[str, Any]]]]:
     """Yield the tables of what is measured on this host, and the same as data."""
-    from trapline.cost import host as this_host  # noqa: PLC0415  only their users wait for them
-    from trapline.cost import peers as other_tools  # noqa: PLC0415
+    from trapline.cost.host import peers as other_tools  # noqa: PLC0415
+    from trapline.cost.host import probes as this_host  # noqa: PLC0415  only their users wait for them
 
     if host:
         try:
@@ -172,7 +172,7 @@ def _drawn(
     """Measure the curves, draw the plots, and write the page."""
     from trapline.cost import plots  # noqa: PLC0415  only the user of plots waits for them
     from trapline.cost.page import page  # noqa: PLC0415  and of a page for jinja2
-    from trapline.cost.scaling import measure_curves  # noqa: PLC0415
+    from trapline.cost.scale import measure_curves  # noqa: PLC0415
 
     drawn, without = [], ""
     try:

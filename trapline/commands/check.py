@@ -13,36 +13,36 @@ from typing import Any, Final
 import click
 
 from emu.assembly import AssemblyError
-from emu.disassembly import Syntax
-from emu.elf_file import ElfError, ElfKind
+from emu.elf.file import ElfError, ElfKind
 from emu.guest.kernel.trap_path import TrapPath
-from emu.guest.linux.directories import Directory
-from emu.guest.linux_kernel.kernel_file import KernelFile
-from emu.guest.linux_kernel.module_file import ModuleFile
+from emu.guest.linux.fs.dir import Directory
+from emu.guest.linux_kernel.files.kernel_file import KernelFile
+from emu.guest.linux_kernel.files.module_file import ModuleFile
 from emu.isa import DEFAULT_ISA, ISAS
+from emu.isa.disassembly import Syntax
 from providers.fidelity import Fidelity
 from trapline.commands.check_bar import Bar
 from trapline.commands.check_options import refuse_idle
 from trapline.commands.shared import CheckFailure, print_lines, syntax_option
 from trapline.commands.terminal import tui_option
-from trapline.debug_root import debug_root_option
-from trapline.framework.engines import EngineError, ProgramEngine
+from trapline.framework.base.engines import EngineError, ProgramEngine
 from trapline.lab.check import report
-from trapline.lab.check.assembly_file import assembly_file
-from trapline.lab.check.checking import check, default_results, describe
+from trapline.lab.check.cpu.rules_under_test import RulesError
+from trapline.lab.check.cpu.states import BY_MACHINE_CODE, BY_PYTHON, POOL
 from trapline.lab.check.encodings import SWEPT
 from trapline.lab.check.encodings.x86_space import DEFAULT_BOUND, MOST_PREFIXES
-from trapline.lab.check.guest_runs import RunSpec
-from trapline.lab.check.pool import MakeExecutor, local
 from trapline.lab.check.results import Results, ResultsError, Tally
-from trapline.lab.check.rules import RulesError
-from trapline.lab.check.states import BY_MACHINE_CODE, BY_PYTHON, POOL
-from trapline.lab.check.subject import PROVIDERS, Subject, SubjectError
-from trapline.lab.check.work import EncodingsSpec, Spec
+from trapline.lab.check.run.guest_runs import RunSpec
+from trapline.lab.check.runner.check import check, default_results, describe
+from trapline.lab.check.runner.pool import MakeExecutor, local
+from trapline.lab.check.runner.unit import EncodingsSpec, Spec
+from trapline.lab.check.site.assembly_file import assembly_file
+from trapline.lab.check.site.subject import PROVIDERS, Subject, SubjectError
 from trapline.lab.museum.gallery import MuseumError, show
 from trapline.lab.report_files import ReportFileError
-from trapline.own_files import TargetError, is_guest_program
-from trapline.targets import find_files, find_in, isas_of
+from trapline.support.debug_root import debug_root_option
+from trapline.support.own_files import TargetError, is_guest_program
+from trapline.support.targets import find_files, find_in, isas_of
 
 _INTERRUPTED: Final = 130
 # Errors in the request itself.

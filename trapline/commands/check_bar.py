@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from emu.spelling import counted
+from emu.support.did_you_mean import counted
 
 
 class _Rate(ProgressColumn):

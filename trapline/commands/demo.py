@@ -11,8 +11,8 @@ from rich.text import Text
 
 from emu.guest.base import GuestError
 from emu.isa import DEFAULT_ISA, ISAS
-from emu.wheel.layout import current
-from emu.wheel.modes import Mode
+from emu.unicorn_layout.layout import current
+from emu.unicorn_layout.modes import Mode
 from trapline.commands.shared import ReportConsole
 from trapline.lab import demo
 from trapline.lab.demo import Traced

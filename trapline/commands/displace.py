@@ -11,13 +11,13 @@ from typing import Any, Final
 import click
 
 from emu.assembly import AssemblyError
-from emu.disassembly import Syntax
+from emu.isa.disassembly import Syntax
 from providers.fidelity import Fidelity
 from trapline.commands.shared import print_lines, syntax_option, write
-from trapline.lab import displace_report
-from trapline.lab.displace import DisplacedCode, DisplaceError, displace, isa_of
-from trapline.lab.displace_fates import PROVIDERS
-from trapline.lab.displace_run import MOST, Run, run, setting
+from trapline.lab.displace import report
+from trapline.lab.displace.bench import DisplacedCode, DisplaceError, displace, isa_of
+from trapline.lab.displace.fates import PROVIDERS
+from trapline.lab.displace.run import MOST, Run, run, setting
 
 _INSTRUCTIONS: Final = 32
 
@@ -153,10 +153,10 @@ def _only(found: DisplacedCode, providers: tuple[str, ...]) -> DisplacedCode:
 
 def _print(isa: str, found: DisplacedCode, done: Run | None, form: str, missing: Iterable[str]) -> None:
     if form == "json":
-        data: dict[str, Any] = displace_report.as_data(isa, found)
-        click.echo(json.dumps(data | ({"run": displace_report.run_as_data(done)} if done else {}), indent=1))
+        data: dict[str, Any] = report.as_data(isa, found)
+        click.echo(json.dumps(data | ({"run": report.run_as_data(done)} if done else {}), indent=1))
         return
-    print_lines(displace_report.as_text(found, missing))
+    print_lines(report.as_text(found, missing))
     if done is not None:
         click.echo()
-        print_lines(displace_report.run_as_text(done))
+        print_lines(report.run_as_text(done))

@@ -7,14 +7,14 @@ import sys
 
 import click
 
-from emu.engine import layout as engine_layout
+from emu.engine.qemu import layout as engine_layout
 from emu.isa.calibration import KNOWN
-from emu.wheel import layout, library
-from emu.wheel.finding import CalibrationError, experiment, understood
-from emu.wheel.layout import BLOCKS, COMMON
-from emu.wheel.library import Parts
-from emu.wheel.modes import VARIABLE, Mode
-from trapline.framework.engines import chosen, described
+from emu.unicorn_layout import layout, library
+from emu.unicorn_layout.find import CalibrationError, experiment, understood
+from emu.unicorn_layout.layout import BLOCKS, COMMON
+from emu.unicorn_layout.library import Parts
+from emu.unicorn_layout.modes import VARIABLE, Mode
+from trapline.framework.base.engines import chosen, described
 from trapline.lab.check.native import layout as blocks_layout
 from trapline.version import installed_version
 

@@ -11,8 +11,8 @@ from typing import Final, TextIO
 
 import click
 
-from emu.debug_files import search_in, usual_folder
-from emu.guest.kernel.text_changes import Patching
+from emu.elf.debug_files import search_in, usual_folder
+from emu.guest.kernel.smp.text_changes import Patching
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.native import available
@@ -22,13 +22,13 @@ from trapline.consumer.environment import CommandEnvironment, MachineError, Trac
 from trapline.consumer.output import Writer
 from trapline.consumer.request import MachineOptions
 from trapline.d.types.names import NoNames
-from trapline.framework.program import Program
-from trapline.framework.settings import DEFAULTS
+from trapline.framework.base.program import Program
+from trapline.framework.probe.settings import DEFAULTS
 from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
 from trapline.machine.kernel_target import KernelTarget
 from trapline.machine.programs import is_missing, program_isa, split
-from trapline.own_files import OWN, TargetError, own_program
-from trapline.standard_streams import abandon_output
+from trapline.support.own_files import OWN, TargetError, own_program
+from trapline.support.standard_streams import abandon_output
 from trapline.types import ProcessNames, types_of
 
 # The variables that dtrace(1) adds to the environment of the commands of -c (libdtrace's dtrace_vopen).
@@ -54,7 +54,7 @@ def dtrace_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
 
 
 def _machine_code(program: Program, options: Mapping[str, int]) -> Iterator[str]:
-    from trapline.framework.native.listing import listing  # noqa: PLC0415  LLVM is slow to import
+    from trapline.framework.native.code_text import listing  # noqa: PLC0415  LLVM is slow to import
 
     return listing(program, {**DEFAULTS, **options})
 
@@ -117,7 +117,7 @@ def _open_linux(wanted: MachineOptions) -> TracedMachine:
     if wanted.pids:
         raise MachineError("-p names a process of the kernel guest; the Linux guest runs the program of -c")
     # The Linux guest takes longer to import than the kernel guest takes to boot, so it is imported only when needed.
-    from emu.guest.linux.stdio import of_this_process  # noqa: PLC0415
+    from emu.guest.linux.fs.stdio import of_this_process  # noqa: PLC0415
     from trapline.machine import linux_machine as linux  # noqa: PLC0415
 
     if not wanted.commands:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from emu.spelling import counted
+from emu.support.did_you_mean import counted
 from trapline.export import flame, folded
 from trapline.export.errors import ExportError
 

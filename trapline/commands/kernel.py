@@ -15,15 +15,16 @@ from typing import Any
 
 import click
 
-from emu.engine.clock import NANOSECONDS
+from emu.engine.time.clock import NANOSECONDS
 from emu.guest.base import GuestError, RunState
-from emu.guest.linux_kernel import snapshot, store
 from emu.guest.linux_kernel.errors import KernelFileError
-from emu.guest.linux_kernel.machine import LinuxKernelMachine
+from emu.guest.linux_kernel.files import store
+from emu.guest.linux_kernel.machine import snapshot
+from emu.guest.linux_kernel.machine.machine import LinuxKernelMachine
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
-from trapline import kernel_packages
 from trapline.machine.linux_kernel_machine import LinuxKernelOptions, command_line, machine_of
+from trapline.support import kernel_packages
 
 _isa_option: Callable[[Any], Any] = click.option("--isa", type=click.Choice(list(BOARDS)), required=True)
 _root_option: Callable[[Any], Any] = click.option(

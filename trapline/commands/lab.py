@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from emu.isa import DEFAULT_ISA, ISAS
-from trapline.lab.course.grading import as_csv, grade
+from trapline.lab.course.grade import as_csv, grade
 from trapline.lab.course.sheets import sheet, sheets
 from trapline.lab.course.supervised import SECONDS
 from trapline.lab.course.work import CourseError

@@ -13,13 +13,13 @@ from typing import Final
 
 import click
 
-from emu.elf import Image
-from emu.elf_file import ElfError
+from emu.elf.file import ElfError
+from emu.elf.image import Image
 from emu.guest.base import GuestError
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
-from emu.words import decimal
+from emu.support.words import decimal
 from trapline.commands.dtrace import Console
 from trapline.consumer.errors import ConsumerError
 from trapline.d.errors import CompileError
@@ -31,7 +31,7 @@ from trapline.lockstat.report import Report, ReportLayout
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.machine.programs import missing_program
 from trapline.options import OptionError
-from trapline.several_cpus import cpu_number
+from trapline.support.cpus_option import cpu_number
 
 _SHORT: Final = "x:bths:n:d:i:l:f:e:ckwWgCHEATID:RpPo:V"
 _LONG: Final = ("isa=", "trap=", "cpus=", "seed=", "jsonl", "help")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import click
 
-from emu.disassembly import Syntax
+from emu.isa.disassembly import Syntax
 from trapline.commands.shared import write
 from trapline.commands.terminal import play, require_terminal
-from trapline.lab.museum import playing
+from trapline.lab.museum import recordings
 from trapline.lab.museum.exhibit import Exhibit
 from trapline.lab.museum.gallery import find
 from trapline.lab.museum.orders import InOrders
-from trapline.player.lanes import lanes_page
 from trapline.player.page import page
 from trapline.player.played import Played
+from trapline.player.race_page import lanes_page
 
 
 def play_exhibit(name: str | None, file: str | None, syntax: Syntax, *, tui: bool) -> None:
@@ -32,7 +32,7 @@ def play_exhibit(name: str | None, file: str | None, syntax: Syntax, *, tui: boo
     race = exhibit.check.lanes(exhibit) if isinstance(exhibit.check, InOrders) else None
     played = () if race else _played(exhibit, syntax)
     if tui:
-        from trapline.player.reels import firing_reels, race_reel  # noqa: PLC0415  textual is an optional package
+        from trapline.player.terminal_model import firing_reels, race_reel  # noqa: PLC0415  textual is an optional package
 
         if race:
             play(title, [race_reel(race)])
@@ -44,7 +44,7 @@ def play_exhibit(name: str | None, file: str | None, syntax: Syntax, *, tui: boo
 
 
 def _played(exhibit: Exhibit, syntax: Syntax) -> tuple[Played, Played]:
-    old, right = playing.play(exhibit, syntax)
+    old, right = recordings.play(exhibit, syntax)
     return (
         Played("old rule", old, f"{exhibit.system}: {' '.join(old.notes)}", good=False),
         Played("right rule", right, " ".join(right.notes), good=True),

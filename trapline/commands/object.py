@@ -10,25 +10,25 @@ from typing import Any, Final, NoReturn
 
 import click
 
-from emu.disassembly import Syntax
-from emu.elf_file import ElfError
-from emu.guest.linux_kernel.kernel_file import open_image
+from emu.elf.file import ElfError
+from emu.elf.link.object_file import ObjectFile
+from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.isa import DEFAULT_ISA, ISAS
-from emu.linking.object_file import ObjectFile
+from emu.isa.disassembly import Syntax
 from providers.fidelity import Fidelity
 from trapline.commands.check_bar import Bar
 from trapline.commands.shared import CheckFailure, print_lines
-from trapline.lab.check.checking import cache
+from trapline.lab.check.runner.check import cache
 from trapline.lab.objects import report as reports
-from trapline.lab.objects.building import BuildError, build
-from trapline.lab.objects.checking import check_objects
+from trapline.lab.objects.build import BuildError, build
+from trapline.lab.objects.check import check_objects
 from trapline.lab.objects.glues import GLUES, GlueError, find
 from trapline.lab.objects.request import Request, RequestError
 from trapline.lab.objects.structures import LayoutError
 from trapline.lab.objects.user_code import ObjectError
 from trapline.lab.report_files import ReportFileError
-from trapline.own_files import TargetError
-from trapline.targets import find_file
+from trapline.support.own_files import TargetError
+from trapline.support.targets import find_file
 
 _INTERRUPTED: Final = 130
 ERRORS: Final = (

@@ -8,8 +8,9 @@ from emu.guest.base import GuestError
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS, Isa
-from trapline.lab import oracle, oracle_programs, oracle_refusals
-from trapline.lab.oracle_rows import Row
+from trapline.lab.oracle import kprobes, uprobes
+from trapline.lab.oracle import refusals as oracle_refusals
+from trapline.lab.oracle.rows import Row
 
 # The longest difference that is shown, in characters.
 _SHOWN = 300
@@ -28,7 +29,7 @@ def _refusals(isa: str) -> int:
 @click.command("oracle")
 @click.option("--isa", type=click.Choice(list(BOARDS)), required=True)
 @click.option("-f", "--function", "functions", multiple=True, help="Only kprobes at this function of the kernel.")
-@click.option("-c", "workload", default=oracle.WORKLOAD, help="The commands that run with the kernel's probes.")
+@click.option("-c", "workload", default=kprobes.WORKLOAD, help="The commands that run with the kernel's probes.")
 @click.option("--refusals", is_flag=True, help="Compare the places where kprobes and uprobes are refused.")
 def oracle_command(isa: str, functions: tuple[str, ...], workload: str, *, refusals: bool) -> None:
     """Compare Trapline's probes with a kernel's own, in the same boot, hit by hit.
@@ -44,7 +45,7 @@ def oracle_command(isa: str, functions: tuple[str, ...], workload: str, *, refus
     try:
         if refusals:
             raise SystemExit(_refusals(isa))
-        rows = oracle.compare(ISAS[isa], functions or tuple(oracle.FUNCTIONS), workload)
+        rows = kprobes.compare(ISAS[isa], functions or tuple(kprobes.FUNCTIONS), workload)
         if not functions:
             rows += _others(ISAS[isa], workload)
     except KernelFileError as error:
@@ -52,7 +53,7 @@ def oracle_command(isa: str, functions: tuple[str, ...], workload: str, *, refus
     except GuestError as error:
         raise click.ClickException(error.report()) from None
     _show(rows)
-    left_out = [name for name in functions or oracle.FUNCTIONS if name not in {row.function for row in rows}]
+    left_out = [name for name in functions or kprobes.FUNCTIONS if name not in {row.function for row in rows}]
     if left_out:
         click.echo(f"left out, without an entry probe or with a branch displaced: {', '.join(left_out)}", err=True)
     raise SystemExit(0 if all(row.agrees for row in rows) else 1)
@@ -60,9 +61,9 @@ def oracle_command(isa: str, functions: tuple[str, ...], workload: str, *, refus
 
 def _others(isa: Isa, workload: str) -> list[Row]:
     return [
-        *oracle.compare_returns(isa, workload=workload),
-        *oracle_programs.compare_programs(isa),
-        *oracle_programs.compare_program_returns(isa),
+        *kprobes.compare_returns(isa, workload=workload),
+        *uprobes.compare_programs(isa),
+        *uprobes.compare_program_returns(isa),
     ]
 
 

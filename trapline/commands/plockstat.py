@@ -16,18 +16,18 @@ import click
 from emu.guest.base import GuestError, RunState
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
-from emu.words import decimal
+from emu.support.words import decimal
 from trapline.commands.dtrace import Console
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.interrupts import Interrupts
 from trapline.consumer.tracer import Tracer
 from trapline.d.errors import CompileError
+from trapline.lockstat.plockstat import CONTENTION, HOLD, OPTIONS, Report, program
 from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, kernel_guest
 from trapline.machine.kernel_target import KernelTarget
 from trapline.machine.programs import missing_program
 from trapline.options import OptionError, Options
-from trapline.plockstat import CONTENTION, HOLD, OPTIONS, Report, program
-from trapline.several_cpus import cpu_number
+from trapline.support.cpus_option import cpu_number
 
 _NAME: Final = "plockstat"
 _FLAGS: Final = "n:ps:e:vx:ACHV"

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from emu.disassembly import Syntax
+from emu.isa.disassembly import Syntax
 
 syntax_option: Final[Callable[[Any], Any]] = click.option(
     "--syntax",

@@ -11,20 +11,20 @@ from typing import Any
 import click
 from rich.text import Text
 
-from emu.disassembly import Syntax
-from emu.elf_file import ElfError
-from emu.guest.linux_kernel.kernel_file import open_image
-from emu.guest.linux_kernel.linux_text import LinuxText
+from emu.elf.file import ElfError
+from emu.elf.stripped import marked
+from emu.guest.linux_kernel.files.kernel_file import open_image
+from emu.guest.linux_kernel.files.text import LinuxText
 from emu.isa import ISAS
-from emu.stripped import marked
+from emu.isa.disassembly import Syntax
 from providers.fidelity import Fidelity
 from trapline.commands.shared import print_lines, syntax_option
-from trapline.debug_root import debug_root_option
-from trapline.lab import sites_report, user_sites
-from trapline.lab.linux_kernel_sites import NOTE
-from trapline.lab.sites import SitesError, sites
-from trapline.own_files import TargetError
-from trapline.targets import default_provider, find_file
+from trapline.lab.sites import instructions, report
+from trapline.lab.sites.fbt import SitesError, sites
+from trapline.lab.sites.linux_kernel import NOTE
+from trapline.support.debug_root import debug_root_option
+from trapline.support.own_files import TargetError
+from trapline.support.targets import default_provider, find_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class _Asked:
         """Return FBT's sites as lines of text and as data."""
         found = sites(path, isa=self.isa, function=self.function, syntax=syntax, fidelity=self.fidelity)
         if summary:
-            return sites_report.summary_text(found), sites_report.summary_data(found)
-        return sites_report.text(found), sites_report.as_data(found)
+            return report.summary_text(found), report.summary_data(found)
+        return report.text(found), report.as_data(found)
 
     def user(self, path: Path, provider: str, syntax: Syntax, *, summary: bool) -> tuple[Iterable[Text], list[Any]]:
         """Return the treatment of each instruction as lines of text and as data."""
@@ -48,10 +48,10 @@ class _Asked:
             "isa": self.isa, "function": self.function, "provider": provider, "fidelity": self.fidelity
         }  # fmt: skip
         if summary:
-            counts = user_sites.user_summary(path, **asked)
-            return user_sites.summary_text(counts), user_sites.as_data(counts)
-        each = user_sites.user_sites(path, syntax=syntax, **asked)
-        return user_sites.as_text(each), user_sites.as_data(each)
+            counts = instructions.user_summary(path, **asked)
+            return instructions.summary_text(counts), instructions.as_data(counts)
+        each = instructions.user_sites(path, syntax=syntax, **asked)
+        return instructions.as_text(each), instructions.as_data(each)
 
 
 @click.command("sites")
@@ -66,7 +66,7 @@ class _Asked:
 @debug_root_option
 @click.option(
     "--provider",
-    type=click.Choice(["fbt", *user_sites.PROVIDERS]),
+    type=click.Choice(["fbt", *instructions.PROVIDERS]),
     help="The provider whose probes are shown; default: fbt for kernels and modules, else pid.",
 )
 @click.option(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from emu.disassembly import Syntax
 from emu.guest.base import GuestError
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
+from emu.isa.disassembly import Syntax
 from trapline.commands.shared import print_lines, syntax_option, write
 from trapline.commands.terminal import play, require_terminal, tui_option
 from trapline.consumer.errors import ConsumerError
@@ -102,7 +102,7 @@ def step_command(
         )  # fmt: skip
         played += _recorded(request, Syntax(syntax))
     if tui:
-        from trapline.player.reels import firing_reels  # noqa: PLC0415  textual is an optional package
+        from trapline.player.terminal_model import firing_reels  # noqa: PLC0415  textual is an optional package
 
         play(title_of(played), firing_reels(played))
         return

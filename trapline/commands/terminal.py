@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trapline.player.reels import Reel
+    from trapline.player.terminal_model import Reel
 
 tui_option: Final[Callable[[Any], Any]] = click.option(
     "--tui", is_flag=True, help="Play it in the terminal; needs textual: pip install 'trapline[tui]'."

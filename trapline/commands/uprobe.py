@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from emu.elf_file import ElfError
+from emu.elf.file import ElfError
 from trapline.ftrace.options import Show, open_target, show_event, show_options, start
-from trapline.ftrace.resolving import resolve
-from trapline.ftrace.tracing import TraceError
+from trapline.ftrace.resolve import resolve
+from trapline.ftrace.uprobe_events import TraceError
 
 
 @click.command("uprobe", context_settings={"help_option_names": ["-h", "--help"]})

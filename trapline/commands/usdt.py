@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from emu.elf import Image
-from emu.elf_file import ElfError
-from emu.spelling import did_you_mean
-from emu.stapsdt import Constant, Marker, MarkerArgumentError, fetch_argument, markers, parse_arguments
-from trapline.ftrace import tracing
+from emu.elf.file import ElfError
+from emu.elf.image import Image
+from emu.elf.stapsdt import Constant, Marker, MarkerArgumentError, fetch_argument, markers, parse_arguments
+from emu.support.did_you_mean import did_you_mean
+from trapline.ftrace import uprobe_events
 from trapline.ftrace.options import Show, open_target, show_event, show_options, start
-from trapline.ftrace.tracing import TraceError
-from trapline.own_files import OWN
+from trapline.ftrace.uprobe_events import TraceError
+from trapline.support.own_files import OWN
 
 if TYPE_CHECKING:
     from emu.guest.linux.guest import LinuxGuest
@@ -117,7 +117,7 @@ def _lines(guest: LinuxGuest, text: str) -> list[str]:
     path, provider, name = _split(head)
     assert guest.kernel.first is not None
     path = path or guest.kernel.first.path
-    image = tracing.open_image(guest, tracing.find_target(guest, path))
+    image = uprobe_events.open_image(guest, uprobe_events.find_target(guest, path))
     try:
         found = [one for one in markers(image) if one.name == name and provider in {"", one.provider}]
     except ElfError as error:

@@ -13,8 +13,7 @@ from typing import Final, Protocol
 
 from providers.base import ArgumentDescription, ProviderAttributes
 from trapline.dof import decode
-from trapline.framework import structures
-from trapline.framework.device import (
+from trapline.framework.base.device import (
     NO_MORE_PROBES,
     AggregationDescription,
     AggregationSnapshot,
@@ -25,8 +24,9 @@ from trapline.framework.device import (
     ProbeInfo,
     Status,
 )
-from trapline.framework.program import ProbeDescription
-from trapline.framework.structures import Request
+from trapline.framework.base.program import ProbeDescription
+from trapline.framework.device import structures
+from trapline.framework.device.structures import Request
 
 # The number of records for which a description has room at first; if there are more, it is requested again.
 _RECORDS: Final = 16
@@ -37,7 +37,7 @@ _ID: Final = 4
 
 
 class File(Protocol):
-    """An open /dev/dtrace/dtrace: `trapline.framework.ioctl.OpenDevice`."""
+    """An open /dev/dtrace/dtrace: `trapline.framework.device.ioctl.OpenDevice`."""
 
     def ioctl(self, command: int, buffer: bytes) -> Answer:
         """Make a request."""
@@ -49,7 +49,7 @@ class File(Protocol):
 
 
 class Client:
-    """Makes requests of a device.  Implements `trapline.framework.device.Device`."""
+    """Makes requests of a device.  Implements `trapline.framework.base.device.Device`."""
 
     def __init__(self, file: File, log: Callable[[str], object] | None = None) -> None:
         """Take an open device; `log` is called for every request (-x verbose_ioctl)."""

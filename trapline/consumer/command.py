@@ -13,33 +13,33 @@ from typing import TYPE_CHECKING, Final
 from emu.guest.base import GuestError
 from trapline.consumer import jsonlines
 from trapline.consumer.client import Client
-from trapline.consumer.compiling import Compiled, Compiler
-from trapline.consumer.consume import Handlers
-from trapline.consumer.demangling import DemanglingError, demangler
-from trapline.consumer.describe import Describer
 from trapline.consumer.environment import CommandEnvironment, MachineError
 from trapline.consumer.errors import SavingError
 from trapline.consumer.host_limit import HostLimit
-from trapline.consumer.listing import HEADING
 from trapline.consumer.messages import FAILURE, NAME, SUCCESS, CommandEnd, Messages
 from trapline.consumer.output import Output, open_for_append
+from trapline.consumer.program.compile import Compiled, Compiler
+from trapline.consumer.program.describe import Describer
+from trapline.consumer.program.probe_list import HEADING
+from trapline.consumer.records.consume import Handlers
 from trapline.consumer.request import Mode, Request, Source
 from trapline.consumer.session import Session
-from trapline.consumer.structure import show
-from trapline.consumer.tracing import Tracing
+from trapline.consumer.text.demangle import DemanglingError, demangler
+from trapline.consumer.text.structure import show
+from trapline.consumer.trace import Tracing
 from trapline.consumer.usage import USAGE, FlagError, UsageError, parse_arguments
 from trapline.d.compiler import type_of_text
 from trapline.d.errors import CompileError
 from trapline.d.parse.descriptions import why_none
 from trapline.export.errors import ExportError
-from trapline.framework.dynvars import STRING_SIZE
+from trapline.framework.base.dynvars import STRING_SIZE
 from trapline.options import OptionError, parse_time
 
 if TYPE_CHECKING:
-    from trapline.consumer.exporting import Exporter
-    from trapline.consumer.faults import Drop, Fault
-    from trapline.consumer.steps import Firing
-    from trapline.framework.program import Program
+    from trapline.consumer.export import Exporter
+    from trapline.consumer.records.faults import Drop, Fault
+    from trapline.consumer.records.statements import Firing
+    from trapline.framework.base.program import Program
 
 USAGE_FAILURE: Final = 2
 VERSION: Final = "Sun D 1.14"
@@ -213,7 +213,7 @@ class _Command:
         if self._request.export is not None:
             title = " ".join(self._request.machine.commands) or "dtrace"
             isa = self._machine.guest.isa.name
-            from trapline.consumer.exporting import Exporter  # noqa: PLC0415  few commands export
+            from trapline.consumer.export import Exporter  # noqa: PLC0415  few commands export
 
             try:
                 self._exporter = Exporter(self._request.export, self._request.export_format, title, isa)
@@ -296,7 +296,7 @@ class _Command:
 
     def _save(self, mode: Mode, compiled: Sequence[Compiled]) -> int:
         """Write the programs to a file, as -h, -G and -A want them."""
-        from trapline.consumer.saving import save  # noqa: PLC0415  few commands save
+        from trapline.consumer.program.save import save  # noqa: PLC0415  few commands save
 
         try:
             for line in save(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trapline.consumer.aggregate import plain_value
-from trapline.consumer.order import Order
-from trapline.consumer.values import value_reader
+from trapline.consumer.aggregations.aggregate import plain_value
+from trapline.consumer.aggregations.order import Order
+from trapline.consumer.records.values import value_reader
 
 if TYPE_CHECKING:
     from trapline.consumer.session import Session
@@ -35,7 +35,7 @@ class Aggregations(list[Element]):
 
     def _repr_html_(self) -> str:
         """Return a table for each aggregation: keys, values, bars."""
-        from trapline.consumer.element_tables import tables  # noqa: PLC0415  for notebooks
+        from trapline.consumer.elements_html import tables  # noqa: PLC0415  for notebooks
 
         return tables(self, self.functions)
 

@@ -9,15 +9,15 @@ from typing import Protocol
 
 from emu.guest.base import Guest
 from trapline.consumer.client import File
-from trapline.consumer.compiling import Provide, provide_nothing
 from trapline.consumer.output import Writer
+from trapline.consumer.program.compile import Provide, provide_nothing
 from trapline.consumer.request import MachineOptions
 from trapline.d.types.names import Foreign, NoNames
-from trapline.framework.program import Program
+from trapline.framework.base.program import Program
 
 
 class Framework(Protocol):
-    """The opener of devices: `trapline.framework.dtrace.DTrace`."""
+    """The opener of devices: `trapline.framework.device.dtrace.DTrace`."""
 
     def open(self) -> File:
         """Open a device for one consumer."""

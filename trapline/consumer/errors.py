@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from trapline.framework.device import DeviceError
+from trapline.framework.base.device import DeviceError
 
 
 class ConsumerError(Exception):

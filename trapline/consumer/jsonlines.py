@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from trapline.consumer.symbols import Frame
+from trapline.consumer.text.symbols import Frame
 
 if TYPE_CHECKING:
     from trapline.consumer.elements import Element
-    from trapline.consumer.steps import Firing
-    from trapline.framework.device import ProbeInfo
-    from trapline.framework.program import ProbeDescription
+    from trapline.consumer.records.statements import Firing
+    from trapline.framework.base.device import ProbeInfo
+    from trapline.framework.base.program import ProbeDescription
     from trapline.options import Options
 
 

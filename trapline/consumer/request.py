@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from emu.immutable import immutable
-from trapline.framework.program import DataModel
+from emu.support.immutable import immutable
+from trapline.framework.base.program import DataModel
 
 
 class Mode(Enum):

@@ -14,16 +14,16 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from emu.guest.base import RunState
-from trapline.consumer.aggregate import Aggregate
-from trapline.consumer.consume import Consumer, Handlers
+from trapline.consumer.aggregations.aggregate import Aggregate
 from trapline.consumer.errors import ConsumerError, enabling_error, starting_error
-from trapline.consumer.faults import ERROR_PROGRAM, Drop, DropKind, status_drops
-from trapline.consumer.records import decode, merge
-from trapline.consumer.report import Report
-from trapline.consumer.symbols import Symbols
+from trapline.consumer.records.consume import Consumer, Handlers
+from trapline.consumer.records.decode import decode, merge
+from trapline.consumer.records.faults import ERROR_PROGRAM, Drop, DropKind, status_drops
+from trapline.consumer.records.report import Report
+from trapline.consumer.text.symbols import Symbols
 from trapline.dof import encode
-from trapline.framework.device import AggregationDescription, DeviceError, Status
-from trapline.framework.program import Program
+from trapline.framework.base.device import AggregationDescription, DeviceError, Status
+from trapline.framework.base.program import Program
 from trapline.options import NANOSECONDS, BufferPolicy, Options
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from emu.guest.base import Guest
     from trapline.consumer.output import Output
-    from trapline.framework.device import Device
+    from trapline.framework.base.device import Device
 
 # Default of aggrate, statusrate and switchrate.
 _RATE: Final = NANOSECONDS

@@ -16,12 +16,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from emu.guest.base import Guest, RunState
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 from trapline.consumer.client import Client
-from trapline.consumer.compiling import Compiler, Provide, provide_nothing
-from trapline.consumer.consume import Handlers
 from trapline.consumer.elements import Aggregations, Element, aggregations
 from trapline.consumer.output import Output
+from trapline.consumer.program.compile import Compiler, Provide, provide_nothing
+from trapline.consumer.records.consume import Handlers
 from trapline.consumer.request import Request, Source, Specifier
 from trapline.consumer.session import Session
 
@@ -29,10 +29,10 @@ __all__ = ["Aggregations", "Element", "Event", "Tracer"]
 
 if TYPE_CHECKING:
     from trapline.consumer.environment import Framework
-    from trapline.consumer.faults import Drop, Fault
-    from trapline.consumer.steps import Firing
+    from trapline.consumer.records.faults import Drop, Fault
+    from trapline.consumer.records.statements import Firing
     from trapline.d.types.names import Foreign
-    from trapline.framework.program import ProbeDescription, Program
+    from trapline.framework.base.program import ProbeDescription, Program
 
 
 @immutable

@@ -12,11 +12,11 @@ from contextlib import suppress
 from typing import Final
 
 from emu.isa import ISAS
-from emu.words import decimal
+from emu.support.words import decimal
 from trapline.consumer.request import MachineOptions, Mode, Request, Setting, Source, Specifier
-from trapline.framework.program import DataModel
+from trapline.framework.base.program import DataModel
 from trapline.options import OPTIONS, OptionError, parse_assignment, parse_size
-from trapline.several_cpus import BOUNDS, cpu_number
+from trapline.support.cpus_option import BOUNDS, cpu_number
 
 SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
 # Trapline's own flags, and whether they take a value.

@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from emu.elf import Image
-from emu.guest.kernel import images
+from emu.elf.image import Image
+from emu.guest.kernel.boot import images
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import Isa
 from providers.sdt.sets import TRACEPOINTS
 from trapline.cost.added import anatomy as added_anatomy
 from trapline.cost.anatomy import anatomy
-from trapline.cost.events import Events
+from trapline.cost.hit_work import Events
 from trapline.cost.kernel import EachCall, per_call, recorded_call, run
 from trapline.cost.rows import Anatomy, Idle, Row
-from trapline.lab.sites import SitesError
+from trapline.lab.sites.fbt import SitesError
+from trapline.lab.sites.instructions import user_sites
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.run import record
-from trapline.lab.user_sites import user_sites
 from trapline.machine.kernel_machine import ILLUMOS_SDT, SDT_GENERATION, NoKernelError
 
 # The function of the kernel that the call runs, in which a static probe is, too.

@@ -15,8 +15,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from emu.spelling import did_you_mean
-from trapline.cost.events import Events
+from emu.support.did_you_mean import did_you_mean
+from trapline.cost.hit_work import Events
 
 
 class ModelError(ValueError):

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from trapline.cost.events import Events
+from trapline.cost.hit_work import Events
 from trapline.cost.models import CostModel, of_isa
 from trapline.cost.rows import Part, Row
-from trapline.cost.scaling import AXES, Curve
+from trapline.cost.scale import AXES, Curve
 
 THEMES: Final = ("light", "dark")
 FORMATS: Final = ("svg", "png")

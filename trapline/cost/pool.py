@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from emu.isa import Isa
-from trapline.workers import Workers, abandon
+from trapline.support.workers import Workers, abandon
 
 Result = TypeVar("Result")
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from emu.bad_address import BadAddressError
-from emu.displaced import Emulated, OutOfLine, Refused, Stepped
+from emu.displaced.decision import Emulated, OutOfLine, Refused, Stepped
+from emu.support.bad_address import BadAddressError
 from providers.fasttrap.records import AFTER, Probe
 from trapline.consumer.tracer import Tracer
-from trapline.cost.events import Events, of_treatment
+from trapline.cost.hit_work import Events, of_treatment
 from trapline.machine import linux_machine
 
 _HOW: Final[dict[type, str]] = {Emulated: "emulated", OutOfLine: "out of line", Stepped: "single-stepped"}

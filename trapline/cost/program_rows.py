@@ -10,25 +10,25 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from emu.displaced import Code
-from emu.elf import Image
-from emu.guest.kernel import images
-from emu.guest.linux.regular_files import RegularFile
+from emu.displaced.decision import Code
+from emu.elf.image import Image
+from emu.elf.stapsdt import Marker, markers
+from emu.guest.kernel.boot import images
+from emu.guest.linux.fs.regular import RegularFile
 from emu.isa import Isa
-from emu.stapsdt import Marker, markers
 from providers import fasttrap, uprobes
 from providers.fasttrap.usdt import probe_name
 from providers.fidelity import Fidelity
 from trapline.consumer.tracer import Tracer
 from trapline.cost.anatomy import anatomy
-from trapline.cost.events import Events, of_treatment
+from trapline.cost.hit_work import Events, of_treatment
 from trapline.cost.observer import Observer
 from trapline.cost.rows import Anatomy, Idle, Row
+from trapline.lab.sites.instructions import UserSite, user_sites
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.run import record
-from trapline.lab.user_sites import UserSite, user_sites
 from trapline.machine import linux_machine
-from trapline.own_files import OWN
+from trapline.support.own_files import OWN
 
 # The program whose probes are measured, its function, and its markers; all are part of Trapline.
 _PROGRAM: Final = "zoo"

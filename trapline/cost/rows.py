@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from trapline.cost.events import Events
+from trapline.cost.hit_work import Events
 
 # Bytes of a cache line, and of a page.
 LINE: Final = 64

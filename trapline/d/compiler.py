@@ -18,7 +18,7 @@ from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 from providers.base import minimum
 from trapline.d.check.clauses import check_clause
 from trapline.d.check.expressions import Expressions
@@ -38,13 +38,13 @@ from trapline.d.parse.parser import literals, parse_items
 from trapline.d.parse.unparse import unparse
 from trapline.d.types.names import KERNEL, KERNEL_MODULES
 from trapline.d.types.types import Type
-from trapline.framework.dif import INTEGER_REGISTERS
-from trapline.framework.dynvars import STRING_SIZE
-from trapline.framework.program import STABLE, ActionDescription, EcbDescription, ProbeDescription, Program
+from trapline.framework.base.dif import INTEGER_REGISTERS
+from trapline.framework.base.dynvars import STRING_SIZE
+from trapline.framework.base.program import STABLE, ActionDescription, EcbDescription, ProbeDescription, Program
 
 if TYPE_CHECKING:
     from providers.base import ArgumentDescription, Attribute
-    from trapline.framework.device import ProbeInfo
+    from trapline.framework.base.device import ProbeInfo
     from trapline.options import Options
 
 __all__ = ["CompileContext", "CompileError", "Form", "Globals", "compile_program", "type_of_text"]

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 
-from emu import spelling
-from emu.immutable import immutable
+from emu.support import did_you_mean as spelling
+from emu.support.immutable import immutable
 
 
 class Region(Enum):

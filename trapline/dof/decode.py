@@ -10,12 +10,12 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 from providers.dof.layout import LINK, MAX_SIZE, SectionType
 from providers.dof.sections import DofSection, DofSections
 from trapline.dof.layout import ACTION, ECB, FORMS, NONE, OPTION, OPTIONS, PROBE, TYPE, VARIABLE
-from trapline.framework.dynvars import STRING_SIZE
-from trapline.framework.program import (
+from trapline.framework.base.dynvars import STRING_SIZE
+from trapline.framework.base.program import (
     ActionDescription,
     ActionKind,
     Difo,

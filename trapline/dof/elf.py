@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.elf_symbols import Binding, SymbolType
-from emu.elf_writer import ALLOC, RELOCATABLE, WRITE, OutputSection, OutputSymbol, elf_file
+from emu.elf.symbols import Binding, SymbolType
+from emu.elf.writer import ALLOC, RELOCATABLE, WRITE, OutputSection, OutputSymbol, elf_file
 from emu.isa.base import Isa
 
 _DOF: Final = 0x6FFFFFF4

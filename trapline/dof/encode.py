@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 from providers.dof.layout import (
     DIF_VERSION,
     HEADER,
@@ -23,7 +23,7 @@ from providers.dof.layout import (
     SectionType,
 )
 from trapline.dof.layout import ACTION, ECB, FORMS, NONE, OPTION, OPTIONS, PROBE, TYPE, VARIABLE
-from trapline.framework.program import (
+from trapline.framework.base.program import (
     ActionDescription,
     DataModel,
     Difo,

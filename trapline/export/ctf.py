@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 from trapline.export.errors import ExportError
 from trapline.export.events import Recording, Value
 from trapline.export.plain import cell

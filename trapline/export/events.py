@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 
 
 class Phase(Enum):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from emu.spelling import counted, did_you_mean
+from emu.support.did_you_mean import counted, did_you_mean
 from trapline.export import chrome, ctf, flame, folded, jsonl, perfetto, speedscope, tables, text
 from trapline.export.errors import ExportError
 from trapline.export.events import Recording

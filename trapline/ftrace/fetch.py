@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from emu.bad_address import BadAddressError
 from emu.isa.base import Isa
-from emu.words import WORD_MASK
+from emu.support.bad_address import BadAddressError
+from emu.support.words import WORD_MASK
 from trapline.ftrace.expressions import (
     Comm,
     Dereference,

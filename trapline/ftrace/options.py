@@ -13,15 +13,14 @@ from typing import Any
 
 import click
 
-from emu.elf import Image
-from emu.elf_file import ElfError
+from emu.elf.file import ElfError
+from emu.elf.image import Image
 from emu.guest.base import GuestError
+from emu.guest.linux.fs.stdio import of_this_process
 from emu.guest.linux.guest import LinuxGuest
-from emu.guest.linux.stdio import of_this_process
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
 from trapline.consumer.interrupts import Interrupts
-from trapline.debug_root import debug_root_option
 from trapline.export.errors import ExportError
 from trapline.export.events import Recording
 from trapline.export.formats import FORMATS, export, format_of
@@ -30,14 +29,15 @@ from trapline.ftrace.definition import Definition, parse
 from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.filter import FilterError, parse_filter
 from trapline.ftrace.format import event_format
-from trapline.ftrace.merging import Merging
+from trapline.ftrace.merge import Merging
 from trapline.ftrace.trace_options import TraceOptions
-from trapline.ftrace.tracing import EventTrace, TraceError, check_place, explain
+from trapline.ftrace.uprobe_events import EventTrace, TraceError, check_place, explain
 from trapline.machine import linux_machine
 from trapline.machine.programs import split
-from trapline.own_files import TargetError, own_program
-from trapline.several_cpus import cpu_options
-from trapline.targets import find_file
+from trapline.support.cpus_option import cpu_options
+from trapline.support.debug_root import debug_root_option
+from trapline.support.own_files import TargetError, own_program
+from trapline.support.targets import find_file
 
 _SECOND = 1_000_000_000
 

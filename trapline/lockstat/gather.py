@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from trapline.consumer.aggregate import Entry, plain_value
+from trapline.consumer.aggregations.aggregate import Entry, plain_value
 from trapline.consumer.interrupts import Interrupts
-from trapline.consumer.values import value_reader
+from trapline.consumer.records.values import value_reader
 from trapline.libdtrace import Handle, Work, dtrace_open
 from trapline.lockstat.program import AVERAGE, HISTOGRAM
 from trapline.lockstat.records import LockRecord
 from trapline.options import OptionError
 
 if TYPE_CHECKING:
-    from trapline.consumer.steps import Firing
+    from trapline.consumer.records.statements import Firing
     from trapline.machine.kernel_machine import KernelMachine
 
 _SMALLEST: Final = 16 << 10

@@ -2,8 +2,8 @@
 
 The guest's dtrace.ko passes each request on with the kernel's copy of its argument, whose size is
 part of the command; the framework answers requests as commands and bytes
-(`trapline.framework.ioctl`).  This module is between them: if a request has a pointer, the data
-there are read from the calling process, and the answer is written there.
+(`trapline.framework.device.ioctl`).  This module is between them: if a request has a pointer, the
+data there are read from the calling process, and the answer is written there.
 
 Source: FreeBSD sys/cddl/dev/dtrace/dtrace_ioctl.c.  The command of EPROBE says that the argument is
 the structure, but it is a pointer to the structure.  Memory that the process has never accessed is
@@ -20,12 +20,12 @@ import errno
 import struct
 from typing import Final, NamedTuple
 
-from emu.bad_address import BadAddressError
 from emu.guest.kernel.guest import KernelGuest
-from trapline.framework import structures
-from trapline.framework.dtrace import DTrace
-from trapline.framework.ioctl import OpenDevice
-from trapline.framework.structures import REQUESTS, Request
+from emu.support.bad_address import BadAddressError
+from trapline.framework.device import structures
+from trapline.framework.device.dtrace import DTrace
+from trapline.framework.device.ioctl import OpenDevice
+from trapline.framework.device.structures import REQUESTS, Request
 
 _IOCPARM_MASK: Final = 0x1FFF
 # FreeBSD's number, like all errors of requests; the numbers below 35 are the same on all systems.

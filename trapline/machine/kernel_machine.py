@@ -10,23 +10,23 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from emu.displaced import DisplacedTable
-from emu.elf import Image
-from emu.engine.clock import DEFAULT_RATE
-from emu.engine.event_counts import Code
-from emu.guest.kernel import images
+from emu.displaced.decision import DisplacedTable
+from emu.elf.cache import image_of_file
+from emu.elf.image import Image
+from emu.engine.events.event_counts import Code
+from emu.engine.time.clock import DEFAULT_RATE
+from emu.guest.kernel.boot import images
 from emu.guest.kernel.guest import KernelGuest
-from emu.guest.kernel.text_changes import Patching
+from emu.guest.kernel.smp.text_changes import Patching
 from emu.guest.kernel.trap_path import TrapPath
-from emu.immutable import immutable
 from emu.isa import DEFAULT_ISA, Isa
-from emu.shared_images import image_of_file
-from emu.spelling import did_you_mean
-from emu.trap import TrapHandler
+from emu.probe.trap import TrapHandler
+from emu.support.did_you_mean import did_you_mean
+from emu.support.immutable import immutable
 from providers.base import Framework
 from providers.fidelity import Fidelity
 from trapline import dof
-from trapline.framework.dtrace import DTrace
+from trapline.framework.device.dtrace import DTrace
 from trapline.machine.guest_consumers import GuestConsumers
 from trapline.machine.kernel_providers import LOADER_CONF, PRELOADED, KernelProviders
 from trapline.machine.process_probes import ProcessProbes
@@ -131,7 +131,7 @@ def _make(options: KernelOptions) -> Callable[..., KernelGuest]:
         return KernelGuest
     if options.sdt != SDT_GENERATION:
         raise NoKernelError(f"the kernel with SDT of {options.sdt} is for one CPU: leave --cpus out, or -x sdt")
-    from emu.guest.kernel.several_cpus import SeveralCpus  # noqa: PLC0415  most guests have one
+    from emu.guest.kernel.smp.turns import SeveralCpus  # noqa: PLC0415  most guests have one
 
     return partial(SeveralCpus, cpus=options.cpus, seed=options.seed, patching=options.patching)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from emu.engine.event_counts import Code, EventCounts
+from emu.engine.events.event_counts import Code, EventCounts
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.malloc_types import MallocTypes
 from emu.guest.kernel.system_calls import SystemCalls
@@ -27,7 +27,7 @@ from providers.kinst import Kinst
 from providers.profile import Profile
 from providers.sdt import IllumosSdt, IllumosSite, Sdt
 from providers.syscall import Syscall
-from trapline.framework.dtrace import DTrace
+from trapline.framework.device.dtrace import DTrace
 
 LOADER_CONF: Final = "boot/loader.conf"
 PRELOADED: Final = b'dtraceall_load="YES"\n'

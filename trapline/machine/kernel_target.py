@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from emu.guest.base import GuestError
-from emu.guest.kernel.grabbing import INIT, grab, is_command, run_to_start
+from emu.guest.kernel.grab import INIT, grab, is_command, run_to_start
 from emu.guest.kernel.guest import KernelGuest
-from emu.guest.kernel.user_processes import Process
-from emu.guest.kernel.userland import KernelGuestObserver
+from emu.guest.kernel.user.processes import Process
+from emu.guest.kernel.user.programs import KernelGuestObserver
 
 _NONE = 0
 

@@ -8,15 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from emu.engine.clock import DEFAULT_RATE
-from emu.engine.event_counts import EventCounts
-from emu.guest.linux_kernel import initramfs, module_files, snapshot, store
+from emu.engine.events.event_counts import EventCounts
+from emu.engine.time.clock import DEFAULT_RATE
 from emu.guest.linux_kernel.errors import KernelFileError
+from emu.guest.linux_kernel.files import module_files, store
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
-from emu.guest.linux_kernel.machine import RAM, LinuxKernelMachine, MachineParts
-from emu.immutable import immutable
+from emu.guest.linux_kernel.machine import initramfs, snapshot
+from emu.guest.linux_kernel.machine.machine import RAM, LinuxKernelMachine, MachineParts
 from emu.isa import DEFAULT_ISA, Isa
-from emu.trap import TrapHandler
+from emu.probe.trap import TrapHandler
+from emu.support.immutable import immutable
 from providers.base import Framework
 from providers.cpc import Cpc
 from providers.linux_kernel.events import PROVIDERS
@@ -31,8 +32,8 @@ from providers.linux_kernel.tracepoints import Tracepoints
 from providers.profile import Profile
 from providers.syscall import Syscall
 from trapline import dof
-from trapline.framework.dtrace import DTrace
-from trapline.framework.glob import is_glob, matcher
+from trapline.framework.base.glob import is_glob, matcher
+from trapline.framework.device.dtrace import DTrace
 from trapline.machine.linux_kernel_programs import LinuxKernelPrograms
 from trapline.machine.linux_kernel_sources import KernelFunctions, ModuleFunctions, Signatures, TracepointTypes
 from trapline.types.btf import BtfTypes

@@ -12,22 +12,22 @@ from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from emu.elf_file import ElfError
-from emu.frame import Frame
+from emu.displaced.frame import Frame
+from emu.elf.file import ElfError
 from emu.guest.base import GuestError
 from emu.guest.linux_kernel.executable import NoRoomError
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
-from emu.guest.linux_kernel.initramfs import runs_in_shell
+from emu.guest.linux_kernel.machine.initramfs import runs_in_shell
 from emu.guest.processes import ProcessObserver
 from providers.fasttrap import parse_provider
 from providers.fasttrap.points import TracepointError
 from providers.linux_kernel.process_events import EXECUTED, EXITS, FORKS, ProcessEvents, entry_of
 from providers.linux_kernel.text import Hook, Text
 from providers.linux_kernel.uprobes import KernelUprobes
-from trapline.consumer.compiling import ProcessProbeError
-from trapline.framework.dtrace import DTrace
-from trapline.framework.glob import is_glob
-from trapline.framework.program import ProbeDescription
+from trapline.consumer.program.compile import ProcessProbeError
+from trapline.framework.base.glob import is_glob
+from trapline.framework.base.program import ProbeDescription
+from trapline.framework.device.dtrace import DTrace
 from trapline.machine.process_probes import PID, ProcessProbes
 
 if TYPE_CHECKING:

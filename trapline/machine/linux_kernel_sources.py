@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from emu.guest.linux_kernel.facts import KernelFacts, is_function
+from emu.guest.linux_kernel.files.facts import KernelFacts, is_function
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.guest.linux_kernel.modules import Module
 from providers.fbt.fbt import Signature

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from emu.engine.event_counts import EventCounts
+from emu.engine.events.event_counts import EventCounts
 from emu.guest.base import GuestError
-from emu.guest.linux.environment import ENVIRONMENT
+from emu.guest.linux.fs.stdio import Standard
 from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.kernel import RAM
-from emu.guest.linux.launching import Program
-from emu.guest.linux.stdio import Standard
-from emu.immutable import immutable
+from emu.guest.linux.launch import Program
+from emu.guest.linux.process.environment import ENVIRONMENT
 from emu.isa import DEFAULT_ISA, Isa
+from emu.support.immutable import immutable
 from providers.cpc import Cpc
 from providers.fasttrap import Fasttrap
 from providers.fidelity import Fidelity
@@ -23,7 +23,7 @@ from providers.profile import Profile
 from providers.syscall import Syscall
 from providers.syscall.linux import LinuxCalls
 from trapline import dof
-from trapline.framework.dtrace import DTrace
+from trapline.framework.device.dtrace import DTrace
 from trapline.machine.process_probes import ProcessProbes
 from trapline.machine.programs import program_isa
 

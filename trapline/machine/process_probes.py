@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from emu.elf_file import ElfError
+from emu.elf.file import ElfError
 from providers.fasttrap import Fasttrap, PidError, PidProbes, UsdtProbes, Wanted, parse_provider, probe_name
 from providers.fidelity import Fidelity
-from trapline.consumer.compiling import ProcessProbeError
-from trapline.framework.glob import compile_glob, is_glob
-from trapline.framework.program import ProbeDescription
+from trapline.consumer.program.compile import ProcessProbeError
+from trapline.framework.base.glob import compile_glob, is_glob
+from trapline.framework.base.program import ProbeDescription
 
 if TYPE_CHECKING:
     from emu.guest.objects import LoadedObject
     from emu.guest.processes import Objects, Processes
-    from trapline.framework.dtrace import DTrace
+    from trapline.framework.device.dtrace import DTrace
 
 PID: Final = "pid"
 _REFUSALS_TOLD: Final = 5

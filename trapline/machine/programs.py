@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from emu.elf import Image
-from emu.elf_file import ElfError
-from emu.guest.kernel import images
-from emu.guest.linux.environment import ENVIRONMENT
+from emu.elf.file import ElfError
+from emu.elf.image import Image
+from emu.guest.kernel.boot import images
+from emu.guest.linux.process.environment import ENVIRONMENT
 from emu.isa import Isa
-from emu.spelling import did_you_mean
+from emu.support.did_you_mean import did_you_mean
 
 _PROGRAMS: Final = ("bin/", "sbin/", "usr/bin/")
 # The commands that the guest's shell implements itself.

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from trapline.lab.displace import DisplacedCode, DisplacedInstruction
-from trapline.lab.displace_fates import Fate
-from trapline.lab.displace_run import Executed, Run
+from trapline.lab.displace.bench import DisplacedCode, DisplacedInstruction
+from trapline.lab.displace.fates import Fate
+from trapline.lab.displace.run import Executed, Run
 
 # The style of a fate: it is taken, or it is not.
 _CLASSES: Final = {

@@ -12,7 +12,7 @@ from typing import Final
 from textual.content import Content
 
 from trapline.lab.step.recording import Cost, Stage
-from trapline.player.film import Film
+from trapline.player.model import Film
 
 SOFT: Final = "dim"
 LIT: Final = "bold $text-warning"

@@ -14,7 +14,7 @@ from textual.validation import Integer
 from textual.widgets import Footer, Input, Static
 
 from trapline.player.panes import NEW, SOFT, Shown
-from trapline.player.reels import Reel
+from trapline.player.terminal_model import Reel
 
 # The marks of the right and the wrong one of two recordings.
 _MARKS: Final = {None: "", True: "\N{CHECK MARK} ", False: "\N{BALLOT X} "}

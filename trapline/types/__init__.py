@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.elf import Image
+from emu.elf.image import Image
 from trapline.types.ctf import CtfTypes
 from trapline.types.dwarf import DwarfTypes
 from trapline.types.kernel import KernelNames, KernelSignatures, ModuleTypes, Types

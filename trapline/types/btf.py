@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.guest.linux_kernel.btf import Btf, BtfError, Entry
-from emu.guest.linux_kernel.btf import Kind as BtfKind
+from emu.guest.linux_kernel.files.btf import Btf, BtfError, Entry
+from emu.guest.linux_kernel.files.btf import Kind as BtfKind
 from trapline.d.types.data_models import base_type
 from trapline.d.types.rules import align_of
 from trapline.d.types.types import (

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Final, TypeVar
 
-from emu.elf import Image
+from emu.elf.image import Image
 from trapline.d.types.data_models import base_type
 from trapline.d.types.rules import align_of
 from trapline.d.types.types import (

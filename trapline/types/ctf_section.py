@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from emu.elf import Image
+from emu.elf.image import Image
 
 # Flags: zlib; GNU's: names and symbols are the dynamic ones.
 _COMPRESSED, _DYNAMIC = 1, 8

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from emu.elf import Image
-from emu.elf_file import ElfKind
+from emu.elf.file import ElfKind
+from emu.elf.image import Image
 from trapline.d.types.data_models import base_type
 from trapline.d.types.rules import align_of
 from trapline.d.types.types import (

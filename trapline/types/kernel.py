@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
-from emu.elf import Image
-from emu.elf_file import ElfError
-from emu.elf_symbols import Symbol as ElfSymbol
+from emu.elf.cache import image_of_content
+from emu.elf.file import ElfError
+from emu.elf.image import Image
+from emu.elf.symbols import Symbol as ElfSymbol
 from emu.guest.modules import Module
-from emu.immutable import immutable
 from emu.isa.base import Isa
-from emu.shared_images import image_of_content
+from emu.support.immutable import immutable
 from providers.fbt.exclusions import module_name
 from providers.fbt.fbt import Signature
 from trapline.d.types.data_models import ILP32, LP64, Model

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
-from emu.guest.linux_kernel.facts import KernelFacts, is_function
+from emu.guest.linux_kernel.files.facts import KernelFacts, is_function
 from emu.guest.linux_kernel.modules import Module, Modules
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 from trapline.d.types.data_models import LP64, Model
 from trapline.d.types.names import KERNEL, Symbol
 from trapline.d.types.types import Composite, Enumeration, Type

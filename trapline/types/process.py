@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
-from emu.elf import Image
-from emu.elf_file import ElfError
-from emu.immutable import immutable
+from emu.elf.file import ElfError
+from emu.elf.image import Image
+from emu.support.immutable import immutable
 from trapline.d.types.names import Foreign, Symbol
 
 if TYPE_CHECKING:

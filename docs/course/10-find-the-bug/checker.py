@@ -9,14 +9,14 @@ from typing import Any
 
 from emu.assembly.assembler import assemble
 from emu.assembly.errors import AssemblyError
-from emu.displaced import Emulated
+from emu.displaced.decision import Emulated
 from emu.isa import ISAS
 from providers.fasttrap import PORTS
-from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
-from trapline.lab.check.cpu import Stretch, TrialCpu
-from trapline.lab.check.probers import PidProber
-from trapline.lab.check.rules import Rules
-from trapline.lab.check.site import CheckSite
+from trapline.lab.check.cpu.cpu import Stretch, TrialCpu
+from trapline.lab.check.cpu.rules_under_test import Rules
+from trapline.lab.check.cpu.site import CheckSite
+from trapline.lab.check.prober.probers import PidProber
+from trapline.lab.check.site.compare import Outcome, SiteChecker, SiteResult
 from trapline.lab.course.work import Part, Work
 
 _STARTER = Path(__file__).parent / "starter"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import trapline
 from trapline.lab.course.work import Part, Work
-from trapline.lab.displace import DisplacedInstruction
+from trapline.lab.displace.bench import DisplacedInstruction
 
 _PLACES = (0x2_0000, 0x2_1000)
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from emu.assembly.assembler import machine_code
-from emu.bad_address import BadAddressError
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.isa import ISAS
+from emu.support.bad_address import BadAddressError
 from providers.fbt import PORTS
 from providers.fbt.port import Function
 from trapline import dof
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.tracer import Tracer
 from trapline.d.errors import CompileError
-from trapline.framework.dtrace import DTrace
+from trapline.framework.device.dtrace import DTrace
 from trapline.lab.course.work import Part, Work
 
 # A function that returns its argument + 1.

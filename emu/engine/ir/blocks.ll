@@ -1,5 +1,5 @@
 ; Called at every translated block; see emu/engine/state.py.  The first time that a block runs, its count is written into
-; it (emu/engine/inlined.py), and this is not called again.  If that is not possible, the table has the counts.
+; it (emu/engine/qemu/inlined_count.py), and this is not called again.  If that is not possible, the table has the counts.
 define void @block(ptr %uc, i64 %address, i32 %size, ptr %marker) {
   %total = call i64 @word(i64 $TOTAL)
   %next = call i64 @word(i64 $NEXT)

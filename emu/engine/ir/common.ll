@@ -1,5 +1,5 @@
-; Shared by all ISAs.  emu/engine/native.py puts a number in for each name after a dollar sign: words of
-; emu/engine/state.py, offsets of emu/engine/layout.py, the ISA's own names (emu/isa/<isa>/unicorn.py), addresses of
+; Shared by all ISAs.  emu/engine/native_callbacks.py puts a number in for each name after a dollar sign: words of
+; emu/engine/state.py, offsets of emu/engine/qemu/layout.py, the ISA's own names (emu/isa/<isa>/unicorn.py), addresses of
 ; functions.
 
 define void @deliver(ptr %words) {
@@ -15,8 +15,8 @@ define ptr @env(ptr %words, i64 %offset) {
   ret ptr %field
 }
 
-; The translator asks before each instruction whether it is an exit (emu/engine/exits.py).  The next question is whether it
-; is hooked: the range of the hook is set for that (emu/engine/code_hooks.py).  `choose` is made by code_hooks_code.py.
+; The translator asks before each instruction whether it is an exit (emu/engine/qemu/exits.py).  The next question is whether it
+; is hooked: the range of the hook is set for that (emu/engine/qemu/code_hooks.py).  `choose` is made by code_hooks_code.py.
 define i32 @exit_or_not(ptr %key, ptr %node, ptr %data) {
   %address = load i64, ptr %key
   %served = call i64 @choose(i64 %address)
@@ -29,12 +29,12 @@ no:
   ret i32 1
 }
 
-; emu_start calls this at its end for each exit (emu/engine/exits.py): nothing must be dropped.
+; emu_start calls this at its end for each exit (emu/engine/qemu/exits.py): nothing must be dropped.
 define i32 @keep(ptr %uc, i64 %address, i64 %size) {
   ret i32 0
 }
 
-; Unicorn's TLB misses an address: the answer that Python gave before, if it still holds, or Python's (emu/engine/tlb.py).
+; Unicorn's TLB misses an address: the answer that Python gave before, if it still holds, or Python's (emu/engine/qemu/tlb.py).
 define zeroext i1 @fill(ptr %uc, i64 %address, i32 %kind, ptr %entry, ptr %data) {
   %page = lshr i64 %address, 12
   %index = and i64 %page, $FILLS_MASK
@@ -122,7 +122,7 @@ other:
   %direct = icmp eq i32 %number, $DIRECT_SYSTEM_CALL
   br i1 %direct, label %guest, label %ask
 ask:
-  ; It may end an instruction that ran out of line (emu/engine/tracepoints.py): the trapping instruction then ends its block.
+  ; It may end an instruction that ran out of line (emu/engine/hits/tracepoints.py): the trapping instruction then ends its block.
   %block.p = getelementptr i64, ptr %words, i64 $BLOCK
   %block = load i64, ptr %block.p
   store i64 0, ptr %block.p
@@ -151,7 +151,7 @@ done:
 
 ; A breakpoint ends its block, and counts as the instruction it displaced: nothing of the block must be subtracted.
 ; Its handlers find the pc at the breakpoint; x86's int3 leaves the pc after it, which is what the guest's own vector expects.
-; `take` and `plan` are made by emu/engine/firing_code.py and plan_code.py.
+; `take` and `plan` are made by emu/engine/hits/firing_code.py and plan_code.py.
 define i1 @breakpoint(ptr %words) {
   %asked.p = getelementptr i64, ptr %words, i64 $UNCLAIMED
   %asked = load i64, ptr %asked.p

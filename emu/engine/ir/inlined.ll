@@ -1,4 +1,4 @@
-; The count written into a translated block, for hosts that are x86-64 (emu/engine/inlined.py shows both forms).
+; The count written into a translated block, for hosts that are x86-64 (emu/engine/qemu/inlined_count.py shows both forms).
 ; True if the code before %code, which is where @block returns to, is the call that is known, and was replaced.
 define internal i1 @write(ptr %uc, ptr %code, ptr %entry, i64 %address, i32 %size) noinline {
 look:

@@ -1,5 +1,5 @@
-; Where jumps continue, on hosts that are x86-64 (emu/engine/jumps.py).  The ends that lead to one address are linked
-; by emu/engine/links_code.py.
+; Where jumps continue, on hosts that are x86-64 (emu/engine/qemu/jump_cache.py).  The ends that lead to one address are linked
+; by emu/engine/qemu/block_chaining_code.py.
 
 ; Makes the code of a new block shorter (emu/engine/shorter.py), and its ends jump to @go_on instead of calling QEMU's helper.
 ; %start is an address in the first bytes of its code, %code where the hook returns to.  Its description, which is before
@@ -174,7 +174,7 @@ ask:
   ret i64 %asked
 }
 
-; The same as a function, for emu/engine/links_code.py: the machine code.
+; The same as a function, for emu/engine/qemu/block_chaining_code.py: the machine code.
 define internal i64 @next_block(i64 %env) {
   %env.p = inttoptr i64 %env to ptr
   %found = call ptr @found_block(ptr %env.p)

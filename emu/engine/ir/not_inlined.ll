@@ -1,4 +1,4 @@
-; Hosts on which no count is written into translated blocks (emu/engine/inlined.py).
+; Hosts on which no count is written into translated blocks (emu/engine/qemu/inlined_count.py).
 define internal i1 @write(ptr %uc, ptr %code, ptr %entry, i64 %address, i32 %size) {
   ret i1 false
 }

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from emu.bad_address import BadAddressError
-from emu.engine.pages import PAGE
-from emu.engine.watched import Watched, WatchKind
-from emu.frame import Frame
+from emu.displaced.frame import Frame
+from emu.engine.hits.watched import Watched, WatchKind
+from emu.engine.memory.pages import PAGE
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.probe_calls import ProbeCalls
 from emu.guest.kernel.view import KernelView
 from emu.guest.modules import Module
-from emu.trap_frames import SavedFrame
+from emu.probe.trap_frames import SavedFrame
+from emu.support.bad_address import BadAddressError
 
 _TEXT_LIMIT: Final = 1024
 _PROT_EXEC: Final = 4

@@ -11,27 +11,27 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from emu.bad_address import BadAddressError
-from emu.displaced import DisplacedTable
-from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
+from emu.displaced.decision import DisplacedTable
+from emu.displaced.frame import Frame
+from emu.elf.cache import image_of_file
+from emu.elf.source.inlined import SourceFrame
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
-from emu.frame import Frame
+from emu.engine.time.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.guest.base import Location, RunState
-from emu.guest.kernel import boot_loader, images, initrd
+from emu.guest.kernel.boot import images, initrd, loader
 from emu.guest.kernel.gates import Consumers, Gates
 from emu.guest.kernel.outside_calls import OutsideCalls
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.served import Served
 from emu.guest.kernel.trap_path import KernelTraps, TrapPath
-from emu.guest.kernel.userland import Userland
+from emu.guest.kernel.user.programs import Userland
 from emu.guest.modules import Module
 from emu.guest.timers import Timers
 from emu.isa.base import Isa
-from emu.patcher import CodeMemory, Patcher
-from emu.shared_images import image_of_file
-from emu.source.inlining import SourceFrame
-from emu.trap import TrapHandler
+from emu.probe.patcher import CodeMemory, Patcher
+from emu.probe.trap import TrapHandler
+from emu.support.bad_address import BadAddressError
 
 RAM: Final = 64 << 20
 # The limit of the virtual time that the kernel takes to boot.
@@ -105,7 +105,7 @@ class KernelGuest(Served):
         """Does something between two runs: now, or before the guest executes its next block."""
         self.gates = Gates(self, self, self.kernel_traps.invop, console_input)
         self.userland = Userland(self, self._outside, self.kernel_traps, self.gates)
-        self.text_end = boot_loader.load(engine, self.image, initrd.archive(self._files))
+        self.text_end = loader.load(engine, self.image, initrd.archive(self._files))
         """The end of the kernel's text and of what the boot loader has put behind it."""
 
     def boot(self) -> None:

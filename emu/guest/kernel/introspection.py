@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from emu.elf import Image
+from emu.elf.image import Image
 from emu.engine.engine import Engine
 from emu.guest.base import Thread
 

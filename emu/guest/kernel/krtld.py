@@ -14,8 +14,8 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from emu.elf import Image
-from emu.elf_file import ElfError
+from emu.elf.file import ElfError
+from emu.elf.image import Image
 
 PREFIX: Final = "__dtrace_probe_"
 CALL: Final = 0xE8

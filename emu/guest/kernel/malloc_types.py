@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from emu.elf import Image
+from emu.elf.image import Image
 from emu.engine.engine import Engine
 from emu.guest.kernel.introspection import offsets, text_at
 

@@ -10,8 +10,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from emu.elf import Image
-from emu.elf_symbols import Binding, Symbol, SymbolType, symbol_entries, symbol_size
+from emu.elf.image import Image
+from emu.elf.symbols import Binding, Symbol, SymbolType, symbol_entries, symbol_size
 from emu.engine.engine import Engine
 from emu.guest.kernel.introspection import offsets, text_at
 from emu.guest.modules import Module

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
-from emu.engine.hit_steps import ARGUMENTS
-from emu.engine.late_arguments import live_register, read_function_argument
+from emu.engine.hits.hit_steps import ARGUMENTS
+from emu.engine.hits.stack_arguments import live_register, read_function_argument
 from emu.engine.native_parts import engine_code
+from emu.engine.time.clock import VirtualClock
 from emu.guest.kernel.introspection import COMM_MAX, Introspection
 from emu.guest.kernel.native_stacks import StackCode
 from emu.guest.kernel.stacks import KernelStacks
@@ -21,7 +21,7 @@ from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
 from emu.native.guest import GuestCode, LateArguments, Writer, need
 from emu.native.values import Value, Word
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 _INT: Final = 4
 # The result that makes Python find a stack.

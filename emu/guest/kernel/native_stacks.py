@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.cpu_core import CoreWord
-from emu.engine.tracepoint_blocks import Firing
+from emu.displaced.cpu_core import CoreWord
+from emu.engine.hits.tracepoint_blocks import Firing
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.stacks import KNOWN, NO_LINK, KernelStacks, KnownWord
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
 from emu.native.values import Condition, Value, Word
-from emu.plain import address_of
-from emu.words import WORD_MASK
+from emu.support.plain import address_of
+from emu.support.words import WORD_MASK
 
 _WORD: Final = 8
 _ENTRY: Final = _WORD * len(KnownWord)

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.calls import pass_arguments
-from emu.elf import Image
-from emu.engine.clock import VirtualClock
+from emu.elf.image import Image
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
+from emu.engine.time.clock import VirtualClock
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.panic import KernelPanicError
+from emu.probe.calls import pass_arguments
 
 # Bytes below the kernel's stack pointer that a call leaves alone: compilers keep values there.
 _RED_ZONE: Final = 256

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Final
 
-from emu.engine.hit_steps import ARGUMENTS, Argument, InMemory, Register
-from emu.engine.tracepoint_blocks import Firing
-from emu.engine.watched import Calls, Watched, WatchKind
+from emu.engine.hits.hit_steps import ARGUMENTS, Argument, InMemory, Register
+from emu.engine.hits.tracepoint_blocks import Firing
+from emu.engine.hits.watched import Calls, Watched, WatchKind
 from emu.guest.kernel.view import KernelView
 
 # The initial number of ids in the table.

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from emu.elf.source.inlined import SourceFrame
 from emu.guest.abilities import Abilities, Lock
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.view import KernelView
-from emu.source.inlining import SourceFrame
 
 # The place in lo_flags of the class of a lock (FreeBSD sys/sys/lock.h).
 _CLASS_SHIFT: Final = 24

@@ -8,14 +8,14 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from emu.cpu_core import CpuCore
+from emu.displaced.cpu_core import CpuCore
+from emu.displaced.plans import Plan, Store, takes_frame_back
 from emu.engine.engine import Engine
 from emu.guest.kernel.introspection import Introspection
-from emu.patcher import Patcher
-from emu.plain import words
-from emu.plans import Plan, Store, takes_frame_back
-from emu.trap_frames import LiveFrame
-from emu.words import WORD_MASK
+from emu.probe.patcher import Patcher
+from emu.probe.trap_frames import LiveFrame
+from emu.support.plain import words
+from emu.support.words import WORD_MASK
 
 # The number of pcs that machine code knows, a power of two: no two places of a kernel's text have the same low bits.
 KNOWN: Final = 1 << 18

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from emu.elf import Image
+from emu.elf.image import Image
 from emu.engine.engine import Engine
 from emu.guest.kernel.introspection import offsets, text_at
 from emu.guest.system_calls import CallSignature, Moment

@@ -10,10 +10,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 
-from emu.elf import Image
-from emu.engine.clock import VirtualClock
+from emu.elf.image import Image
 from emu.engine.engine import Engine
-from emu.engine.watched import Stretch, Watched, WatchKind
+from emu.engine.hits.watched import Stretch, Watched, WatchKind
+from emu.engine.time.clock import VirtualClock
 
 # The struct format of the words in a set, by their size.
 _FORMS = {8: "Q", 4: "I"}

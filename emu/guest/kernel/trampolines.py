@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.elf import Image
+from emu.elf.image import Image
 from emu.engine.engine import Engine
 
 _ALIGNMENT = 64

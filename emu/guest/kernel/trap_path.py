@@ -19,14 +19,14 @@ from __future__ import annotations
 from enum import Enum
 from typing import Protocol
 
-from emu.bad_address import BadAddressError
-from emu.displaced import DisplacedTable
+from emu.displaced.decision import DisplacedTable
 from emu.engine.state import DELIVER, HANDLED
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.view import KernelView
-from emu.host_trap import HostTrap
-from emu.learning import Rest
-from emu.trap_frames import SavedFrame
+from emu.probe.hit_cache import Rest
+from emu.probe.host_trap import HostTrap
+from emu.probe.trap_frames import SavedFrame
+from emu.support.bad_address import BadAddressError
 
 
 class TrapPath(Enum):
@@ -37,7 +37,7 @@ class TrapPath(Enum):
 
 
 class UserTraps(Protocol):
-    """Takes the traps of user mode (`emu.guest.kernel.userland`)."""
+    """Takes the traps of user mode (`emu.guest.kernel.user.programs`)."""
 
     def breakpoint(self, address: int) -> int:
         """Take a breakpoint; answer as `Handlers.on_breakpoint` does."""

@@ -7,15 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from emu.bad_address import BadAddressError
-from emu.elf import Image
-from emu.elf_file import ElfError
-from emu.elf_symbols import Symbol
-from emu.engine.clock import NANOSECONDS, VirtualClock
+from emu.displaced.frame import Frame
+from emu.elf.cache import image_of_content
+from emu.elf.file import ElfError
+from emu.elf.image import Image
+from emu.elf.source.inlined import SourceFrame
+from emu.elf.symbols import Symbol
 from emu.engine.engine import Engine
-from emu.frame import Frame
+from emu.engine.time.clock import NANOSECONDS, VirtualClock
 from emu.guest.base import Location, Thread
-from emu.guest.kernel import images, krtld
+from emu.guest.kernel import krtld
+from emu.guest.kernel.boot import images
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.modules import Modules
 from emu.guest.kernel.stacks import KernelStacks
@@ -23,11 +25,10 @@ from emu.guest.kernel.traced import TracedStretches
 from emu.guest.kernel_memory import KernelMemory
 from emu.isa.base import Isa
 from emu.native.guest import GuestCode
-from emu.patcher import Patcher
-from emu.shared_images import image_of_content
-from emu.source.inlining import SourceFrame
-from emu.trap import TrapHandler
-from emu.trap_frames import LiveFrame, SavedFrame
+from emu.probe.patcher import Patcher
+from emu.probe.trap import TrapHandler
+from emu.probe.trap_frames import LiveFrame, SavedFrame
+from emu.support.bad_address import BadAddressError
 
 # Wall time at power-on: a constant, so that a run is the same every day.
 EPOCH: Final = 1_700_000_000 * NANOSECONDS

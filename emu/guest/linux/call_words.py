@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from emu.plain import address_of, words
+from emu.support.plain import address_of, words
 
 # As many as D has variables for arguments.
 COUNT: Final = 10

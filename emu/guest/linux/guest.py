@@ -11,23 +11,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from emu.bad_address import BadAddressError
-from emu.elf_file import ElfError
-from emu.engine.clock import DEFAULT_RATE
-from emu.frame import Frame
+from emu.displaced.frame import Frame
+from emu.elf.file import ElfError
+from emu.engine.time.clock import DEFAULT_RATE
 from emu.guest.abilities import Abilities
 from emu.guest.base import Location, RunState, Thread
 from emu.guest.linux.calls import bound
-from emu.guest.linux.code import ProcessCode
+from emu.guest.linux.fs.stdio import Standard
 from emu.guest.linux.kernel import EPOCH, RAM, Kernel
-from emu.guest.linux.launching import Launcher, Program, root_directory
-from emu.guest.linux.objects import Objects
-from emu.guest.linux.stdio import Standard
+from emu.guest.linux.launch import Launcher, Program, root_directory
+from emu.guest.linux.mm.mapped_objects import Objects
+from emu.guest.linux.mm.user_code import ProcessCode
 from emu.guest.processes import CARRIED_OUT
 from emu.guest.timers import Timers
 from emu.isa.base import Isa
 from emu.isa.linux_signals import Signal, SignalInfo, name_of
-from emu.patcher import Patcher
+from emu.probe.patcher import Patcher
+from emu.support.bad_address import BadAddressError
 
 if TYPE_CHECKING:
     from emu.guest.native_frames import FrameTable

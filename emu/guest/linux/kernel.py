@@ -3,9 +3,9 @@
 The tables of processes and threads, and the loop that runs them.
 
 A system call ends the CPU's run and is served here; then the CPU continues. A call that blocks is a
-generator (`emu.guest.linux.process.SystemCall`), kept with its thread until its condition is true.
-The parts of the kernel are modules: `schedule` (turns and timers), `on_cpu` (what the CPU holds),
-`starting` (execve), `endings` (exit and wait), `traps` (exceptions), `delivery` (signals),
+generator (`emu.guest.linux.process.process.SystemCall`), kept with its thread until its condition
+is true. The parts of the kernel are modules: `schedule` (turns and timers), `on_cpu` (what the CPU
+holds), `starting` (execve), `endings` (exit and wait), `traps` (exceptions), `delivery` (signals),
 `serving` (system calls).
 """
 
@@ -17,49 +17,49 @@ from functools import partial
 from itertools import count
 from typing import Final
 
-from emu.engine.access import Access
-from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
-from emu.engine.pages import PAGE
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE
 from emu.engine.state import BLOCKS
+from emu.engine.time.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.guest import processes
-from emu.guest.linux.alarms import Alarms
-from emu.guest.linux.asynchronous import AsyncFiles
 from emu.guest.linux.call_words import CallWords
-from emu.guest.linux.code import ProcessCode, SlotPages
-from emu.guest.linux.content import FileMemory
-from emu.guest.linux.delivery import Delivery
-from emu.guest.linux.directories import Directory
-from emu.guest.linux.endings import Endings
-from emu.guest.linux.files import FileTable
-from emu.guest.linux.frames import Frames
-from emu.guest.linux.futexes import Futexes
-from emu.guest.linux.in_flight import collect
-from emu.guest.linux.inodes import Inode
-from emu.guest.linux.inotify import Watches
-from emu.guest.linux.locks import Waiters
-from emu.guest.linux.message_queues import MessageQueues
-from emu.guest.linux.netlink import Ports
-from emu.guest.linux.on_cpu import OnCpu
-from emu.guest.linux.pending import has_signal
-from emu.guest.linux.pi_futexes import PiLocks
-from emu.guest.linux.process import LinuxObserver, Process, Thread, own
-from emu.guest.linux.schedule import Schedule
-from emu.guest.linux.semaphores import SemaphoreSets
-from emu.guest.linux.sending import Sending
-from emu.guest.linux.serving import ServedCall, Serving
-from emu.guest.linux.shared_memory import Segments
-from emu.guest.linux.socket_names import Addresses
-from emu.guest.linux.space import Space
-from emu.guest.linux.tasks import Tasks
-from emu.guest.linux.terminals import Terminals
-from emu.guest.linux.thread_words import ThreadWords
-from emu.guest.linux.timers import Timers
+from emu.guest.linux.fs.dir import Directory
+from emu.guest.linux.fs.fasync import AsyncFiles
+from emu.guest.linux.fs.inode import Inode
+from emu.guest.linux.fs.inotify import Watches
+from emu.guest.linux.fs.locks import Waiters
+from emu.guest.linux.fs.open_file import FileTable
+from emu.guest.linux.fs.page_cache import FileMemory
+from emu.guest.linux.ipc.msg import MessageQueues
+from emu.guest.linux.ipc.sem import SemaphoreSets
+from emu.guest.linux.ipc.shm import Segments
+from emu.guest.linux.mm.address_space import Space
+from emu.guest.linux.mm.page_frames import Frames
+from emu.guest.linux.mm.user_code import ProcessCode, SlotPages
+from emu.guest.linux.net.garbage import collect
+from emu.guest.linux.net.names import Addresses
+from emu.guest.linux.net.netlink import Ports
+from emu.guest.linux.process.exit import Endings
+from emu.guest.linux.process.futex import Futexes
+from emu.guest.linux.process.pid_table import Tasks
+from emu.guest.linux.process.process import LinuxObserver, Process, Thread, own
+from emu.guest.linux.process.rtmutex import PiLocks
+from emu.guest.linux.sched.core import Schedule
+from emu.guest.linux.sched.switch import OnCpu
+from emu.guest.linux.sched.thread_words import ThreadWords
+from emu.guest.linux.signal.alarms import Alarms
+from emu.guest.linux.signal.deliver import Delivery
+from emu.guest.linux.signal.pending_signals import has_signal
+from emu.guest.linux.signal.send import Sending
+from emu.guest.linux.system_call import ServedCall, Serving
+from emu.guest.linux.time.timer import Timers
 from emu.guest.linux.traps import Traps
+from emu.guest.linux.tty.ptmx import Terminals
 from emu.isa.base import Isa
 from emu.isa.linux_signals import SignalInfo
-from emu.trap import TrapHandler
-from emu.trap_frames import LiveFrame
+from emu.probe.trap import TrapHandler
+from emu.probe.trap_frames import LiveFrame
 
 RAM: Final = 1 << 30
 EPOCH: Final = 1_700_000_000 * NANOSECONDS

@@ -1,6 +1,6 @@
 """Machine code that reads the Linux guest: the current thread and its process.
 
-It reads the words of `emu.guest.linux.thread_words` and `call_words`.
+It reads the words of `emu.guest.linux.sched.thread_words` and `call_words`.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.native_parts import engine_code
+from emu.engine.time.clock import VirtualClock
 from emu.guest.linux.call_words import CallWords
-from emu.guest.linux.thread_words import NUMBERS, ThreadState, ThreadWord, ThreadWords
+from emu.guest.linux.sched.thread_words import NUMBERS, ThreadState, ThreadWord, ThreadWords
 from emu.guest.native_user_stacks import live_register_code
 from emu.native.builder import Callee, Function
 from emu.native.guest import GuestCode, LateArguments, Writer
 from emu.native.values import Word
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 _WORD: Final = 8
 

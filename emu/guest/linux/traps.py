@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.engine.access import Access
+from emu.displaced.frame import Frame
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError, PageFaultError
-from emu.engine.hit_steps import COPY_FAULT, of_exception
-from emu.engine.operands import fault_address
-from emu.engine.pages import PAGE
+from emu.engine.hits.hit_steps import COPY_FAULT, of_exception
+from emu.engine.memory.access import Access
+from emu.engine.memory.operands import fault_address
+from emu.engine.memory.pages import PAGE
 from emu.engine.state import DELIVER, HANDLED
-from emu.frame import Frame
 from emu.guest.base import GuestError
-from emu.guest.linux import faults
-from emu.guest.linux.frames import OutOfMemoryError
-from emu.guest.linux.process import Thread
-from emu.guest.linux.tasks import Tasks
+from emu.guest.linux.mm.page_frames import OutOfMemoryError
+from emu.guest.linux.process.pid_table import Tasks
+from emu.guest.linux.process.process import Thread
+from emu.guest.linux.signal import faults
 from emu.guest.processes import CARRIED_OUT
 from emu.isa.linux_abi import NOTHING_FOLLOWS
 from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
-from emu.learning import Learner
-from emu.trap import TrapHandler
+from emu.probe.hit_cache import Learner
+from emu.probe.trap import TrapHandler
 
 
 class Traps:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 
 # Size in bytes of a task's kernel stack, on all three ISAs.
 THREAD_SIZE: Final = 16 << 10
 
 
 def of_program(register: str) -> str:
-    """Return the temporary with a register of the program (`emu.engine.hit_steps.Register`).
+    """Return the temporary with a register of the program (`emu.engine.hits.hit_steps.Register`).
 
     Machine code writes it at a hit of a uprobe, for which the kernel has interrupted the program.
     """

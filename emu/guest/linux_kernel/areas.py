@@ -12,12 +12,12 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from emu.bad_address import BadAddressError
-from emu.engine.access import Access
 from emu.engine.engine import Engine
-from emu.engine.pages import PAGE
-from emu.guest.linux_kernel.btf import Btf
-from emu.words import WORD_MASK
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE
+from emu.guest.linux_kernel.files.btf import Btf
+from emu.support.bad_address import BadAddressError
+from emu.support.words import WORD_MASK
 
 _WORD: Final = 8
 _NODE: Final = 256
@@ -57,7 +57,7 @@ class Areas:
     """Reads the mappings of processes."""
 
     def __init__(self, engine: Engine, btf: Btf) -> None:
-        """Look the members up.  Raises `emu.guest.linux_kernel.btf.BtfError` if one is missing."""
+        """Look the members up.  Raises `BtfError` if one is missing."""
         self._engine = engine
         self._offset = {
             f"{name}.{member}": btf.offset(name, member) for name, members in _WANTED.items() for member in members

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.bad_address import BadAddressError
 from emu.engine.engine import Engine
-from emu.engine.pages import PAGE
-from emu.guest.linux_kernel.btf import BtfError
-from emu.guest.linux_kernel.facts import KernelFacts
+from emu.engine.memory.pages import PAGE
+from emu.guest.linux_kernel.files.btf import BtfError
+from emu.guest.linux_kernel.files.facts import KernelFacts
 from emu.guest.linux_kernel.tasks import Tasks
+from emu.support.bad_address import BadAddressError
 
 _WORD: Final = 8
 _VM_EXEC: Final = 4

@@ -6,31 +6,31 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from emu.bad_address import BadAddressError
-from emu.engine.plans import Window
+from emu.displaced.frame import Frame
+from emu.elf.source.inlined import Source, SourceFrame
+from emu.engine.hits.plan_encoding import Window
 from emu.engine.state import DELIVER
-from emu.frame import Frame
 from emu.guest.abilities import Abilities
 from emu.guest.base import Location, RunState, Thread
 from emu.guest.kernel_memory import KernelMemory
-from emu.guest.linux_kernel.btf import BtfError
-from emu.guest.linux_kernel.debug_file import kernel_source
 from emu.guest.linux_kernel.executable import ExecutableMemory
-from emu.guest.linux_kernel.facts import KernelFacts
+from emu.guest.linux_kernel.files.btf import BtfError
+from emu.guest.linux_kernel.files.debug_file import kernel_source
+from emu.guest.linux_kernel.files.facts import KernelFacts
 from emu.guest.linux_kernel.kernel_calls import KernelCalls
-from emu.guest.linux_kernel.machine import LinuxKernelMachine
+from emu.guest.linux_kernel.machine.machine import LinuxKernelMachine
 from emu.guest.linux_kernel.modules import Modules
 from emu.guest.linux_kernel.platforms.platform import EPOCH
 from emu.guest.linux_kernel.program_cpu import ProgramCpu, ProgramFrame
 from emu.guest.linux_kernel.programs import Programs
-from emu.guest.linux_kernel.stacks import unwinder
+from emu.guest.linux_kernel.stack.walk import unwinder
 from emu.guest.linux_kernel.tasks import Tasks
 from emu.guest.timers import Timers
-from emu.host_trap import HostTrap
-from emu.patcher import Patcher
-from emu.source.inlining import Source, SourceFrame
-from emu.trap import TrapHandler
-from emu.trap_frames import LiveFrame
+from emu.probe.host_trap import HostTrap
+from emu.probe.patcher import Patcher
+from emu.probe.trap import TrapHandler
+from emu.probe.trap_frames import LiveFrame
+from emu.support.bad_address import BadAddressError
 
 if TYPE_CHECKING:
     from emu.native.guest import GuestCode

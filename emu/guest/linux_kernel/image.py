@@ -1,4 +1,4 @@
-"""A kernel in its form for memory; `emu.guest.linux_kernel.image_files` reads one from a file."""
+"""A kernel in its form for memory; `emu.guest.linux_kernel.files.image_file` reads one from a file."""
 
 from __future__ import annotations
 

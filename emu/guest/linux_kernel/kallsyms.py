@@ -31,9 +31,9 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from emu import disk_cache
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.image import KernelImage
+from emu.support import disk_cache
 
 _TOKENS: Final = 256
 _DIGITS: Final = b"\0".join(b"%d" % digit for digit in range(10)) + b"\0"

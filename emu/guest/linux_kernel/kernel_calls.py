@@ -30,23 +30,23 @@ from enum import Enum, auto
 from errno import errorcode
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from emu.engine.clock import NANOSECONDS
-from emu.engine.hit_steps import HitStep, Run
-from emu.frame import Frame
+from emu.displaced.frame import Frame
+from emu.displaced.plans import Set
+from emu.engine.hits.hit_steps import HitStep, Run
+from emu.engine.time.clock import NANOSECONDS
 from emu.guest.linux_kernel.platforms.boards import BOARDS
-from emu.plans import Set
-from emu.trap import Hit, Served
-from emu.words import WORD_MASK
+from emu.probe.trap import Hit, Served
+from emu.support.words import WORD_MASK
 
 if TYPE_CHECKING:
     from emu.engine.engine import Engine
     from emu.guest.linux_kernel.executable import ExecutableMemory
-    from emu.guest.linux_kernel.facts import KernelFacts
-    from emu.guest.linux_kernel.machine import LinuxKernelMachine
+    from emu.guest.linux_kernel.files.facts import KernelFacts
+    from emu.guest.linux_kernel.machine.machine import LinuxKernelMachine
     from emu.guest.linux_kernel.tasks import Tasks
     from emu.isa.base import Isa
-    from emu.patcher import Patcher
-    from emu.trap import TrapHandler
+    from emu.probe.patcher import Patcher
+    from emu.probe.trap import TrapHandler
 
 KEY: Final = 64
 _OWNER: Final = "kernel calls"
@@ -92,7 +92,7 @@ class Kernel(Protocol):
     """The number of instructions when it became a guest."""
 
     def store(self, address: int, data: bytes) -> None:
-        """Write memory.  Raises `emu.bad_address.BadAddressError`."""
+        """Write memory.  Raises `emu.support.bad_address.BadAddressError`."""
         ...
 
 

@@ -11,13 +11,13 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from emu.bad_address import BadAddressError
 from emu.engine.engine import Engine
-from emu.guest.linux_kernel.btf import Btf, BtfError
-from emu.guest.linux_kernel.facts import KernelFacts, is_function
+from emu.guest.linux_kernel.files.btf import Btf, BtfError
+from emu.guest.linux_kernel.files.facts import KernelFacts, is_function
+from emu.guest.linux_kernel.files.tables import Placed, Table, Tables
 from emu.guest.linux_kernel.kallsyms import Symbol
-from emu.guest.linux_kernel.tables import Placed, Table, Tables
-from emu.immutable import immutable
+from emu.support.bad_address import BadAddressError
+from emu.support.immutable import immutable
 
 _WORD: Final = 8
 _NO_TABLE: Final = Placed(0, b"")

@@ -10,15 +10,15 @@ import ctypes
 from collections.abc import Callable
 from typing import Final
 
-from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
-from emu.engine.late_arguments import of_programs
+from emu.engine.hits.stack_arguments import of_programs
+from emu.engine.hits.walk_code import write_walk
+from emu.engine.memory.pages import PAGE
 from emu.engine.native_parts import engine_code
-from emu.engine.pages import PAGE
-from emu.engine.walk_code import write_walk
+from emu.engine.time.clock import VirtualClock
 from emu.guest.linux_kernel.abi import of_program
-from emu.guest.linux_kernel.native_stacks import stack_code
-from emu.guest.linux_kernel.stacks import Unwinder
+from emu.guest.linux_kernel.stack.native import stack_code
+from emu.guest.linux_kernel.stack.walk import Unwinder
 from emu.guest.linux_kernel.tasks import COMM, Tasks
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function

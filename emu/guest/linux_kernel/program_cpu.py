@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from emu.bad_address import BadAddressError
+from emu.displaced.plans import Plan
 from emu.isa.base import Isa
-from emu.plan_execution import compile_plan
-from emu.plans import Plan
+from emu.probe.execute_plan import compile_plan
+from emu.support.bad_address import BadAddressError
 
 _FIVE = 5
 
@@ -74,7 +74,7 @@ class ProgramCpu:
 
 
 class ProgramFrame:
-    """The same as a frame.  Implements `emu.frame.Frame`."""
+    """The same as a frame.  Implements `emu.displaced.frame.Frame`."""
 
     def __init__(self, cpu: ProgramCpu) -> None:
         self._held = cpu

@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
-from emu import cpio
-from emu.bad_address import BadAddressError
-from emu.elf import Image
-from emu.elf_file import ElfError, ElfKind
-from emu.elf_symbols import Symbol
-from emu.engine.access import Access
-from emu.frame import Frame
+from emu.displaced.frame import Frame
+from emu.elf.file import ElfError, ElfKind
+from emu.elf.image import Image
+from emu.elf.source.inlined import SourceFrame
+from emu.elf.symbols import Symbol
+from emu.engine.memory.access import Access
 from emu.guest import processes
 from emu.guest.base import Location
 from emu.guest.linux_kernel.areas import Area, Areas
@@ -25,13 +24,14 @@ from emu.guest.linux_kernel.program_cpu import ProgramCpu, ProgramFrame
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import ProcessObserver
 from emu.guest.stack_walker import Memory, StackWalker
-from emu.source.inlining import SourceFrame
-from emu.trap import TrapHandler
+from emu.probe.trap import TrapHandler
+from emu.support import cpio
+from emu.support.bad_address import BadAddressError
 
 if TYPE_CHECKING:
     from emu.engine.engine import Engine
-    from emu.guest.linux_kernel.facts import KernelFacts
-    from emu.guest.linux_kernel.machine import LinuxKernelMachine
+    from emu.guest.linux_kernel.files.facts import KernelFacts
+    from emu.guest.linux_kernel.machine.machine import LinuxKernelMachine
     from emu.guest.linux_kernel.tasks import Tasks
     from emu.isa.base import Isa
 

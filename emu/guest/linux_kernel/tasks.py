@@ -6,14 +6,14 @@ import struct
 from contextlib import suppress
 from typing import Final
 
-from emu.bad_address import BadAddressError
 from emu.engine.engine import Engine
 from emu.guest.base import Thread
 from emu.guest.linux_kernel.abi import THREAD_SIZE
-from emu.guest.linux_kernel.facts import KernelFacts
+from emu.guest.linux_kernel.files.facts import KernelFacts
 from emu.guest.linux_kernel.platforms.boards import BOARDS
-from emu.plain import address_of, words
-from emu.words import WORD_MASK
+from emu.support.bad_address import BadAddressError
+from emu.support.plain import address_of, words
+from emu.support.words import WORD_MASK
 
 _WORD: Final = 8
 COMM: Final = 16

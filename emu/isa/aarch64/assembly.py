@@ -16,7 +16,7 @@ from typing import Final
 
 from emu.isa.assembly import Assembly, Operand, OutsideAssembler, Row, choice, immediate, number_in, rows
 from emu.isa.fields import Field
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 # Keystone's number of the architecture (keystone/keystone_const.py); it is little-endian.
 _KEYSTONE: Final = (2, 0)

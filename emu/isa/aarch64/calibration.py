@@ -1,4 +1,4 @@
-"""The experiments that find the state of Unicorn's AArch64 CPU (`emu.wheel`)."""
+"""The experiments that find the state of Unicorn's AArch64 CPU (`emu.unicorn_layout`)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from unicorn import arm64_const as uc
 from emu.isa.aarch64.offsets import PART
 from emu.isa.aarch64.registers import REGISTERS
 from emu.isa.aarch64.system_calibration import system_registers
-from emu.wheel.bench import Bench, RegisterRun, Subject, agreed, only, places
-from emu.wheel.bench import words_of_code as _code
+from emu.unicorn_layout.bench import Bench, RegisterRun, Subject, agreed, only, places
+from emu.unicorn_layout.bench import words_of_code as _code
 
 _INT: Final = 4
 _MAGIC: Final = (0x5A5A_1234_5678_9AB0, 0x1B1B_0123_4567_8AB0)

@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from emu.capstone_numbers import CS_ARCH_ARM64, CS_MODE_ARM
-from emu.disassembly import decoder
+from emu.isa.disassembly import decoder
 from emu.isa.events import Events
+from emu.support.capstone_numbers import CS_ARCH_ARM64, CS_MODE_ARM
 
 _MACHINE: Final = (CS_ARCH_ARM64, CS_MODE_ARM)
 # The first pattern that matches a name decides.

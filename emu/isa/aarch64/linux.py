@@ -21,7 +21,7 @@ from emu.isa.linux_abi import (
 from emu.isa.linux_calls import CALLS
 from emu.isa.signal_state import FrameState
 from emu.isa.unicorn_model import ModelledCpu
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 # struct sigcontext: fault_address, regs[31], sp, pc, pstate, then records of the vector unit, 4096 bytes.
 _REGISTERS: Final = (*(f"x{number}" for number in range(29)), "fp", "lr", "sp", "pc", "nzcv")

@@ -1,4 +1,4 @@
-"""The offsets of Unicorn's AArch64 CPU (`emu.wheel.layout`).
+"""The offsets of Unicorn's AArch64 CPU (`emu.unicorn_layout.layout`).
 
 `KNOWN`: qemu/target/arm/cpu.h (CPUARMState) of Unicorn 2.1.4.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from emu.wheel.layout import part
+from emu.unicorn_layout.layout import part
 
 # The name of this part of the layout.
 PART: Final = "arm"

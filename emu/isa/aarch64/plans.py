@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.displaced import Displaced
+from emu.displaced.decision import Displaced
+from emu.displaced.plans import Branch, Check, Clear, Compare, Load, Plan, Set, SetVector, Store
 from emu.isa.aarch64.condition import NAMES
 from emu.isa.aarch64.registers import REGISTERS
-from emu.plans import Branch, Check, Clear, Compare, Load, Plan, Set, SetVector, Store
 
 _X: Final = tuple(register.name for register in REGISTERS.registers[:31])
 _ZERO: Final = 31

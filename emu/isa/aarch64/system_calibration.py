@@ -12,8 +12,8 @@ from typing import Any, Final
 from unicorn import arm64_const as uc
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.function_address import function_address
-from emu.wheel.bench import Bench, NotFoundError, only, words_of_code
+from emu.support.function_address import function_address
+from emu.unicorn_layout.bench import Bench, NotFoundError, only, words_of_code
 
 _INT: Final = 4
 _WORD: Final = 8

@@ -1,4 +1,4 @@
-; The callbacks of AArch64; emu/isa/aarch64/special.py has the same in Python.
+; The callbacks of AArch64; emu/isa/aarch64/emulated.py has the same in Python.
 
 ; Whether the instruction at an address is special: 0 if it is, 1 if not.
 define i32 @special(ptr %key, ptr %node, ptr %data) {
@@ -19,7 +19,7 @@ no:
   ret i32 1
 }
 
-; What QEMU's translation depends on besides the code (emu/engine/jumps.py): the exception level and
+; What QEMU's translation depends on besides the code (emu/engine/qemu/jump_cache.py): the exception level and
 ; registers of the system, which a program of the host's cannot change.
 define internal i64 @translation_key(ptr %env) alwaysinline {
   ret i64 0

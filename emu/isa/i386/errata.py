@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.isa.fetching import Erratum
+from emu.isa.fetch import Erratum
 
 ERRATA: Final = {
     "amd-k6": Erratum(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.capstone_numbers import CS_MODE_32
 from emu.isa.i386.elf import ELF
 from emu.isa.i386.linux_calls import CALLS
 from emu.isa.i386.registers import GENERAL
@@ -25,6 +24,7 @@ from emu.isa.x86.cpuid import FEATURES
 from emu.isa.x86.linux import CLEARED, FAULTS, FLAGS, FLOATING_POINT, USER, USER_DATA, raised
 from emu.isa.x86.segments import Loads
 from emu.isa.x86.signal_state import exception, frame_state, page_fault
+from emu.support.capstone_numbers import CS_MODE_32
 
 _STAT64: Final = struct.Struct("<Q4xIIIIIQ4xqIQIIIIIIQ")
 

@@ -6,7 +6,7 @@ define i1 @invalid(ptr %uc, ptr %words) {
   ret i1 true
 }
 
-; Before an instruction that Unicorn would execute and the CPU refuses (emu/engine/refusals.py): #UD, and away from here.
+; Before an instruction that Unicorn would execute and the CPU refuses (emu/engine/qemu/ud_hooks.py): #UD, and away from here.
 define i64 @refused(ptr %uc, i64 %address, i32 %size, ptr %words) {
   %eip.p = call ptr @env(ptr %words, i64 $PC_OFFSET)
   store i64 %address, ptr %eip.p

@@ -13,9 +13,9 @@ from emu.isa.i386.registers import GENERAL
 from emu.isa.i386.traps import INT3
 from emu.isa.unicorn_model import InterruptedCpu, Leaking, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
-from emu.isa.x86.accrued import accruing
+from emu.isa.x86.emulated import special
 from emu.isa.x86.offsets import OFFSETS
-from emu.isa.x86.special import special
+from emu.isa.x86.sticky_flags import accruing
 
 # int $0x80
 _SYSTEM_CALL: Final = 0x80

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from emu.displaced import Displaced
+from emu.displaced.decision import Displaced
 from emu.isa.riscv64.immediates import C_DOUBLE, C_LDSP, C_LWSP, C_SDSP, C_SWSP, C_WORD, I, S
 from emu.isa.riscv64.length import instruction_length
 from emu.isa.riscv64.registers import GENERAL
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 # Operation codes of loads and stores -> the offset; those of atomic instructions have none.
 _OFFSETS: Final = {0x03: I, 0x07: I, 0x23: S, 0x27: S}

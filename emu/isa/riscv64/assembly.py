@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Final
 
-from emu import disassembly
-from emu.capstone_numbers import CS_ARCH_RISCV, CS_MODE_RISCV64
+from emu.isa import disassembly
 from emu.isa.assembly import Assembly, Operand, Row, choice, immediate, number_in, rows
 from emu.isa.riscv64 import immediates as i
 from emu.isa.riscv64.registers import GENERAL
-from emu.spelling import did_you_mean
+from emu.support.capstone_numbers import CS_ARCH_RISCV, CS_MODE_RISCV64
+from emu.support.did_you_mean import did_you_mean
 
 _X: Final = (
     {name: number for number, name in enumerate(GENERAL)} | {f"x{number}": number for number in range(32)} | {"fp": 8}

@@ -1,4 +1,4 @@
-"""The experiments that find the state of Unicorn's RISC-V CPU (`emu.wheel`)."""
+"""The experiments that find the state of Unicorn's RISC-V CPU (`emu.unicorn_layout`)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from unicorn import riscv_const as uc
 
 from emu.isa.riscv64.offsets import PART
 from emu.isa.riscv64.registers import GENERAL, REGISTERS
-from emu.wheel.bench import Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
-from emu.wheel.bench import words_of_code as _code
+from emu.unicorn_layout.bench import Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
+from emu.unicorn_layout.bench import words_of_code as _code
 
 _INT: Final = 4
 _WORD: Final = 8

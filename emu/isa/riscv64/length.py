@@ -20,7 +20,7 @@ def instruction_length(code: bytes) -> int:
 def words(code: bytes) -> Iterator[tuple[int, int, int]]:
     """Yield the offset, the length and the word of each whole instruction.
 
-    It reads the halfwords once, since pid scans whole objects; `emu.isa.walking` is for any ISA.
+    It reads the halfwords once, since pid scans whole objects; `emu.isa.walk` is for any ISA.
     """
     halves = struct.unpack(f"<{len(code) // 2}H", code[: len(code) & ~1])
     at = 0

@@ -1,4 +1,4 @@
-"""The offsets of Unicorn's RISC-V CPU (`emu.wheel.layout`).
+"""The offsets of Unicorn's RISC-V CPU (`emu.unicorn_layout.layout`).
 
 `KNOWN`: qemu/target/riscv/cpu.h (CPURISCVState) of Unicorn 2.1.4, and include/uc_priv.h for the
 engine's own structure.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from emu.wheel.layout import part
+from emu.unicorn_layout.layout import part
 
 # The name of this part of the layout.
 PART: Final = "riscv64"

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.displaced import Displaced
+from emu.displaced.decision import Displaced
+from emu.displaced.plans import Branch, Check, Clear, Compare, Operation, Plan, Set
 from emu.isa.riscv64.immediates import CB, CJ, B, J
 from emu.isa.riscv64.registers import GENERAL
-from emu.plans import Branch, Check, Clear, Compare, Operation, Plan, Set
 
 _BRANCHES: Final = {
     0: Compare.EQ, 1: Compare.NE, 4: Compare.LT, 5: Compare.GE, 6: Compare.LTU, 7: Compare.GEU,

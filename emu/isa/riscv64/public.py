@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from unicorn import riscv_const as uc
 
 from emu.isa.unicorn_model import PublicCpu, PublicModel
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 _USER, _SUPERVISOR, _MACHINE = 0, 1, 3
 # The root of the page tables.

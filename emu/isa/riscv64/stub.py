@@ -6,8 +6,8 @@ instruction; the rows of compressed instructions test only the low half.
 
 from __future__ import annotations
 
-from emu.displaced import Displaced, DisplacedRow, DisplacedTable, Otherwise
-from emu.plans import Clear, Plan, Set, Store
+from emu.displaced.decision import Displaced, DisplacedRow, DisplacedTable, Otherwise
+from emu.displaced.plans import Clear, Plan, Set, Store
 
 _STUB = "FreeBSD sys/cddl/dev/dtrace/riscv/dtrace_subr.c"
 

@@ -14,7 +14,7 @@ done:
   ret i1 true
 }
 
-; Whether the instruction at an address is special (emu/isa/riscv64/special.py): 0 if it is, 1 if not.
+; Whether the instruction at an address is special (emu/isa/riscv64/emulated.py): 0 if it is, 1 if not.
 define i32 @special(ptr %key, ptr %node, ptr %data) {
   %address = load i64, ptr %key
   %low = call i32 inttoptr (i64 $cpu_lduw_code to ptr)(ptr inttoptr (i64 $env to ptr), i64 %address)
@@ -38,7 +38,7 @@ no:
   ret i32 1
 }
 
-; What QEMU's translation depends on besides the code (emu/engine/jumps.py): the privilege, and FS and MPRV of
+; What QEMU's translation depends on besides the code (emu/engine/qemu/jump_cache.py): the privilege, and FS and MPRV of
 ; mstatus.  A program of the host's changes none of them, since FS is dirty from its start.
 define internal i64 @translation_key(ptr %env) alwaysinline {
   ret i64 0

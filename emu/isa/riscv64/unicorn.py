@@ -11,9 +11,9 @@ from typing import Final
 import unicorn
 from unicorn import riscv_const as uc
 
+from emu.isa.riscv64.emulated import CYCLE, INSTRET, READ, READ_MASK, SPECIAL, TIME
 from emu.isa.riscv64.offsets import OFFSETS
 from emu.isa.riscv64.public import PUBLIC
-from emu.isa.riscv64.special import CYCLE, INSTRET, READ, READ_MASK, SPECIAL, TIME
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, UnicornModel, VectorFile
 
 # RISCV_EXCP_U_ECALL

@@ -1,4 +1,4 @@
-"""The experiments that find the state of Unicorn's x86 CPU (`emu.wheel`); `OFFSETS` names it."""
+"""The experiments that find the state of Unicorn's x86 CPU; `OFFSETS` names it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import unicorn
 from unicorn import x86_const as uc
 
 from emu.isa.x86.offsets import PART
-from emu.wheel.bench import CODE, Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
+from emu.unicorn_layout.bench import CODE, Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
 
 _SHORT: Final = 2
 _INT: Final = 4

@@ -3,7 +3,7 @@
 The numbers are those of the CPU that Unicorn models (QEMU 5, a Haswell as far as its translator
 goes: target/i386/cpu.c), without what programs and kernels find not to work here:
 
-* sysenter, which is #UD (`emu.isa.x86.special`);
+* sysenter, which is #UD (`emu.isa.x86.emulated`);
 * a hypervisor, whose leaves would be empty;
 * monitor, thermal and turbo states;
 * the state of AVX in XSAVE's area: there is no AVX.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from emu.capstone_numbers import CS_ARCH_X86, CS_GRP_CALL, CS_GRP_JUMP, CS_GRP_RET, CS_OP_MEM
-from emu.disassembly import decoder
+from emu.isa.disassembly import decoder
 from emu.isa.events import Events
+from emu.support.capstone_numbers import CS_ARCH_X86, CS_GRP_CALL, CS_GRP_JUMP, CS_GRP_RET, CS_OP_MEM
 
 _LOAD, _STORE, _BRANCH = Events.LOAD, Events.STORE, Events.BRANCH
 _TRANSFERS: Final = (CS_GRP_JUMP, CS_GRP_CALL, CS_GRP_RET)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from emu.capstone_numbers import CS_MODE_32, CS_MODE_64
-from emu.immutable import immutable
 from emu.isa.x86.length import instruction_length
+from emu.support.capstone_numbers import CS_MODE_32, CS_MODE_64
+from emu.support.immutable import immutable
 
 REGISTERS: Final = (
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",

@@ -1,7 +1,7 @@
 """Instructions of x86 whose translation keeps temporaries, for portable mode.
 
-`emu.engine.temporaries` says why a block of many of them is to be avoided; in portable mode the
-translator's counts are not to be had.
+`emu.engine.qemu.temporaries` says why a block of many of them is to be avoided; in portable mode
+the translator's counts are not to be had.
 
     prefixes  d8 to df                          x87: one, and another with a register operand
               0f 70, 0f c6, 0f 3a ..            SSE with an immediate: one

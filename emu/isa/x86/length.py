@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from emu.capstone_numbers import CS_ARCH_X86, CS_MODE_64
-from emu.disassembly import decoder, lengths
+from emu.isa.disassembly import decoder, lengths
+from emu.support.capstone_numbers import CS_ARCH_X86, CS_MODE_64
 
 
 def instruction_length(code: bytes, *, mode: int = CS_MODE_64) -> int:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.bad_address import BadAddressError
 from emu.isa.linux_abi import GENERAL_PROTECTION, MISALIGNED, Fault, StoppedCpu
 from emu.isa.linux_signals import FPE_INTDIV, ILL_ILLOPN, TRAP_BRKPT, TRAP_TRACE, Signal
 from emu.isa.unicorn_model import ModelledCpu
 from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.instruction import PREFIXES
 from emu.isa.x86.lock import LOCK
+from emu.support.bad_address import BadAddressError
 
 # A number of our own for the debug exception of icebp, of which Linux tells programs another reason.
 _ICEBP_VECTOR: Final = 0x101

@@ -1,4 +1,4 @@
-"""The offsets of Unicorn's x86 CPU (`emu.wheel.layout`): one library serves both modes.
+"""The offsets of Unicorn's x86 CPU (`emu.unicorn_layout.layout`): one library serves both modes.
 
 `KNOWN`: qemu/target/i386/cpu.h (CPUX86State) of Unicorn 2.1.4.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from emu.wheel.layout import part
+from emu.unicorn_layout.layout import part
 
 # The name of this part of the layout.
 PART: Final = "x86"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from emu.displaced.plans import Branch, Check, Clear, Compare, Load, Operation, Plan, Set, Store, Sum
 from emu.isa.x86.condition import NAMES
 from emu.isa.x86.instruction import LONG_MODE, Instruction
-from emu.plans import Branch, Check, Clear, Compare, Load, Operation, Plan, Set, Store, Sum
 
 _LOW_HALF: Final = 0xFFFF_FFFF_0000_0000
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from unicorn import x86_const as uc
 
-from emu.immutable import immutable
 from emu.isa.unicorn_model import PAGE_ASIDE, PublicCpu
+from emu.support.immutable import immutable
 
 # The contexts that are kept.
 USER: Final = "user"
@@ -34,7 +34,7 @@ _IRET: Final = PAGE_ASIDE + 0x400
 _LANDING: Final = PAGE_ASIDE + 0x500
 _STACK: Final = PAGE_ASIDE + 0x800
 _FLAGS: Final = 0x202
-# LOCK, and a bit test of a register (`emu.isa.x86.special`).
+# LOCK, and a bit test of a register (`emu.isa.x86.emulated`).
 FATAL: Final = re.compile(
     rb"(?=(?:[\x26\x2e\x36\x3e\x40-\x4f\x64-\x67\xf2\xf3]*\xf0[\x26\x2e\x36\x3e\x40-\x4f\x64-\x67\xf0\xf2\xf3]*)"
     rb"\x0f[\xa3\xab\xb3\xbb\xba][\xc0-\xff])"

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from emu.bad_address import BadAddressError
-from emu.capstone_numbers import CS_ARCH_X86, CS_OP_MEM, CS_OP_REG
-from emu.disassembly import decoder
+from emu.isa.disassembly import decoder
 from emu.isa.linux_abi import NOTHING_FOLLOWS, Bases, StoppedCpu
 from emu.isa.x86.linux import USER_DATA
 from emu.isa.x86.unicorn import DEBUG, GENERAL_PROTECTION
+from emu.support.bad_address import BadAddressError
+from emu.support.capstone_numbers import CS_ARCH_X86, CS_OP_MEM, CS_OP_REG
 
 _TRAP_FLAG: Final = 0x100
 _LONGEST: Final = 15

@@ -15,7 +15,7 @@ define internal i1 @invalid_opcode(ptr %words) {
   ret i1 %wanted
 }
 
-; Whether the instruction at an address is special (emu/isa/x86/special.py): 0 if it is, 1 if not.  No byte is read that
+; Whether the instruction at an address is special (emu/isa/x86/emulated.py): 0 if it is, 1 if not.  No byte is read that
 ; the instruction does not have: the next page may not be there.
 define i32 @special(ptr %key, ptr %node, ptr %data) {
 entry:
@@ -149,7 +149,7 @@ no:
   ret i32 1
 }
 
-; Whether an instruction reads or replaces exceptions that floating point has accrued (emu/isa/x86/accrued.py).
+; Whether an instruction reads or replaces exceptions that floating point has accrued (emu/isa/x86/sticky_flags.py).
 define internal i64 @accruing(i64 %start) {
 entry:
   %end = add i64 %start, 14
@@ -304,7 +304,7 @@ define internal i32 @code(i64 %address) {
   ret i32 %byte
 }
 
-; What QEMU's translation depends on besides the code (emu/engine/jumps.py): of the flags TF, IOPL, RF, VM and AC, the
+; What QEMU's translation depends on besides the code (emu/engine/qemu/jump_cache.py): of the flags TF, IOPL, RF, VM and AC, the
 ; hidden flags, and the base of the code segment.
 define internal i64 @translation_key(ptr %env) alwaysinline {
   %eflags.p = getelementptr i8, ptr %env, i64 $X86_EFLAGS

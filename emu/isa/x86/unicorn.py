@@ -10,7 +10,7 @@ from unicorn import Uc
 from unicorn import x86_const as uc
 
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, VectorFile
-from emu.isa.x86 import accrued, x87
+from emu.isa.x86 import sticky_flags, x87
 from emu.isa.x86.offsets import OFFSETS
 
 # QEMU's name of the CPU: one model serves both modes.
@@ -52,7 +52,7 @@ IS_INT: Final = OFFSETS["IS_INT"]
 _OLD_EXCEPTION: Final = OFFSETS["OLD_EXCEPTION"]
 
 NAMES: Final = {
-    **accrued.NAMES,
+    **sticky_flags.NAMES,
     "X86_EFLAGS": FLAGS,
     "X86_HFLAGS": HFLAGS,
     "X86_NO_X87": NO_X87,

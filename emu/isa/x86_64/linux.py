@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.capstone_numbers import CS_MODE_64
 from emu.isa.linux_abi import (
     BLOCK,
     READ_IMPLIES_EXEC,
@@ -25,7 +24,8 @@ from emu.isa.x86_64.elf import ELF
 from emu.isa.x86_64.linux_calls import CALLS
 from emu.isa.x86_64.registers import GENERAL
 from emu.isa.x86_64.unicorn import UNICORN
-from emu.words import WORD_MASK
+from emu.support.capstone_numbers import CS_MODE_64
+from emu.support.words import WORD_MASK
 
 _STAT: Final = struct.Struct("<QQQIIIIQqqqqqqqqqqqq")
 

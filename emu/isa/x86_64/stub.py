@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from emu.displaced import Displaced, DisplacedRow, DisplacedTable, Otherwise
-from emu.plans import Load, Plan, Set, Store
+from emu.displaced.decision import Displaced, DisplacedRow, DisplacedTable, Otherwise
+from emu.displaced.plans import Load, Plan, Set, Store
 
 _STUB = "FreeBSD sys/cddl/dev/dtrace/amd64/dtrace_asm.S"
 

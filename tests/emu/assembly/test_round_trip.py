@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from emu import disassembly
 from emu.assembly import AssemblyError, assemble
-from emu.isa import ISAS
+from emu.isa import ISAS, disassembly
 from tests.support.some import some
 
 pytest.importorskip("keystone")

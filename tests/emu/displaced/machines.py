@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import unicorn
 
-from emu.bad_address import BadAddressError
+from emu.displaced.plans import Plan
 from emu.isa.base import Isa
-from emu.plan_execution import compile_plan, interpret
-from emu.plans import Plan
-
-from .ins import CODE
+from emu.probe.execute_plan import compile_plan, interpret
+from emu.support.bad_address import BadAddressError
+from tests.emu.displaced.ins import CODE
 
 MEMORY_SIZE = 0x0500_0000
 _SLOTS = 256

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from emu.bad_address import BadAddressError
+from emu.displaced.plans import Clear, Load, Plan, Set, Store
 from emu.isa import ISAS
-from emu.plan_execution import compile_plan
-from emu.plans import Clear, Load, Plan, Set, Store
-
-from .ins import CODE, ISA_NAMES
-from .machines import CompilingMachine, InterpretingMachine, RealMachine, register_names
+from emu.probe.execute_plan import compile_plan
+from emu.support.bad_address import BadAddressError
+from tests.emu.displaced.ins import CODE, ISA_NAMES
+from tests.emu.displaced.machines import CompilingMachine, InterpretingMachine, RealMachine, register_names
 
 EXECUTORS = (InterpretingMachine, CompilingMachine)
 WORDS = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 7, 8, 2**63, 2**64 - 1, 2**64 - 8]))

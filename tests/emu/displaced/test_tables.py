@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from emu.disassembly import first
-from emu.displaced import DisplacedRow, DisplacedTable, Otherwise, OutOfLine, Refused
+from emu.displaced.decision import DisplacedRow, DisplacedTable, Otherwise, OutOfLine, Refused
 from emu.isa import ISAS
-
-from .ins import CODE, ISA_NAMES, cases
-from .machines import CompilingMachine, InterpretingMachine, RealMachine, register_names
+from emu.isa.disassembly import first
+from tests.emu.displaced.ins import CODE, ISA_NAMES, cases
+from tests.emu.displaced.machines import CompilingMachine, InterpretingMachine, RealMachine, register_names
 
 CASES = [case for name in ISA_NAMES for case in cases(name, ISAS[name].registers.pc)]
 EMULATED = [case for case in CASES if case.after is not None]

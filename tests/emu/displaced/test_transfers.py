@@ -6,13 +6,12 @@ import random
 
 import pytest
 
-from emu.displaced import Code, Emulated
+from emu.displaced.decision import Code, Emulated
 from emu.isa import ISAS
 from providers.fasttrap import PORTS
 from providers.fidelity import Fidelity
-
-from .ins import CODE
-from .machines import MEMORY_SIZE, CompilingMachine, InterpretingMachine, RealMachine, register_names
+from tests.emu.displaced.ins import CODE
+from tests.emu.displaced.machines import MEMORY_SIZE, CompilingMachine, InterpretingMachine, RealMachine, register_names
 
 CASES = 2500
 # The limits of displacements, and of registers below 0.

@@ -6,13 +6,13 @@ import pytest
 
 from emu.engine.portable import PortableCpu
 from emu.guest.function import CODE, FunctionGuest
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
-from emu.wheel import finding, layout
-from emu.wheel.library import Library
-from emu.wheel.modes import Mode
+from emu.unicorn_layout import find, layout
+from emu.unicorn_layout.library import Library
+from emu.unicorn_layout.modes import Mode
 from tests.emu.guest.linux.support import start
 from trapline.consumer.tracer import Tracer
 
@@ -123,7 +123,7 @@ def test_a_linux_program_has_the_same_trace(modes, isa):
 def test_where_calibration_fails_portable_mode_takes_over_with_the_same_trace(modes, monkeypatch, tmp_path):
     monkeypatch.setenv("TRAPLINE_CACHE", str(tmp_path))
     monkeypatch.delenv("TRAPLINE_ENGINE", raising=False)
-    monkeypatch.setattr(finding, "_CODE", "import sys; sys.exit('no pipes here')")
+    monkeypatch.setattr(find, "_CODE", "import sys; sys.exit('no pipes here')")
     chosen = layout.choose(Library("2.9.9", Path(__file__), "another host"))
     assert (chosen.mode, chosen.reason) == (Mode.PORTABLE, "calibration failed: no pipes here")
     native, portable = modes(lambda: traced("aarch64", "args"), chosen)

@@ -12,16 +12,17 @@ import unicorn
 from capstone import CS_ARCH_X86, CS_MODE_64, Cs
 from unicorn import x86_const as uc
 
-from emu.engine import inlined, shorter_code
+from emu.engine import shorter_code
 from emu.engine.engine import Engine
 from emu.engine.errors import PageFaultError
-from emu.engine.pages import PAGE, Access, PageMap
+from emu.engine.memory.pages import PAGE, Access, PageMap
+from emu.engine.qemu import inlined_count
 from emu.engine.shorter import FORMS
 from emu.engine.state import Word
 from emu.isa import ISAS
 from emu.native.builder import Module
-from emu.native.linking import Linked
-from emu.wheel import library
+from emu.native.link import Linked
+from emu.unicorn_layout import library
 
 CODE, DATA, STACK = 0x10000, 0x20000, 0x30000
 ENV, TABLE = DATA + 0x800, DATA + 0x1000
@@ -214,7 +215,7 @@ def test_lengths_are_those_of_capstone(shortener):
 
 
 HOSTED = pytest.mark.skipif(
-    not (inlined.POSSIBLE and library.this().is_known),
+    not (inlined_count.POSSIBLE and library.this().is_known),
     reason="blocks are changed on Linux and x86-64, in the known library",
 )
 # Loads from the address in a register and stores what it has loaded 8 bytes behind it, then waits.

@@ -8,11 +8,11 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from emu.engine.walk_code import write_walk
+from emu.engine.hits.walk_code import write_walk
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
 from emu.native.builder import Module
-from emu.native.linking import Linked
+from emu.native.link import Linked
 
 PAGES = 24
 PAGE = 4096

@@ -7,10 +7,9 @@ import subprocess
 import pytest
 
 from emu.isa import ISAS
+from tests.emu.isa.checklist import ROOT, File, files, registries
+from tests.emu.isa.test_isa_literals import REGISTRIES
 from tests.support.some import some
-
-from .checklist import ROOT, File, files, registries
-from .test_isa_literals import REGISTRIES
 
 FILES = files()
 LISTED = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()

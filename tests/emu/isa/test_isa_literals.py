@@ -25,7 +25,7 @@ REGISTRIES = {
     "emu/guest/linux_kernel/platforms/boards.py": "BOARDS",
 }
 # What depends on the host's CPU, which has names of the same kind.
-OF_THE_HOST = {"emu/engine/inlined.py": "POSSIBLE"}
+OF_THE_HOST = {"emu/engine/qemu/inlined_count.py": "POSSIBLE"}
 
 
 # Machines for Linux kernels, a file for each ISA, as providers have ports.

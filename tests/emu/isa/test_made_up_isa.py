@@ -13,8 +13,7 @@ import sys
 import pytest
 
 from emu.isa import ISAS
-
-from .checklist import ROOT, files, registries
+from tests.emu.isa.checklist import ROOT, files, registries
 
 pytestmark = pytest.mark.exhaustive
 

@@ -5,16 +5,16 @@ from itertools import dropwhile, takewhile
 
 import pytest
 
-from emu.disassembly import disassemble
-from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped
-from emu.elf import Image
-from emu.engine import native
+from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Stepped
+from emu.elf.image import Image
+from emu.engine import native_callbacks
 from emu.guest.function import FunctionGuest
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
+from emu.isa.disassembly import disassemble
 from emu.isa.relocations import relocations_of
-from emu.trap_frames import LiveFrame
+from emu.probe.trap_frames import LiveFrame
 from providers.fasttrap import PORTS as FASTTRAP
 from providers.fbt import ENTRY, RETURN
 from providers.fbt import PORTS as FBT
@@ -23,8 +23,7 @@ from providers.fidelity import Fidelity
 from providers.kinst.kinst import PORTS as KINST
 from providers.linux_kernel.ports import PORTS as KERNELS
 from providers.uprobes import PORTS as UPROBES
-
-from .checklist import ROOT
+from tests.emu.isa.checklist import ROOT
 
 
 def matrix():
@@ -266,7 +265,9 @@ def test_pid_probes_run_vector_operands_relative_to_rip_out_of_line_through_a_re
 
 def counts_alike(isa):
     code = bytes.fromhex(NOPS[isa] * 7 + RETURNS[isa])
-    guests = [FunctionGuest(ISAS[isa], code, accelerated=accelerated) for accelerated in {False, native.available()}]
+    guests = [
+        FunctionGuest(ISAS[isa], code, accelerated=accelerated) for accelerated in {False, native_callbacks.available()}
+    ]
     for guest in guests:
         guest.call()
     return {guest.engine.instructions for guest in guests} == {9}

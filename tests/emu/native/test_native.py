@@ -11,8 +11,8 @@ pytest.importorskip("llvmlite")
 
 from emu.native.block import Block
 from emu.native.builder import Module
-from emu.native.compiling import compiled
-from emu.native.linking import Linked, LinkError
+from emu.native.compile import compiled
+from emu.native.link import Linked, LinkError
 from emu.native.values import Condition
 
 MASK = (1 << 64) - 1

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.inputs.d_programs import DPrograms

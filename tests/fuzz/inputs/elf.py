@@ -10,21 +10,21 @@ from typing import Any, Final
 
 from elftools.elf.structs import ELFStructs
 
-from emu.bad_address import BadAddressError
-from emu.elf import Image
-from emu.elf_file import ElfError
+from emu.elf.file import ElfError
+from emu.elf.image import Image
+from emu.elf.stapsdt import MarkerArgumentError, markers, parse_arguments
 from emu.guest.base import GuestError
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
+from emu.guest.linux.fs.stdio import Standard
 from emu.guest.linux.guest import LinuxGuest
-from emu.guest.linux.launching import Program
-from emu.guest.linux.stdio import Standard
-from emu.indirect import function_size, resolved_words
+from emu.guest.linux.launch import Program
 from emu.isa import ISAS
-from emu.stapsdt import MarkerArgumentError, markers, parse_arguments
+from emu.probe.indirect import function_size, resolved_words
+from emu.support.bad_address import BadAddressError
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.mutation import damage
-from trapline.lab.sites import SitesError, sites
-from trapline.lab.user_sites import user_sites
+from trapline.lab.sites.fbt import SitesError, sites
+from trapline.lab.sites.instructions import user_sites
 from trapline.types import types_of
 
 _MILLISECOND: Final = 1_000_000

@@ -5,14 +5,14 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
-from emu.displaced import Code
+from emu.displaced.decision import Code
 from emu.guest.function import FunctionFaultError, FunctionGuest
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.inputs.instructions import Instructions
-from trapline.lab.check.asserting import assert_same_with_probe
-from trapline.lab.user_sites import PROVIDERS
+from trapline.lab.check.runner.assertion import assert_same_with_probe
+from trapline.lab.sites.instructions import PROVIDERS
 
 # Of the cases, those that are checked as well: it takes ten times as long.
 _CHECKED: Final = 0.1

@@ -6,8 +6,8 @@ from functools import cache
 from random import Random
 from typing import Final
 
-from emu.elf import Image
-from emu.guest.kernel import images
+from emu.elf.image import Image
+from emu.guest.kernel.boot import images
 from emu.guest.linux.guest import LinuxGuest
 from emu.isa import ISAS, Isa
 from tests.fuzz.inputs.rooted import DATA, MILLISECOND, NATIVE, RootedFuzzer

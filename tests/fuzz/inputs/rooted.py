@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from emu.guest.base import GuestError
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
+from emu.guest.linux.fs.stdio import Standard
 from emu.guest.linux.guest import LinuxGuest
-from emu.guest.linux.launching import Program
-from emu.guest.linux.stdio import Standard
+from emu.guest.linux.launch import Program
 from emu.isa import ISAS, Isa
 from tests.emu.elf_file import MACHINES
 from tests.fuzz.case import Fuzzer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
+from emu.elf.stapsdt import MarkerArgumentError, evaluate, fetch_argument, parse_arguments
 from emu.isa import ISAS
-from emu.stapsdt import MarkerArgumentError, evaluate, fetch_argument, parse_arguments
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.mutation import damage_words
 

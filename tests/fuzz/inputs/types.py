@@ -10,9 +10,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from emu.elf import ElfError, Image
-from emu.guest.kernel import images
-from emu.guest.linux_kernel.btf import Btf, BtfError
+from emu.elf.image import ElfError, Image
+from emu.guest.kernel.boot import images
+from emu.guest.linux_kernel.files.btf import Btf, BtfError
 from emu.isa import ISAS
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.inputs.elf import keep_parsers

@@ -6,16 +6,15 @@ import re
 import pytest
 import unicorn
 
-from emu import disassembly
-from emu.engine.clock import DEFAULT_RATE
-from emu.engine.event_counts import Alarm, EventCounts
-from emu.engine.event_words import Counted, Mode
-from emu.engine.observing import Observer
-from emu.function_address import function_address
+from emu.engine.events.access_observer import Observer
+from emu.engine.events.event_counts import Alarm, EventCounts
+from emu.engine.events.event_words import Counted, Mode
+from emu.engine.time.clock import DEFAULT_RATE
 from emu.guest.base import RunState
 from emu.guest.timers import Timers
-from emu.isa import ISAS, X86_64
+from emu.isa import ISAS, X86_64, disassembly
 from emu.isa.events import Events
+from emu.support.function_address import function_address
 from providers.cpc import Cpc, events_of
 from providers.kinst.ports import PORTS
 from trapline.consumer.tracer import Tracer

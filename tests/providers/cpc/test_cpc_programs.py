@@ -13,14 +13,14 @@ from collections import Counter
 import pytest
 
 from emu.assembly.assembler import assemble
-from emu.elf_symbols import Binding, SymbolType
-from emu.elf_writer import ALLOC, EXECINSTR, EXECUTABLE, OutputSection, OutputSymbol, elf_file
-from emu.engine.event_counts import Alarm, EventCounts
-from emu.engine.event_words import Counted, Mode
-from emu.function_address import function_address
-from emu.guest.kernel import images
+from emu.elf.symbols import Binding, SymbolType
+from emu.elf.writer import ALLOC, EXECINSTR, EXECUTABLE, OutputSection, OutputSymbol, elf_file
+from emu.engine.events.event_counts import Alarm, EventCounts
+from emu.engine.events.event_words import Counted, Mode
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 from emu.isa.events import Events
+from emu.support.function_address import function_address
 from trapline.consumer.tracer import Tracer
 from trapline.machine.linux_machine import EvalTime, LinuxOptions, start
 

@@ -4,17 +4,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from emu.elf import SegmentFlag
-from emu.engine.pages import PAGE
-from emu.guest.kernel import images
-from emu.guest.linux.code import ProcessCode
+from emu.elf.image import SegmentFlag
+from emu.engine.memory.pages import PAGE
+from emu.guest.kernel.boot import images
+from emu.guest.linux.mm.user_code import ProcessCode
 from emu.guest.processes import ProcessObserver
 from emu.isa import ISAS
 from providers.fasttrap import Fasttrap, PidError, PidProbes, Wanted
 from providers.fidelity import Fidelity
 from tests.emu.guest.linux.support import expected, start, zoo
 from trapline.consumer.tracer import Tracer
-from trapline.lab.check.listener import Listener
+from trapline.lab.check.cpu.listener import Listener
 from trapline.machine.linux_machine import EvalTime
 
 

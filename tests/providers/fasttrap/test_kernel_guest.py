@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emu.engine import native
+from emu.engine import native_callbacks
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from providers.fasttrap.hits import Hits
@@ -65,7 +65,7 @@ def test_both_trap_paths_fire_the_same_and_take_the_same_time(isa):
     ("query 3", "myprov$target::: { @[probename, arg1] = count(); }"),
 ])  # fmt: skip
 def test_threads_and_probes_a_program_tells_of_are_the_same_on_both_trap_paths(isa, command, program, monkeypatch):
-    if native.available():
+    if native_callbacks.available():
         monkeypatch.setenv("TRAPLINE_ENGINE", "native")  # a thread's scratch space is not another's
     host, guest = (run(isa, command, program, path) for path in TrapPath)
     result, counts, _time = host
@@ -74,7 +74,7 @@ def test_threads_and_probes_a_program_tells_of_are_the_same_on_both_trap_paths(i
     assert len(counts) > 5
 
 
-@pytest.mark.skipif(not native.available(), reason="needs llvmlite")
+@pytest.mark.skipif(not native_callbacks.available(), reason="needs llvmlite")
 @isas
 def test_python_takes_few_hits_of_threads_that_run_copies(isa, monkeypatch):
     monkeypatch.setenv("TRAPLINE_ENGINE", "native")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from emu.displaced import Code, OutOfLine
-from emu.guest.kernel import images
+from emu.displaced.decision import Code, OutOfLine
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 from emu.native import available
 from providers.fasttrap import PORTS, Fasttrap, PidProbes, Wanted

@@ -6,8 +6,8 @@ whose text begins with a dot is data, and is taken as it is.
 
 from __future__ import annotations
 
-from emu.disassembly import first
 from emu.isa import ISAS
+from emu.isa.disassembly import first
 from providers.fbt import PORTS
 from providers.fbt.port import Function
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from emu.bad_address import BadAddressError
-from emu.elf_symbols import Binding, Symbol, SymbolType
+from emu.elf.symbols import Binding, Symbol, SymbolType
 from emu.guest.modules import Module
 from emu.isa import ISAS
-from emu.patcher import Patcher
-from emu.trap import TrapHandler
+from emu.probe.patcher import Patcher
+from emu.probe.trap import TrapHandler
+from emu.support.bad_address import BadAddressError
 from providers.fbt import FBT
-
-from .assembly import assemble
+from tests.providers.fbt.assembly import assemble
 
 
 class FakeFramework:

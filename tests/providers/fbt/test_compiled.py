@@ -9,13 +9,12 @@ from collections import Counter
 
 import pytest
 
-from emu.elf import Image
+from emu.elf.image import Image
 from emu.guest.function import FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import ISAS
 from providers.fbt import FBT, PORTS, riscv64, walk
-
-from .fakes import FakeFramework
+from tests.providers.fbt.fakes import FakeFramework
 
 SOURCE = """
 typedef unsigned long ulong;

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from emu.bad_address import BadAddressError
-from emu.elf_symbols import Binding, SymbolType
+from emu.elf.symbols import Binding, SymbolType
 from emu.guest.modules import Module
+from emu.support.bad_address import BadAddressError
 from providers.fbt import PORTS, walk
 from providers.fbt.exclusions import EXCLUSIONS, excluded, module_name, module_refusal
+from tests.providers.fbt.assembly import ADDRESS, assemble
+from tests.providers.fbt.fakes import symbol
 from tests.support.some import some
-
-from .assembly import ADDRESS, assemble
-from .fakes import symbol
 
 BODIES = {
     "x86_64": """

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from providers.base import ArgumentDescription
 from providers.fbt import Signature
 from providers.fbt.records import TABLE_SIZE, bucket_of
-
-from .fakes import FakeFrame, Kernel, Memory
+from tests.providers.fbt.fakes import FakeFrame, Kernel, Memory
 
 X86 = {
     "sys_read": """

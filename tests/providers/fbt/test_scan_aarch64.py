@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .assembly import ADDRESS, Scanner
+from tests.providers.fbt.assembly import ADDRESS, Scanner
 
 ARM = Scanner("aarch64")
 

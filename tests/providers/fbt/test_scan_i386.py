@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emu.isa.x86.lock import refused
-
-from .assembly import ADDRESS, Scanner
+from tests.providers.fbt.assembly import ADDRESS, Scanner
 
 I386 = Scanner("i386")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .assembly import ADDRESS, Scanner
+from tests.providers.fbt.assembly import ADDRESS, Scanner
 
 RISCV = Scanner("riscv64")
 

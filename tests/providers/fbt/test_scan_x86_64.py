@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from .assembly import ADDRESS, Scanner
+from tests.providers.fbt.assembly import ADDRESS, Scanner
 
 X86 = Scanner("x86_64")
 

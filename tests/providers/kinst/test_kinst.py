@@ -8,15 +8,15 @@ from itertools import product
 
 import pytest
 
-from emu.displaced import ALWAYS, Code, Displaced, OutOfLine, Refused
+from emu.displaced.decision import ALWAYS, Code, Displaced, OutOfLine, Refused
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from emu.isa.riscv64.plans import j_immediate
 from providers.kinst import PORTS
 from trapline.consumer.tracer import Tracer
-from trapline.framework.native.asking import Upcall
+from trapline.framework.base.program import ProbeDescription
+from trapline.framework.native.upcall_code import Upcall
 from trapline.framework.native.upcalls import Upcalls
-from trapline.framework.program import ProbeDescription
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 COMMAND = "cat /etc/motd | wc"

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from emu.bad_address import BadAddressError
-from emu.words import WORD_MASK
+from emu.support.bad_address import BadAddressError
+from emu.support.words import WORD_MASK
 from providers.linux_kernel.events import EVENTS
 from providers.linux_kernel.values import (
     AsInt,

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks.code import LOOP
-from emu.engine.firing_code import GO_ON, SKIP
-from emu.engine.hit_steps import Call, Fire, FireWhen, Register
+from emu.engine.hits.firing_code import GO_ON, SKIP
+from emu.engine.hits.hit_steps import Call, Fire, FireWhen, Register
 from emu.guest.function import FunctionGuest
 from emu.isa import ISAS
 from emu.native import available
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 from providers.linux_kernel.events import EVENTS
 from providers.linux_kernel.native_events import NativeEvent
 from providers.linux_kernel.registrations import Hit

@@ -2,8 +2,8 @@
 
 import struct
 
+from emu.guest.linux_kernel.files.tables import Placed
 from emu.guest.linux_kernel.kallsyms import Symbols
-from emu.guest.linux_kernel.tables import Placed
 from providers.linux_kernel.blacklist import Blacklist
 from providers.linux_kernel.reserved import reserved
 

@@ -4,16 +4,16 @@ import itertools
 
 import pytest
 
-from emu.engine import native
+from emu.engine import native_callbacks
 from emu.guest.base import RunState
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.guest.timers import Timers
 from emu.isa import ISAS
 from providers.profile import interval_of
 from tests.emu.guest.linux.support import expected, zoo
 from tests.support.command import run_trapline
 from trapline.consumer.tracer import Tracer
-from trapline.framework.builtin import Builtins
+from trapline.framework.dif.builtin import Builtins
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 
@@ -171,7 +171,7 @@ def test_a_probe_is_made_when_it_is_named_and_not_by_a_glob():
     assert "does not match any probes" in run.stderr
 
 
-@pytest.mark.skipif(not native.available(), reason="needs llvmlite")
+@pytest.mark.skipif(not native_callbacks.available(), reason="needs llvmlite")
 @pytest.mark.parametrize("probe", ["profile-4999", "cpc:::branches-all-5000"])
 def test_the_late_arguments_of_a_timer_are_0_and_python_is_asked_only_once(probe, monkeypatch):
     monkeypatch.setenv("TRAPLINE_ENGINE", "native")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emu.engine import native
+from emu.engine import native_callbacks
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import X86_64
 from providers.sdt import IllumosSdt
@@ -34,7 +34,7 @@ def traced(program=PROGRAM, command="forktest 3", path=TrapPath.HOST):
 
 @pytest.mark.parametrize("engine", ["native", "python"])
 def test_every_engine_traces_the_same(engine, monkeypatch):
-    if engine == "native" and not native.available():
+    if engine == "native" and not native_callbacks.available():
         pytest.skip("needs llvmlite")
     monkeypatch.setenv("TRAPLINE_ENGINE", "reference")
     wanted = traced(PROGRAM + SEVENTH)
@@ -53,7 +53,7 @@ def test_a_run_takes_the_same_time_with_and_without_probes():
     assert traced(FIRING)[2] == traced("BEGIN")[2]
 
 
-@pytest.mark.skipif(not native.available(), reason="needs llvmlite")
+@pytest.mark.skipif(not native_callbacks.available(), reason="needs llvmlite")
 def test_python_serves_only_the_first_hits_of_a_site(monkeypatch):
     monkeypatch.setenv("TRAPLINE_ENGINE", "native")
     taken, invop = [], IllumosSdt._invop

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.elf import Image
-from emu.guest.kernel import images
+from emu.elf.image import Image
+from emu.guest.kernel.boot import images
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
@@ -23,8 +23,8 @@ from providers.sdt.sets import ID_OFFSET, read_declarations
 from tests.providers.sdt.test_probes import WITHOUT_SITES
 from trapline import dof
 from trapline.consumer.tracer import Tracer
-from trapline.framework.dtrace import DTrace
-from trapline.framework.program import ProbeDescription
+from trapline.framework.base.program import ProbeDescription
+from trapline.framework.device.dtrace import DTrace
 from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
 
 EVERY_PROVIDER = (

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.guest.processes import ProcessObserver
 from emu.guest.system_calls import Moment
 from emu.isa import ISAS

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 from emu.native import available
 from providers import fasttrap

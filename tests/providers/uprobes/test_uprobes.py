@@ -4,20 +4,20 @@ import contextlib
 
 import pytest
 
-from emu.displaced import Code, Refused
-from emu.guest.kernel import images
+from emu.displaced.decision import Code, Refused
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 from providers import fasttrap
 from providers.fidelity import Fidelity
 from providers.uprobes import PORTS, Consumer, HandlerResult, UprobeError, Uprobes
 from providers.uprobes.port import ENOTSUPP
 from tests.emu.guest.linux.support import expected, start, zoo
-from trapline.lab.check.compare import Outcome, SiteChecker
-from trapline.lab.check.cpu import Stretch, TrialCpu
-from trapline.lab.check.probers import UprobeProber
-from trapline.lab.check.rules import Rules
-from trapline.lab.check.site import CheckSite
-from trapline.lab.check.states import POOL
+from trapline.lab.check.cpu.cpu import Stretch, TrialCpu
+from trapline.lab.check.cpu.rules_under_test import Rules
+from trapline.lab.check.cpu.site import CheckSite
+from trapline.lab.check.cpu.states import POOL
+from trapline.lab.check.prober.probers import UprobeProber
+from trapline.lab.check.site.compare import Outcome, SiteChecker
 from trapline.machine.linux_machine import EvalTime
 
 ADDRESS = 0x40_0000
@@ -129,7 +129,7 @@ def test_a_tail_call_returns_for_its_caller_too(isa):
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_semaphore_is_counted_once_for_each_probe_and_process(isa):
-    from emu.stapsdt import markers
+    from emu.elf.stapsdt import markers
 
     guest, uprobes, loaded, output = prepared(isa, "markers")
     marker = next(one for one in markers(loaded.image) if one.semaphore)

@@ -10,9 +10,9 @@ import typing
 import pytest
 
 import trapline
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
-from trapline import collector
+from trapline.support import collector
 
 FUNCTIONS = ("bench", "check", "displace", "execute", "sites", "step", "trace")
 every_isa = pytest.mark.parametrize("isa", ISAS)

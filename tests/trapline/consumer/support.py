@@ -8,11 +8,11 @@ from itertools import count
 
 from providers.base import FREEBSD_KERNEL_ATTRIBUTES
 from tests.support.fake_guest import KERNEL, FakeGuest
-from trapline.consumer.aggregate import Aggregate
-from trapline.consumer.report import Report
-from trapline.consumer.symbols import Symbols
+from trapline.consumer.aggregations.aggregate import Aggregate
+from trapline.consumer.records.report import Report
+from trapline.consumer.text.symbols import Symbols
 from trapline.dof import decode
-from trapline.framework.device import (
+from trapline.framework.base.device import (
     AggregationDescription,
     AggregationSnapshot,
     BufferSnapshot,
@@ -22,7 +22,7 @@ from trapline.framework.device import (
     RecordDescription,
     Status,
 )
-from trapline.framework.program import ActionKind, ProbeDescription
+from trapline.framework.base.program import ActionKind, ProbeDescription
 from trapline.options import Options
 
 HEADER = 12
@@ -126,7 +126,7 @@ class Aggregations:
 
 def quantized(**buckets):
     """The words of a quantize(): q(_0=3, _4=1, m8=2) counts by bucket value; m is minus."""
-    from trapline.consumer.distribution import quantize_value
+    from trapline.consumer.aggregations.distribution import quantize_value
 
     values = {int(name.replace("m", "-").replace("_", "")): number for name, number in buckets.items()}
     return [values.get(quantize_value(index), 0) for index in range(127)]

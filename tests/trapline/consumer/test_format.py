@@ -1,4 +1,4 @@
-"""trapline.framework.format: printf formats as data."""
+"""trapline.framework.device.printf: printf formats as data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trapline.framework.format import (
+from trapline.framework.device.printf import (
     CONVERSIONS,
     Accepts,
     Conversion,

@@ -7,7 +7,7 @@ import pytest
 from tests.support.fake_guest import KERNEL
 from tests.trapline.consumer.support import exact, guest_with_symbols, stack, string, u8, u16, u32, u64
 from tests.trapline.consumer.trace import Trace
-from trapline.framework.program import ActionKind
+from trapline.framework.base.program import ActionKind
 
 DIFEXPR, PRINTF = ActionKind.DIFEXPR, ActionKind.PRINTF
 

@@ -10,12 +10,12 @@ import pytest
 from emu.guest.base import RunState
 from tests.trapline.consumer.support import FakeDevice, guest_with_symbols, string, u32, u64
 from tests.trapline.consumer.trace import FAULT, Trace
-from trapline.consumer.consume import Handlers
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.output import Output
+from trapline.consumer.records.consume import Handlers
 from trapline.consumer.session import Session, Work
-from trapline.framework.device import DeviceError
-from trapline.framework.program import ActionKind, Program
+from trapline.framework.base.device import DeviceError
+from trapline.framework.base.program import ActionKind, Program
 from trapline.options import NANOSECONDS
 
 DIFEXPR, PRINTF = ActionKind.DIFEXPR, ActionKind.PRINTF

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 
 from tests.trapline.consumer.support import FakeDevice, guest_with_symbols
-from trapline.consumer.consume import Handlers
 from trapline.consumer.output import Output
+from trapline.consumer.records.consume import Handlers
 from trapline.consumer.session import Session
 from trapline.options import NANOSECONDS
 

@@ -8,7 +8,7 @@ import pytest
 
 from emu.isa import ISAS
 from trapline.cost import report
-from trapline.cost.events import Events
+from trapline.cost.hit_work import Events
 from trapline.cost.models import ModelError, chosen, models
 
 

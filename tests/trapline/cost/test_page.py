@@ -7,8 +7,8 @@ import re
 import pytest
 
 from emu.isa import ISAS
-from trapline.cost import plots, scaling
-from trapline.cost.events import Events
+from trapline.cost import plots, scale
+from trapline.cost.hit_work import Events
 from trapline.cost.models import chosen
 from trapline.cost.page import page
 from trapline.cost.rows import Anatomy, Idle, Part, Row
@@ -17,9 +17,9 @@ PARTS = {Part.ENTRY: 21, Part.DISPATCH: 15, Part.ARGUMENTS: 0, Part.DISPLACED: 1
 TRAP = Row("x86_64", "fbt", "entry", 67.0, Events(traps=1), 1.0, 60, Anatomy(PARTS, 2, 69, 18, 4), Idle())
 CALL = Row("riscv64", "sdt", "a <nop> & a jump", 31.0, Events(), 0.0, 60, Anatomy({Part.ENTRY: 1}), Idle(4, None, 3.5))
 CURVES = [
-    scaling.Curve(isa, axis, (scaling.Point(1, 67, 900), scaling.Point(8, 134, 1800)))
+    scale.Curve(isa, axis, (scale.Point(1, 67, 900), scale.Point(8, 134, 1800)))
     for isa in ("x86_64", "riscv64")
-    for axis in scaling.AXES
+    for axis in scale.AXES
 ]
 
 
@@ -66,16 +66,16 @@ def test_a_page_without_plots_says_why():
 
 @pytest.mark.parametrize("isa", ["x86_64", "riscv64"])
 def test_a_call_costs_a_trap_for_each_probe_on_its_way(isa, monkeypatch):
-    monkeypatch.setattr(scaling, "_CALLS", 10)
-    monkeypatch.setattr(scaling, "_TURNS", 1)
+    monkeypatch.setattr(scale, "_CALLS", 10)
+    monkeypatch.setattr(scale, "_TURNS", 1)
     trap = {"x86_64": 67, "riscv64": 155}[isa]
 
     def measured(numbers):
-        return [point.instructions for point in scaling._points(ISAS[isa], iter(numbers))]
+        return [point.instructions for point in scale._points(ISAS[isa], iter(numbers))]
 
     one = "fbt::sched_relinquish:entry { @ = count(); }"
     both = "fbt::sched_relinquish:entry, fbt::sys_getpid:entry { @ = count(); }"
     assert measured([(1, [one], 1), (2, [both], 1), (3, [one] * 3, 1), (2, [one], 2)]) == [trap] * 4
-    functions = scaling._functions(ISAS[isa])
+    functions = scale._functions(ISAS[isa])
     assert functions[0] == "sched_relinquish"
-    assert not {*functions} & {*scaling._others(ISAS[isa])}
+    assert not {*functions} & {*scale._others(ISAS[isa])}

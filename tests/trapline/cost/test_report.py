@@ -9,7 +9,7 @@ import pytest
 
 from emu.isa import ISAS
 from tests.support.command import run_trapline
-from trapline.cost.events import Events
+from trapline.cost.hit_work import Events
 from trapline.cost.models import chosen
 from trapline.cost.report import ComparisonError, compared, data
 from trapline.cost.rows import Idle, Row

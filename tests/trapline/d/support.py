@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from emu.cpu_core import CpuCore
+from emu.displaced.cpu_core import CpuCore
 from tests.support.fake_guest import FakeGuest
 from trapline import dof
 from trapline.d.compiler import CompileContext, Form, compile_program
 from trapline.d.errors import CompileError
 from trapline.dof import encode
-from trapline.framework.device import ProbeInfo
-from trapline.framework.dtrace import DTrace
-from trapline.framework.program import STABLE, ProbeDescription
+from trapline.framework.base.device import ProbeInfo
+from trapline.framework.base.program import STABLE, ProbeDescription
+from trapline.framework.device.dtrace import DTrace
 from trapline.options import Options
 
 # A probe that every description matches.

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.memory import measured
 from tests.trapline.d.support import compile_text, tag_of
-from trapline.consumer.preprocess import PreprocessorError, preprocess
+from trapline.consumer.program.preprocess import PreprocessorError, preprocess
 from trapline.d.compiler import CompileContext, compile_program
 from trapline.d.errors import CompileError
 from trapline.d.parse.ast import DEPTH_MAX

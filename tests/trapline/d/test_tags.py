@@ -13,8 +13,8 @@ from trapline.d.check.scopes import Globals
 from trapline.d.compiler import Form
 from trapline.d.errors import CompileError
 from trapline.d.types.types import INT
-from trapline.framework.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
-from trapline.framework.program import Scope
+from trapline.framework.base.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
+from trapline.framework.base.program import Scope
 
 HOME = Path(__file__).parent
 TABLE = (HOME / "reference" / "tags.d").read_text("utf-8")

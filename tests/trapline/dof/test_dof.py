@@ -11,7 +11,7 @@ from providers.dof.layout import HEADER, MAX_SIZE, SECTION, SectionType
 from tests.trapline.d.support import compile_text
 from trapline.dof import DofError, decode, encode
 from trapline.dof.layout import OPTIONS
-from trapline.framework.program import (
+from trapline.framework.base.program import (
     ActionDescription,
     ActionKind,
     Difo,

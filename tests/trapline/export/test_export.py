@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 from tests.support.command import run_trapline
 from trapline.export import chrome, folded, perfetto, tables, text

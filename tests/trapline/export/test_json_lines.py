@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 from tests.support.command import run_trapline
 from tests.support.some import some
-from trapline.cost.events import Events
+from trapline.cost.hit_work import Events
 from trapline.cost.models import chosen
 from trapline.cost.report import row_data
 from trapline.cost.rows import Row

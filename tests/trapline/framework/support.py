@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import struct
 
-from emu.cpu_core import CpuCore
+from emu.displaced.cpu_core import CpuCore
 from tests.support.fake_guest import FakeGuest, FakeProvider
 from tests.trapline.d.support import compile_text
 from trapline import dof
 from trapline.dof import encode
-from trapline.framework.dtrace import DTrace
+from trapline.framework.device.dtrace import DTrace
 
 
 class Bench:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trapline.framework.support import Bench
-from trapline.consumer.records import decode
-from trapline.framework.device import DeviceError
+from trapline.consumer.records.decode import decode
+from trapline.framework.base.device import DeviceError
 
 RING, FILL, SWITCH = 0, 1, 2
 SCRATCH = 0xFFFF_FFFF_8000_2000

@@ -7,8 +7,8 @@ import pytest
 from tests.trapline.d.support import compile_text
 from tests.trapline.framework.support import Bench, trace
 from trapline.dof import encode
-from trapline.framework.device import DeviceError
-from trapline.framework.program import ProbeDescription
+from trapline.framework.base.device import DeviceError
+from trapline.framework.base.program import ProbeDescription
 
 
 def test_a_record_has_its_enabling_the_time_and_the_data():

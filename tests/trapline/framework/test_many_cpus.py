@@ -3,7 +3,7 @@
 import pytest
 
 from emu.assembly import machine_code
-from emu.elf_symbols import Binding, Symbol, SymbolType
+from emu.elf.symbols import Binding, Symbol, SymbolType
 from emu.guest.function import CODE
 from emu.guest.modules import Module
 from emu.guest.multiprocessor import Multiprocessor
@@ -11,11 +11,11 @@ from emu.isa import ISAS
 from providers.fbt import FBT
 from tests.trapline.d.support import compile_text
 from trapline import dof
-from trapline.consumer.aggregate import Aggregate
-from trapline.consumer.symbols import Symbols
+from trapline.consumer.aggregations.aggregate import Aggregate
+from trapline.consumer.text.symbols import Symbols
 from trapline.dof import encode
-from trapline.framework.dtrace import DTrace
-from trapline.framework.engines import ProgramEngine
+from trapline.framework.base.engines import ProgramEngine
+from trapline.framework.device.dtrace import DTrace
 
 # f, whose entry FBT probes, called in a loop as often as the first argument says.
 LOOP = {

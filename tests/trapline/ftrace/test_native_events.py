@@ -2,7 +2,7 @@
 
 import pytest
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 from emu.native import available
 from tests.emu.guest.linux.support import start
@@ -11,7 +11,7 @@ from trapline.ftrace.filter import parse_filter
 from trapline.ftrace.native.event import has_native_form
 from trapline.ftrace.native.lines import SIZE
 from trapline.ftrace.trace_options import TraceOptions
-from trapline.ftrace.tracing import EventTrace, symbol_offset
+from trapline.ftrace.uprobe_events import EventTrace, symbol_offset
 from trapline.machine.linux_machine import EvalTime
 
 pytestmark = pytest.mark.skipif(not available(), reason="llvmlite is not installed")

@@ -5,8 +5,9 @@ These tests need kernels: `make kernels` fetches them.
 
 import re
 
-from emu.elf import Image
-from emu.guest.linux_kernel import snapshot, store
+from emu.elf.image import Image
+from emu.guest.linux_kernel.files import store
+from emu.guest.linux_kernel.machine import snapshot
 from emu.isa import ISAS
 from providers import kinst
 from tests.trapline.linux_kernel.test_traced import every_kernel

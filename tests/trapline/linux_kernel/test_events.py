@@ -3,8 +3,8 @@
 These tests need kernels: `make kernels` fetches them.
 """
 
-from emu.engine.event_counts import Alarm
-from emu.engine.event_words import Counted, Mode
+from emu.engine.events.event_counts import Alarm
+from emu.engine.events.event_words import Counted, Mode
 from emu.isa import ISAS
 from tests.providers.cpc.test_cpc_programs import Built
 from tests.support.some import some

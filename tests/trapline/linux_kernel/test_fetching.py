@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 from tests.support.command import run_trapline
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from emu.guest.linux_kernel import store
+from emu.guest.linux_kernel.files import store
 from emu.isa import ISAS
 from tests.support.command import run_trapline
 from tests.trapline.linux_kernel.test_traced import kernel_params

@@ -1,9 +1,9 @@
 """Every one-liner of docs/oneliners.md on a real Linux kernel: how it is written there, or why it is refused.
 
-A row says the program, if another one says the same of a Linux kernel, the command, if busybox needs
-another one, and what the output has; or what is refused, and the reason.  Every sixth row runs, the
-ISAs in turn; TRAPLINE_ONELINERS=all runs all rows on all of them.  These tests need kernels:
-`make kernels` fetches them.
+A row says the program, if another one says the same of a Linux kernel, the command, if busybox
+needs another one, and what the output has; or what is refused, and the reason.  Every sixth row
+runs, the ISAs in turn; TRAPLINE_ONELINERS=all runs all rows on all of them.  These tests need
+kernels: `make kernels` fetches them.
 """
 
 from __future__ import annotations

@@ -2,14 +2,15 @@
 
 import pytest
 
-from emu.elf import Image
-from emu.guest.linux_kernel import store
+from emu.elf.image import Image
+from emu.guest.linux_kernel.files import store
 from emu.isa import ISAS
 from tests.trapline.linux_kernel.test_traced import every_kernel
-from trapline.lab import oracle, oracle_programs, oracle_refusals, oracle_rows
-from trapline.lab.oracle_instructions import SLOT, SlotFile, ask, different, written
-from trapline.lab.oracle_rows import Row, TraceLine
-from trapline.own_files import own_files
+from trapline.lab.oracle import kprobes, refusals, uprobes
+from trapline.lab.oracle import rows as oracle_rows
+from trapline.lab.oracle.instructions import SLOT, SlotFile, ask, different, written
+from trapline.lab.oracle.rows import Row, TraceLine
+from trapline.support.own_files import own_files
 
 _TRACE = b"""# tracer: nop
               ls-126     [000] d....     2.393562: e1: (0x4023 <- 0x4000) a=0x1 text="two
@@ -20,7 +21,7 @@ lines" comm="ls"
 
 @every_kernel
 def test_the_kernels_own_kprobes_have_the_same_hits_and_values(isa):
-    rows = oracle.compare(ISAS[isa])
+    rows = kprobes.compare(ISAS[isa])
     assert len(rows) >= 5
     assert [row for row in rows if not row.agrees] == []
     assert sum(row.ours for row in rows) > 400
@@ -28,14 +29,14 @@ def test_the_kernels_own_kprobes_have_the_same_hits_and_values(isa):
 
 @every_kernel
 def test_the_kernels_own_kretprobes_have_the_same_results(isa):
-    rows = oracle.compare_returns(ISAS[isa])
+    rows = kprobes.compare_returns(ISAS[isa])
     assert len(rows) >= 4
     assert [row for row in rows if not row.agrees] == []
 
 
 @every_kernel
 def test_the_kernels_own_uprobes_have_the_same_hits_and_values(isa):
-    rows = oracle_programs.compare_programs(ISAS[isa])
+    rows = uprobes.compare_programs(ISAS[isa])
     assert len(rows) >= 20
     assert [row for row in rows if not row.agrees] == []
     assert sum(row.values for row in rows) > 2000
@@ -43,7 +44,7 @@ def test_the_kernels_own_uprobes_have_the_same_hits_and_values(isa):
 
 @every_kernel
 def test_the_kernels_own_uretprobes_have_the_same_results(isa):
-    rows = oracle_programs.compare_program_returns(ISAS[isa])
+    rows = uprobes.compare_program_returns(ISAS[isa])
     assert len(rows) >= 15
     assert [row for row in rows if not row.agrees] == []
     assert sum(row.values for row in rows) > 800
@@ -51,7 +52,7 @@ def test_the_kernels_own_uretprobes_have_the_same_results(isa):
 
 @every_kernel
 def test_the_kernel_refuses_the_probes_that_we_refuse(isa):
-    verdicts = oracle_refusals.refusals(ISAS[isa], kprobe_step=300, uprobe_step=600)
+    verdicts = refusals.refusals(ISAS[isa], kprobe_step=300, uprobe_step=600)
     assert [one for one in verdicts if not one.agrees] == []
     allowed = {one.kind: one.count for one in verdicts if one.ours == one.kernel == "allowed"}
     assert allowed["kprobe"] > 50

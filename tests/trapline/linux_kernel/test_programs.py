@@ -12,10 +12,10 @@ from tests.support.command import run_trapline
 from tests.support.dynamic_root import fill
 from tests.support.engines import shown_by
 from tests.trapline.linux_kernel.test_traced import every_kernel
-from trapline.framework.dif import Var
-from trapline.framework.native.asking import Upcall
+from trapline.framework.base.dif import Var
+from trapline.framework.native.upcall_code import Upcall
 from trapline.machine.linux_kernel_machine import LinuxKernelOptions, start
-from trapline.own_files import own_files
+from trapline.support.own_files import own_files
 
 
 @pytest.fixture

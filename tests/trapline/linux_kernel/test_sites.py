@@ -1,7 +1,7 @@
 """Sites of a kernel's file beside those of the same kernel in memory, after boot."""
 
-from emu.guest.linux_kernel import store
-from emu.guest.linux_kernel.kernel_file import open_image
+from emu.guest.linux_kernel.files import store
+from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.isa import ISAS
 from providers.linux_kernel.blacklist import Blacklist
 from providers.linux_kernel.sites import LONGEST, entry_site

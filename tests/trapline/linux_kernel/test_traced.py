@@ -2,8 +2,8 @@
 
 import pytest
 
-from emu.guest.linux_kernel import store
 from emu.guest.linux_kernel.errors import KernelFileError
+from emu.guest.linux_kernel.files import store
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
 from tests.support.command import run_trapline

@@ -2,9 +2,9 @@
 
 import pytest
 
-from emu.engine.clock_words import NO_CLOCK
-from emu.engine.running import Running
-from emu.guest.kernel import images
+from emu.engine.run import Running
+from emu.engine.time.clock_words import NO_CLOCK
+from emu.guest.kernel.boot import images
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from trapline.consumer.tracer import Tracer
@@ -73,7 +73,7 @@ def test_a_clock_interrupt_is_reached_in_one_run(isa, monkeypatch):
 def test_the_times_are_those_of_runs_that_end_before_them(isa, accelerated, monkeypatch):
     ticks = TICKS if accelerated is None else 2
     moving = Run(isa, monkeypatch, accelerated=accelerated, ticks=ticks)
-    monkeypatch.setattr("emu.engine.clock.VirtualClock.of_deadlines", lambda _clock: NO_CLOCK)
+    monkeypatch.setattr("emu.engine.time.clock.VirtualClock.of_deadlines", lambda _clock: NO_CLOCK)
     again = Run(isa, monkeypatch, accelerated=accelerated, ticks=ticks)
     assert moving.ticks == again.ticks
     assert moving.ends == again.ends
@@ -86,7 +86,7 @@ def test_the_times_are_those_of_runs_that_end_before_them(isa, accelerated, monk
 def test_deadlines_of_timers_are_the_same_too(isa, path, monkeypatch):
     program = f"{PROGRAM} profile-4999 {{ @ = count(); }} fbt::sys_getpid:entry {{ @ = count(); }}"
     moving = Run(isa, monkeypatch, program=program, path=path)
-    monkeypatch.setattr("emu.engine.clock.VirtualClock.of_deadlines", lambda _clock: NO_CLOCK)
+    monkeypatch.setattr("emu.engine.time.clock.VirtualClock.of_deadlines", lambda _clock: NO_CLOCK)
     again = Run(isa, monkeypatch, program=program, path=path)
     assert (moving.ticks, moving.ends) == (again.ticks, again.ends)
 
@@ -98,6 +98,6 @@ def test_deadlines_are_the_same_where_hits_add_instructions(isa, monkeypatch):
         pytest.skip("no kernel with illumos' SDT for this ISA")
     program = "sched::: { @ = count(); }"
     moving = Run(ISAS[isa], monkeypatch, program=program, sdt=ILLUMOS_SDT)
-    monkeypatch.setattr("emu.engine.clock.VirtualClock.of_deadlines", lambda _clock: NO_CLOCK)
+    monkeypatch.setattr("emu.engine.time.clock.VirtualClock.of_deadlines", lambda _clock: NO_CLOCK)
     again = Run(ISAS[isa], monkeypatch, program=program, sdt=ILLUMOS_SDT)
     assert (moving.ticks, moving.ends) == (again.ticks, again.ends)

@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from emu.guest.kernel.text_changes import Patching
+from emu.guest.kernel.smp.text_changes import Patching
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import AARCH64, ISAS, RISCV64, X86_64
-from emu.poking import Step, breakpoint_first
+from emu.probe.text_poke import Step, breakpoint_first
 from trapline.consumer.tracer import Tracer
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from click.testing import CliRunner
 
-from emu.guest.kernel.text_changes import Patching
+from emu.guest.kernel.smp.text_changes import Patching
 from emu.isa import ISAS, RISCV64, X86_64
 from trapline.cli import main
 from trapline.consumer.tracer import Tracer

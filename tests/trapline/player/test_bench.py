@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from emu.isa import ISAS
-from trapline.lab.displace import displace
-from trapline.lab.displace_run import run
+from trapline.lab.displace.bench import displace
+from trapline.lab.displace.run import run
 from trapline.player.bench import bench_page
 
 CHROMIUM = shutil.which("chromium")

@@ -9,7 +9,7 @@ from tests.support.command import run_trapline
 from tests.trapline.lab.step.recorded import GUEST, recorded
 from trapline.lab.museum.gallery import find
 from trapline.player.played import Played
-from trapline.player.reels import firing_reels, race_reel
+from trapline.player.terminal_model import firing_reels, race_reel
 
 pytest.importorskip("textual")
 

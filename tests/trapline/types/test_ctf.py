@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.elf import Image
+from emu.elf.image import Image
 from emu.isa import ISAS
 from tests.trapline.d.reference.scene import run_scene
 from tests.trapline.types.test_dwarf import COMPILERS, EXTRA

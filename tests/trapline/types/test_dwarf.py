@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.elf import Image
+from emu.elf.image import Image
 from emu.isa import ISAS
 from tests.support.command import run_trapline
 from trapline.d.types.rules import size_of

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from emu.cpu_core import CpuCore
-from emu.elf_file import ElfError
-from emu.elf_symbols import Binding, Symbol, SymbolType
+from emu.displaced.cpu_core import CpuCore
+from emu.elf.file import ElfError
+from emu.elf.symbols import Binding, Symbol, SymbolType
 from tests.support.fake_guest import FakeGuest
 from tests.trapline.d.support import compile_text, tag_of
 from trapline import dof
@@ -16,7 +16,7 @@ from trapline.d.check.scopes import Globals
 from trapline.d.types.names import NoNames
 from trapline.d.types.types import INT
 from trapline.dof import encode
-from trapline.framework.dtrace import DTrace
+from trapline.framework.device.dtrace import DTrace
 from trapline.types import ProcessNames
 
 BIAS = 0x1000

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
-from emu.spelling import counted
+from emu.support.did_you_mean import counted
 from trapline.d.check import typed
 from trapline.d.check.conversions import incompatible
 from trapline.d.errors import CompileError
 from trapline.d.parse import ast
 from trapline.d.types.rules import diftype, is_integer, is_text
 from trapline.d.types.types import STACK, SYMBOL, USER_SYMBOL, Type
-from trapline.framework.program import ActionKind
+from trapline.framework.base.program import ActionKind
 
 if TYPE_CHECKING:
     from trapline.d.check.expressions import Expressions

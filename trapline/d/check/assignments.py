@@ -27,8 +27,8 @@ from trapline.d.types.rules import (
     is_void,
 )
 from trapline.d.types.types import STRING, Array, Function, Type, resolve, type_name
-from trapline.framework.dif import Op
-from trapline.framework.program import Scope
+from trapline.framework.base.dif import Op
+from trapline.framework.base.program import Scope
 
 
 class Assignments:

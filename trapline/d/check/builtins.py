@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final, TypeAlias, TypeVar
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 from trapline.d.check.typed import Variable
 from trapline.d.types.data_models import INT64, MODELS, Model
 from trapline.d.types.types import (
@@ -26,8 +26,8 @@ from trapline.d.types.types import (
     Type,
     Typedef,
 )
-from trapline.framework.dif import Subr, Var
-from trapline.framework.program import ActionKind, DataModel, LibraryAction, Scope
+from trapline.framework.base.dif import Subr, Var
+from trapline.framework.base.program import ActionKind, DataModel, LibraryAction, Scope
 
 # The built-in variables that are arrays.
 ARRAYS: Final = frozenset({Var.ARGS, Var.REGS, Var.UREGS, Var.VMREGS})

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, TypeAlias
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 from trapline.d.check import typed
 from trapline.d.check.conversions import converted
 from trapline.d.check.scopes import Globals, Inline
@@ -19,7 +19,7 @@ from trapline.d.parse import ast
 from trapline.d.types.declarators import Declarators, Specified, is_complete
 from trapline.d.types.rules import is_void, same
 from trapline.d.types.types import Array, Function, Type, Typedef, resolve, type_name
-from trapline.framework.program import Scope
+from trapline.framework.base.program import Scope
 
 _RESERVED: Final = frozenset({"auto", "register", "static"})
 

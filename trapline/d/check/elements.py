@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from emu.spelling import counted
+from emu.support.did_you_mean import counted
 from trapline.d.check import typed
 from trapline.d.check.assignments import shown
 from trapline.d.check.conversions import argument_fits, incompatible
@@ -33,8 +33,8 @@ from trapline.d.types.rules import (
     size_of,
 )
 from trapline.d.types.types import CHAR, STRING, Array, Composite, Function, Type, resolve, type_name
-from trapline.framework.dif import Op, Var
-from trapline.framework.program import Scope
+from trapline.framework.base.dif import Op, Var
+from trapline.framework.base.program import Scope
 
 
 class Elements:

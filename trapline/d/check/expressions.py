@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 from trapline.d.check import typed
 from trapline.d.check.assignments import Assignments
 from trapline.d.check.conversions import is_null
@@ -41,8 +41,8 @@ from trapline.d.types.rules import (
     size_of,
 )
 from trapline.d.types.types import STRING, Array, Composite, Enumeration, Function, Type, resolve, type_name
-from trapline.framework.dif import Op
-from trapline.framework.program import Scope
+from trapline.framework.base.dif import Op
+from trapline.framework.base.program import Scope
 
 
 class Expressions:

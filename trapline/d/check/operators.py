@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 from trapline.d.check import typed
 from trapline.d.check.conversions import is_null, is_zero
 from trapline.d.check.typed import Connective
@@ -32,8 +32,8 @@ from trapline.d.types.rules import (
     size_of,
 )
 from trapline.d.types.types import CHAR, STRING, Function, Type, resolve, type_name
-from trapline.framework.arithmetic import divide, remainder
-from trapline.framework.dif import Op
+from trapline.framework.base.arithmetic import divide, remainder
+from trapline.framework.base.dif import Op
 
 _ARITHMETIC: Final = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL}
 # Operator -> the operation for signed and for unsigned operands.

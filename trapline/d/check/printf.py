@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from emu.spelling import counted
+from emu.support.did_you_mean import counted
 from trapline.d.errors import CompileError
 from trapline.d.types.data_models import MODELS, Model
 from trapline.d.types.rules import is_address, is_integer, is_pointer, is_scalar, is_signed, is_text, size_of
 from trapline.d.types.types import VOID, Array, Float, Integer, Special, Type, resolve, type_name
-from trapline.framework.format import Accepts, Conversion, FormatError, Piece, parse_format, write_format
+from trapline.framework.device.printf import Accepts, Conversion, FormatError, Piece, parse_format, write_format
 
 
 def _sized(size: int, *, signed: bool | None = None) -> Callable[[Type], bool]:

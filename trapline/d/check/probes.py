@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 from trapline.d.check import typed
 from trapline.d.check.scopes import DeclaredProbe, Globals
 from trapline.d.check.translators import Translators
@@ -22,12 +22,12 @@ from trapline.d.errors import CompileError
 from trapline.d.parse import ast
 from trapline.d.types.declarators import Declarators
 from trapline.d.types.types import Type, type_name
-from trapline.framework.program import PROBE_NAME_MAX, PROVIDER_NAME_MAX
+from trapline.framework.base.program import PROBE_NAME_MAX, PROVIDER_NAME_MAX
 
 if TYPE_CHECKING:
     from providers.base import ArgumentDescription
-    from trapline.framework.device import ProbeInfo
-    from trapline.framework.program import ProbeDescription
+    from trapline.framework.base.device import ProbeInfo
+    from trapline.framework.base.program import ProbeDescription
 
 # No probe of the system has this many arguments.
 _MOST: Final = 32

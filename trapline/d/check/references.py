@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 from trapline.d.check import typed
 from trapline.d.check.builtins import Subroutine
 from trapline.d.check.conversions import argument_fits, check_count, incompatible
@@ -19,8 +19,8 @@ from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.parse import ast
 from trapline.d.types.data_models import INT64
 from trapline.d.types.declarators import SCOPES
-from trapline.framework.dif import Subr, Var
-from trapline.framework.program import Scope
+from trapline.framework.base.dif import Subr, Var
+from trapline.framework.base.program import Scope
 
 # The names of a kernel's structure of a thread: FreeBSD, Linux.
 _THREAD: Final = ("thread", "task_struct")

@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import InitVar, dataclass, field
 from itertools import count
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 from providers.base import Attribute
 from trapline.d.check.builtins import NEWEST, Version, Vocabulary, vocabulary
 from trapline.d.check.typed import Node, Parameter, Translator, Variable
@@ -19,8 +19,8 @@ from trapline.d.errors import CompileError
 from trapline.d.types.names import TypeNames
 from trapline.d.types.rules import same
 from trapline.d.types.types import Array, Composite, Enumeration, Function, Pointer, Type, resolve
-from trapline.framework.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
-from trapline.framework.program import ActionKind, Scope
+from trapline.framework.base.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
+from trapline.framework.base.program import ActionKind, Scope
 
 
 @dataclass(slots=True, eq=False)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from providers.base import Attribute, DependencyClass, Stability, minimum
-from trapline.framework.device import ProbeInfo
-from trapline.framework.program import STABLE, ProbeDescription
+from trapline.framework.base.device import ProbeInfo
+from trapline.framework.base.program import STABLE, ProbeDescription
 
 _EVOLVING: Final = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyClass.COMMON)
 _SYMBOL: Final = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.UNKNOWN)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 from trapline.d.check import typed
 from trapline.d.check.conversions import argument_fits, converted
 from trapline.d.check.declarations import Check, Within

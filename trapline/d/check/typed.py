@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 from trapline.d.types.rules import is_reference
 from trapline.d.types.types import DYNAMIC, INT, STRING, Composite, Member, Pointer, Type, resolve
-from trapline.framework.dif import USER_VARIABLE_BASE, Op, Subr
-from trapline.framework.program import Scope
+from trapline.framework.base.dif import USER_VARIABLE_BASE, Op, Subr
+from trapline.framework.base.program import Scope
 
 
 @dataclass(frozen=True, slots=True, eq=False)

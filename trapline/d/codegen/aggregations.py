@@ -17,7 +17,7 @@ from trapline.d.codegen.values import VOID_RECORD, Actions, Values, library
 from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.parse import ast
 from trapline.d.types.rules import is_integer, is_scalar
-from trapline.framework.program import INT32, ActionDescription, ActionKind, Difo, LibraryAction
+from trapline.framework.base.program import INT32, ActionDescription, ActionKind, Difo, LibraryAction
 
 if TYPE_CHECKING:
     from trapline.d.check.scopes import Aggregation, Globals

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 from trapline.d.check.typed import Variable
 from trapline.d.errors import CompileError
 from trapline.d.types.rules import diftype
 from trapline.d.types.types import DYNAMIC
-from trapline.framework.dif import Op, encode_branch, encode_index, encode_registers
-from trapline.framework.program import Difo, DifType, DifVariable, TypeKind, VariableKind
+from trapline.framework.base.dif import Op, encode_branch, encode_index, encode_registers
+from trapline.framework.base.program import Difo, DifType, DifVariable, TypeKind, VariableKind
 
 
 class Label:

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from trapline.d.types.types import Kind
-from trapline.framework import dif
-from trapline.framework.dif import FORMATS, Format, Op, Subr
-from trapline.framework.program import (
+from trapline.framework.base import dif
+from trapline.framework.base.dif import FORMATS, Format, Op, Subr
+from trapline.framework.base.program import (
     BY_REFERENCE,
     BY_USER_REFERENCE,
     MODIFIED,

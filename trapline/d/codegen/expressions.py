@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 from trapline.d.check import typed
 from trapline.d.check.typed import Connective
 from trapline.d.codegen.assembler import Assembler, Label
@@ -18,14 +18,14 @@ from trapline.d.codegen.widths import LOADS, STORES, cast, cut, extract, insert
 from trapline.d.errors import CompileError
 from trapline.d.types.rules import diftype, is_reference, is_scalar, is_signed, is_string, size_of
 from trapline.d.types.types import Member, Type, type_name
-from trapline.framework.dif import (
+from trapline.framework.base.dif import (
     INTEGER_REGISTERS,
     TUPLE_REGISTERS,
     Op,
     encode_index,
     encode_registers,
 )
-from trapline.framework.program import (
+from trapline.framework.base.program import (
     MODIFIED,
     REFERENCED,
     Difo,

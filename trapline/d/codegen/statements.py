@@ -19,7 +19,7 @@ from trapline.d.errors import CompileError
 from trapline.d.parse import ast
 from trapline.d.types.rules import is_address, is_dynamic, is_integer, is_scalar, is_text, is_userland, is_void
 from trapline.d.types.types import STRING, Kind
-from trapline.framework.program import (
+from trapline.framework.base.program import (
     BY_REFERENCE,
     BY_USER_REFERENCE,
     INT32,
@@ -30,7 +30,7 @@ from trapline.framework.program import (
     LibraryAction,
     TypeKind,
 )
-from trapline.framework.program import INT64 as INT64_RECORD
+from trapline.framework.base.program import INT64 as INT64_RECORD
 
 if TYPE_CHECKING:
     from trapline.d.check.scopes import Globals

@@ -15,8 +15,8 @@ from trapline.d.errors import CompileError
 from trapline.d.parse import ast
 from trapline.d.types.rules import diftype, is_pointer, is_reference, is_userland
 from trapline.d.types.types import VOID, Kind
-from trapline.framework.program import INT64 as INT64_RECORD
-from trapline.framework.program import ActionDescription, ActionKind, Difo, DifType, LibraryAction, TypeKind
+from trapline.framework.base.program import INT64 as INT64_RECORD
+from trapline.framework.base.program import ActionDescription, ActionKind, Difo, DifType, LibraryAction, TypeKind
 
 if TYPE_CHECKING:
     from trapline.d.check.builtins import Vocabulary

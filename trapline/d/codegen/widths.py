@@ -37,7 +37,7 @@ from typing import Final
 from trapline.d.codegen.assembler import Assembler
 from trapline.d.types.rules import is_scalar, is_signed, size_of
 from trapline.d.types.types import Member, Type
-from trapline.framework.dif import Op
+from trapline.framework.base.dif import Op
 
 # By the size in bytes, and whether the value is signed.
 LOADS: Final = {

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Final, TypeAlias
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 from trapline.d.errors import CompileError
 
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from emu.spelling import nearest
+from emu.support.did_you_mean import nearest
 from trapline.d.errors import CompileError
 from trapline.d.parse.literals import read_digits
-from trapline.framework.program import (
+from trapline.framework.base.program import (
     FUNCTION_NAME_MAX,
     MODULE_NAME_MAX,
     PROBE_NAME_MAX,
@@ -23,7 +23,7 @@ from trapline.framework.program import (
 )
 
 if TYPE_CHECKING:
-    from trapline.framework.device import ProbeInfo
+    from trapline.framework.base.device import ProbeInfo
 
 # The least similarity of a field that is suggested: more than of other names, for there are more of them.
 _SIMILAR: Final = 0.75

@@ -15,7 +15,7 @@ from lark.exceptions import UnexpectedToken
 from lark.lexer import Lexer as LarkLexer
 from lark.lexer import PatternStr
 
-from emu.disk_cache import cached
+from emu.support.disk_cache import cached
 from trapline.d.errors import CompileError, Region, one_line
 from trapline.d.parse import ast
 from trapline.d.parse.lexer import QUALIFIERS, TYPE_WORDS, Lexer, Token

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 from trapline.d.types.types import (
     BOOL,
     CHAR,
@@ -29,7 +29,7 @@ from trapline.d.types.types import (
     Type,
     Typedef,
 )
-from trapline.framework.program import DataModel
+from trapline.framework.base.program import DataModel
 
 
 @immutable

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 from trapline.d.errors import CompileError
 from trapline.d.parse import ast
 from trapline.d.parse.lexer import QUALIFIERS, STORAGE_WORDS
@@ -17,7 +17,7 @@ from trapline.d.types.data_models import base_type
 from trapline.d.types.names import TypeNames
 from trapline.d.types.rules import align_of, is_dynamic, is_integer, is_string, is_void, size_of
 from trapline.d.types.types import Array, Composite, Enumeration, Function, Kind, Member, Type, resolve, type_name
-from trapline.framework.program import Scope
+from trapline.framework.base.program import Scope
 
 # Tag of the error of a word before a type that has a name.
 _COMBINATIONS: Final = {

@@ -28,8 +28,8 @@ from trapline.d.types.types import (
     Type,
     resolve,
 )
-from trapline.framework import program
-from trapline.framework.program import BY_REFERENCE, BY_USER_REFERENCE, DifType, TypeKind
+from trapline.framework.base import program
+from trapline.framework.base.program import BY_REFERENCE, BY_USER_REFERENCE, DifType, TypeKind
 
 # Bytes of the largest value that DIF can describe (dtdt_size has 32 bits).
 _LARGEST: Final = 0xFFFF_FFFF

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias
 
-from emu.immutable import immutable
+from emu.support.immutable import immutable
 
 
 class Kind(Enum):

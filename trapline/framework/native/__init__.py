@@ -8,6 +8,6 @@
 | `upcalls` | the calls from machine code to Python, for everything that has no native form |
 | `ecb` | a whole clause as one function |
 
-Python defines the meaning (`trapline.framework.machine`), and does everything that has no native
-form.
+Python defines the meaning (`trapline.framework.dif.interpreter`), and does everything that has no
+native form.
 """

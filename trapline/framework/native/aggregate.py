@@ -18,12 +18,21 @@ from struct import Struct
 from typing import Any, Final
 
 from emu.native.builder import Function, Module
-from emu.native.linking import Linked
+from emu.native.link import Linked
 from emu.native.values import Value, Word
-from emu.plain import Pinned
-from emu.words import WORD_MASK
-from trapline.framework.aggbuffer import ID_SIZE, KEY_HEADER, TOO_SMALL, AggregationBuffer, Outcome, usable_space
-from trapline.framework.aggfuncs import (
+from emu.support.plain import Pinned
+from emu.support.words import WORD_MASK
+from trapline.framework.base.blocks import AggregationWord
+from trapline.framework.base.program import ActionKind
+from trapline.framework.buffers.aggbuffer import (
+    ID_SIZE,
+    KEY_HEADER,
+    TOO_SMALL,
+    AggregationBuffer,
+    Outcome,
+    usable_space,
+)
+from trapline.framework.buffers.aggfuncs import (
     INT64_MAX,
     QUANTIZE_BUCKETS,
     QUANTIZE_ZERO,
@@ -31,9 +40,7 @@ from trapline.framework.aggfuncs import (
     LinearParameters,
     LogLinearParameters,
 )
-from trapline.framework.blocks import AggregationWord
-from trapline.framework.native.hashing import bucket, hash_function
-from trapline.framework.program import ActionKind
+from trapline.framework.native.dif.hash import bucket, hash_function
 
 _WORD: Final = 8
 # A key's header: hash, offset of the entry, size of the key, next header of the chain, kind and size of the value.

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from emu.native.builder import Module
-from emu.native.linking import Linked
-from trapline.framework.blocks import EcbWord
-from trapline.framework.native.firing import Firing
+from emu.native.link import Linked
+from trapline.framework.base.blocks import EcbWord
+from trapline.framework.native.firing_words import Firing
 
 
 def ecb_size(aggregations: int) -> int:

@@ -7,11 +7,11 @@ from typing import Final
 
 from emu.native.builder import Module
 from emu.native.values import Value, Word
-from trapline.framework.blocks import BufferWord
-from trapline.framework.faults import ERROR
-from trapline.framework.layout import Placed
-from trapline.framework.native.asking import Upcall, asks
-from trapline.framework.native.firing import FLAGS_OFFSET, Firing
+from trapline.framework.base.blocks import BufferWord
+from trapline.framework.base.faults import ERROR
+from trapline.framework.buffers.layout import Placed
+from trapline.framework.native.firing_words import FLAGS_OFFSET, Firing
+from trapline.framework.native.upcall_code import Upcall, asks
 
 WORD: Final = 8
 

@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from emu.native.guest import GuestCode
-from emu.native.linking import Linked
-from emu.plain import WORD, address_of, words
-from trapline.framework import dif
-from trapline.framework.blocks import ConsumerWord
-from trapline.framework.buffers import RingBuffer
-from trapline.framework.builtin import HOST_JAIL
-from trapline.framework.dif import USER_VARIABLE_BASE, Op, Subr
-from trapline.framework.ecb import Clause, Ecb, Run
+from emu.native.link import Linked
+from emu.support.plain import WORD, address_of, words
+from trapline.framework.base import dif
+from trapline.framework.base.blocks import ConsumerWord
+from trapline.framework.base.dif import USER_VARIABLE_BASE, Op, Subr
+from trapline.framework.base.program import Difo, Scope
+from trapline.framework.buffers.buffers import RingBuffer
+from trapline.framework.dif.builtin import HOST_JAIL
 from trapline.framework.native import library
 from trapline.framework.native.by_cpu import by_cpu, ecb_size
+from trapline.framework.native.dif.translation import Surroundings
+from trapline.framework.native.dif.variables import reference_symbol
 from trapline.framework.native.ecb import ClauseCode
-from trapline.framework.native.sharing import share
+from trapline.framework.native.shared_tables import share
 from trapline.framework.native.support import Support
-from trapline.framework.native.translation import Surroundings
 from trapline.framework.native.upcalls import Upcalls
-from trapline.framework.native.variables import reference_symbol
-from trapline.framework.program import Difo, Scope
-from trapline.framework.runtime import Runtime
+from trapline.framework.probe.ecb import Clause, Ecb, Run
+from trapline.framework.probe.runtime import Runtime
 
 _RUN: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, *(3 * (ctypes.c_uint64,)))
 _ARGUMENTS: Final = 5 * ctypes.c_uint64

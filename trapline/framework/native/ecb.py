@@ -1,6 +1,7 @@
 """A clause as one function of machine code: `run(ecb, args, machine)`.
 
-It does what the Python function of the same clause does (`trapline.framework.ecb`), step by step:
+It does what the Python function of the same clause does (`trapline.framework.probe.ecb`), step by
+step:
 
     skip unless tracing is on
     reserve room in the buffer
@@ -22,23 +23,23 @@ from typing import Final, NamedTuple
 
 from emu.native.builder import Module
 from emu.native.values import Word
-from trapline.framework import dif
-from trapline.framework.aggbuffer import Outcome
-from trapline.framework.blocks import AggregationWord, BufferWord, ConsumerWord, EcbWord
-from trapline.framework.dif import Op, Var
-from trapline.framework.faults import ILLOP, NO_ERROR
-from trapline.framework.layout import HEADER_SIZE, ID_SIZE, Placed, RecordLayout
-from trapline.framework.native import room
+from trapline.framework.base import dif
+from trapline.framework.base.blocks import AggregationWord, BufferWord, ConsumerWord, EcbWord
+from trapline.framework.base.dif import Op, Var
+from trapline.framework.base.faults import ILLOP, NO_ERROR
+from trapline.framework.base.program import ActionKind, Difo
+from trapline.framework.buffers.aggbuffer import Outcome
+from trapline.framework.buffers.layout import HEADER_SIZE, ID_SIZE, Placed, RecordLayout
+from trapline.framework.dif.needs import goes_stale, needs_scratch
+from trapline.framework.dif.translate import constant
+from trapline.framework.native import reserve
 from trapline.framework.native.aggregate import apply, kind_word
-from trapline.framework.native.asking import Upcall
 from trapline.framework.native.clause_function import WORD, ClauseFunction
-from trapline.framework.native.dif import translate
-from trapline.framework.native.firing import FLAGS_OFFSET, UNREAD
+from trapline.framework.native.dif.function import translate
+from trapline.framework.native.dif.translation import Surroundings
+from trapline.framework.native.firing_words import FLAGS_OFFSET, UNREAD
 from trapline.framework.native.records import Records
-from trapline.framework.native.translation import Surroundings
-from trapline.framework.needs import goes_stale, needs_scratch
-from trapline.framework.program import ActionKind, Difo
-from trapline.framework.translate import constant
+from trapline.framework.native.upcall_code import Upcall
 
 _NO_ROOM: Final = (1 << 64) - 1
 _HALF: Final = 32
@@ -167,23 +168,23 @@ class ClauseCode:
         """Find room: where the last record ended, if that is all there is to it."""
         f, needed, alignment = self._code.f, self._layout.needed, self._layout.alignment
         offset = self._code.buffer_word(BufferWord.OFFSET)
-        start = room.aligned(f, offset, alignment)
+        start = reserve.aligned(f, offset, alignment)
         self._code.offset.set(start)
         full = f.ugt(f.add(start, needed), self._code.buffer_word(BufferWord.LIMIT))
         with f.choice(full, likely=False) as (elsewhere, here):
             with elsewhere:
                 self._make_way()
             with here:
-                room.pad(f, self._code.buffer_word(BufferWord.DATA), offset, start)
+                reserve.pad(f, self._code.buffer_word(BufferWord.DATA), offset, start)
 
     def _make_way(self) -> None:
         """Find room in a ring; Python switches or ends what is full."""
         f, needed, alignment = self._code.f, self._layout.needed, self._layout.alignment
-        self._code.offset.set(room.UNKNOWN)
+        self._code.offset.set(reserve.UNKNOWN)
         if self._staged:
             make_way = self.module.external("make_way", 3)
             self._code.offset.set(f.call(make_way, self._code.buffer.get(), needed, alignment))
-        with f.when(f.eq(self._code.offset.get(), room.UNKNOWN), likely=not self._staged):
+        with f.when(f.eq(self._code.offset.get(), reserve.UNKNOWN), likely=not self._staged):
             self._code.offset.set(self._code.upcall(Upcall.RESERVE, needed, alignment))
             f.ret_if(f.eq(self._code.offset.get(), _NO_ROOM))
 

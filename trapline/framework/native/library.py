@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 from emu.native.builder import Module
-from emu.native.linking import Linked
-from trapline.framework.native import aggregate, dynvars
+from emu.native.link import Linked
+from trapline.framework.native import aggregate
+from trapline.framework.native.dif import dynvars
+from trapline.framework.native.dif.tuples import key_function
 from trapline.framework.native.memory import own_function
-from trapline.framework.native.tuples import key_function
 
 
 @cache

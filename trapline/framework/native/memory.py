@@ -6,7 +6,7 @@ from typing import Final
 
 from emu.native.builder import Function, Module
 from emu.native.values import Value, Word
-from trapline.framework.memory import SLOTS_MAX
+from trapline.framework.base.memory import SLOTS_MAX
 
 # Log2 of the bytes of an entry of the table: a place and a size.
 ENTRY_SHIFT: Final = 4

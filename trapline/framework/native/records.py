@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from emu.native.values import Word
-from trapline.framework.blocks import EcbWord
-from trapline.framework.layout import Placed, RecordLayout
-from trapline.framework.native.asking import Upcall
+from trapline.framework.base.blocks import EcbWord
+from trapline.framework.base.program import BY_REFERENCE, BY_USER_REFERENCE, ActionKind, TypeKind
+from trapline.framework.buffers.layout import Placed, RecordLayout
 from trapline.framework.native.clause_function import WORD, ClauseFunction
-from trapline.framework.native.translation import Surroundings
-from trapline.framework.program import BY_REFERENCE, BY_USER_REFERENCE, ActionKind, TypeKind
+from trapline.framework.native.dif.translation import Surroundings
+from trapline.framework.native.upcall_code import Upcall
 
 _USER_ADDRESSES: Final = frozenset({ActionKind.USYM, ActionKind.UMOD, ActionKind.UADDR})
 _USER_STACKS: Final = frozenset({ActionKind.USTACK, ActionKind.JSTACK})

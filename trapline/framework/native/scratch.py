@@ -7,7 +7,7 @@ from typing import Final
 from emu.native.builder import Callee, Function
 from emu.native.values import Value, Word
 from trapline.framework.native.memory import own
-from trapline.framework.native.writing import Writing
+from trapline.framework.native.subroutines.writer import Writing
 
 _ALIGNED: Final = 8
 _WORD: Final = 8

@@ -1,4 +1,4 @@
-"""Speculations in machine code: `trapline.framework.speculation` on one CPU.
+"""Speculations in machine code: `trapline.framework.buffers.speculation` on one CPU.
 
 Python does what is rare: no speculation is free, one is full or has dropped records, the principal
 buffer is full.
@@ -11,10 +11,10 @@ from typing import Final
 
 from emu.native.builder import Callee, Function
 from emu.native.values import Condition, Value, Word
-from trapline.framework.blocks import BufferWord, SpeculationWord
-from trapline.framework.native import room
-from trapline.framework.native.firing import Firing
-from trapline.framework.speculation import SpeculationState
+from trapline.framework.base.blocks import BufferWord, SpeculationWord
+from trapline.framework.buffers.speculation import SpeculationState
+from trapline.framework.native import reserve
+from trapline.framework.native.firing_words import Firing
 
 _WORD: Final = 8
 _S = SpeculationState
@@ -67,11 +67,11 @@ def write_speculate(f: Function, count: int, slow: Callable[[], Word]) -> None:
         offset = f.load(buffer, _WORD * BufferWord.OFFSET)
         begun = f.both(f.eq(state, _S.ACTIVEONE), f.ne(offset, 0))
         with f.when(f.either(begun, f.eq(state, _S.ACTIVE)), likely=True):
-            start = room.aligned(f, offset, alignment)
+            start = reserve.aligned(f, offset, alignment)
             fits = f.ule(f.add(start, size), f.load(buffer, _WORD * BufferWord.LIMIT))
             with f.when(fits, likely=True):
                 block.state = f.word(_S.ACTIVEONE)
-                room.pad(f, f.load(buffer, _WORD * BufferWord.DATA), offset, start)
+                reserve.pad(f, f.load(buffer, _WORD * BufferWord.DATA), offset, start)
                 f.store(f.module.symbol("firing"), start, Firing.offset("room"))
                 f.ret(buffer)
     f.ret(slow())
@@ -105,7 +105,7 @@ def write_commit(f: Function, count: int, slow: Callable[[], Word]) -> None:
     state, source, target = block.state, block.buffer, f.module.symbol("buffer")
     f.ret_if(_is_in(f, state, _UNTOUCHED))
     size, offset = (f.load(buffer, _WORD * BufferWord.OFFSET) for buffer in (source, target))
-    start, place = room.aligned(f, offset, _WORD), f.load(target, _WORD * BufferWord.DATA)
+    start, place = reserve.aligned(f, offset, _WORD), f.load(target, _WORD * BufferWord.DATA)
     end = f.add(start, size)
     fits = f.ule(end, f.load(target, _WORD * BufferWord.LIMIT))
     whole = f.eq(f.load(source, _WORD * BufferWord.DROPS), 0)
@@ -113,7 +113,7 @@ def write_commit(f: Function, count: int, slow: Callable[[], Word]) -> None:
         f.ret(slow())
     data = f.load(source, _WORD * BufferWord.DATA)
     _stamp(f, data, size)
-    room.pad(f, place, offset, start)
+    reserve.pad(f, place, offset, start)
     f.copy(f.add(place, start), data, size)
     f.store(target, end, _WORD * BufferWord.OFFSET)
     f.store(source, 0, _WORD * BufferWord.OFFSET)

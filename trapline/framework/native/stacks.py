@@ -1,7 +1,7 @@
 """stack(), ustack() and their variables in machine code; the guest finds the pcs.
 
-`trapline.framework.stacks` defines the frames that a probe shows.  Machine code finds only those of
-probes in functions: their callers.
+`trapline.framework.base.stacks` defines the frames that a probe shows.  Machine code finds only
+those of probes in functions: their callers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from emu.native.builder import Callee, Function
 from emu.native.values import Word
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 _WORD: Final = 8
 _WORD_SHIFT: Final = 3

@@ -9,11 +9,11 @@ calls them by their names.  Each calls Python if it cannot find the answer itsel
 | `load1` ... `load8(address)` | a number; a fault sets flags (dtrace_load8 ... dtrace_load64) |
 | `load_user1` ... `load_user8(address)` | a number of the current process |
 | `name()` | `execname`, as an address of DIF |
-| `text`, `take`, `compare` ... | `trapline.framework.native.strings` |
+| `text`, `take`, `compare` ... | `trapline.framework.native.subroutines.strings` |
 | `reach`, `copy`, `allocate` ... | `trapline.framework.native.scratch` |
-| `subroutine<number>` | `trapline.framework.native.subroutines` |
+| `subroutine<number>` | `trapline.framework.native.subroutines.subroutines` |
 | `speculate(id, bytes, alignment)`, `commit(id)`, `discard(id)` | `trapline.framework.native.speculation` |
-| `make_way(buffer, bytes, alignment)` | `trapline.framework.native.room` |
+| `make_way(buffer, bytes, alignment)` | `trapline.framework.native.reserve` |
 | `stack`, `ustack` ... | `trapline.framework.native.stacks` |
 | `late_by_python` ... `(index)` | argument 5 to 9 (`emu.native.guest.LateArguments`) |
 | `pid()`, `tid()` ... | of the current thread, where the guest has them |
@@ -26,18 +26,19 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from emu.cpu_core import CoreWord
+from emu.displaced.cpu_core import CoreWord
 from emu.native.builder import Callee, Function, Module
 from emu.native.guest import NAME_SIZE, GuestCode, LateArguments, need
 from emu.native.values import Word
-from trapline.framework.dif import Subr, Var
-from trapline.framework.faults import BADALIGN
-from trapline.framework.native import room, scratch, speculation, stacks, strings, tokens
-from trapline.framework.native.asking import Upcall, asks
-from trapline.framework.native.firing import FLAGS_OFFSET
+from trapline.framework.base.dif import Subr, Var
+from trapline.framework.base.faults import BADALIGN
+from trapline.framework.native import reserve, scratch, speculation, stacks
+from trapline.framework.native.firing_words import FLAGS_OFFSET
 from trapline.framework.native.stacks import UNKNOWN
-from trapline.framework.native.subroutines import SUBROUTINES, subroutine_name
-from trapline.framework.native.writing import Writing
+from trapline.framework.native.subroutines import strings, strtok
+from trapline.framework.native.subroutines.subroutines import SUBROUTINES, subroutine_name
+from trapline.framework.native.subroutines.writer import Writing
+from trapline.framework.native.upcall_code import Upcall, asks
 
 if TYPE_CHECKING:
     from emu.isa.base import Isa
@@ -105,12 +106,12 @@ class Support:
         for name in LateArguments:
             self._late_argument(name)
         scratch.write_reach(self._function("reach", 2))
-        room.write_make_way(self._function("make_way", 3))
+        reserve.write_make_way(self._function("make_way", 3))
         for size in _SIZES:
             self._load(size)
             self._load_user(size)
         self._strings()
-        tokens.write_forget(self._function("forget_tokens", 3))
+        strtok.write_forget(self._function("forget_tokens", 3))
         self._speculations(speculations)
 
     @property

@@ -12,27 +12,27 @@ import ctypes
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from emu.cpu_core import CoreWord
-from emu.function_address import function_address
-from emu.words import WORD_MASK
-from trapline.framework.actions import recorder
-from trapline.framework.buffers import NO_ROOM
-from trapline.framework.dynvars import slot
-from trapline.framework.faults import DROP, ILLOP
-from trapline.framework.native.asking import Upcall
-from trapline.framework.native.firing import Firing, tuple_stack
-from trapline.framework.program import ActionKind, Scope
-from trapline.framework.stacks import begins_function
-from trapline.framework.world import signed
+from emu.displaced.cpu_core import CoreWord
+from emu.support.function_address import function_address
+from emu.support.words import WORD_MASK
+from trapline.framework.base.dynvars import slot
+from trapline.framework.base.faults import DROP, ILLOP
+from trapline.framework.base.program import ActionKind, Scope
+from trapline.framework.base.stacks import begins_function
+from trapline.framework.base.world import signed
+from trapline.framework.buffers.buffers import NO_ROOM
+from trapline.framework.native.firing_words import Firing, tuple_stack
+from trapline.framework.native.upcall_code import Upcall
+from trapline.framework.probe.actions import recorder
 
 if TYPE_CHECKING:
-    from trapline.framework.actions import ToBytes
-    from trapline.framework.buffers import PrincipalBuffer
-    from trapline.framework.ecb import Ecb
-    from trapline.framework.layout import Placed
-    from trapline.framework.operations import Stack
-    from trapline.framework.runtime import Runtime
-    from trapline.framework.variables import Statics
+    from trapline.framework.base.variables import Statics
+    from trapline.framework.buffers.buffers import PrincipalBuffer
+    from trapline.framework.buffers.layout import Placed
+    from trapline.framework.dif.operations import Stack
+    from trapline.framework.probe.actions import ToBytes
+    from trapline.framework.probe.ecb import Ecb
+    from trapline.framework.probe.runtime import Runtime
 
 _CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, *(5 * (ctypes.c_uint64,)))
 _ARGUMENTS: Final = 5 * ctypes.c_uint64

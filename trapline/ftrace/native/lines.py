@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.function_address import function_address
 from emu.native.block import Block
-from emu.native.linking import Linked
-from emu.plain import Pinned
+from emu.native.link import Linked
+from emu.support.function_address import function_address
+from emu.support.plain import Pinned
 from trapline.ftrace.native.event import BufferWords, EventCode, has_native_form
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.engine.pages import PAGE
+from emu.engine.memory.pages import PAGE
 from emu.native.builder import Callee, Function, Module
 from emu.native.guest import NAME_SIZE
 from emu.native.values import Condition, Value, Word

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from emu.disassembly import Syntax
-from trapline.lab.check.compare import TROUBLE, Difference, Divergence, Outcome, SiteResult, why_left_out
-from trapline.lab.check.site import CheckSite
-from trapline.lab.check.states import State
+from emu.isa.disassembly import Syntax
+from trapline.lab.check.cpu.site import CheckSite
+from trapline.lab.check.cpu.states import State
+from trapline.lab.check.site.compare import TROUBLE, Difference, Divergence, Outcome, SiteResult, why_left_out
 
 _VERSION: Final = 1
 # Seconds to wait for another process that writes.

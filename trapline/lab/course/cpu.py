@@ -20,12 +20,12 @@ from typing import Final
 
 from emu.assembly.assembler import Assembled, assemble
 from emu.assembly.statements import statements
-from emu.bad_address import BadAddressError
+from emu.displaced.frame import Frame
 from emu.engine.errors import EngineError
-from emu.frame import Frame
 from emu.guest.function import CODE, LANDING, FunctionFaultError, FunctionGuest
 from emu.isa import ISAS
-from emu.plan_execution import compile_plan
+from emu.probe.execute_plan import compile_plan
+from emu.support.bad_address import BadAddressError
 
 # (cpu, address of the breakpoint): does the work of the displaced instruction, and sets the pc.
 Trap = Callable[["Cpu", int], object]

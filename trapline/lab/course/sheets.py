@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from emu.isa import ISAS
-from emu.spelling import did_you_mean
+from emu.support.did_you_mean import did_you_mean
 from trapline.lab.course.supervised import SECONDS, Check, Checked, supervised
 from trapline.lab.course.work import ANSWERS, CourseError, Work
 

@@ -10,28 +10,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from emu.bad_address import BadAddressError
-from emu.elf_symbols import Binding, Symbol, SymbolType
+from emu.displaced.frame import Frame
+from emu.elf.symbols import Binding, Symbol, SymbolType
 from emu.engine.engine import Engine
 from emu.engine.state import HANDLED
-from emu.frame import Frame
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
-from emu.host_trap import HostTrap
 from emu.isa.base import Isa
-from emu.spelling import counted
-from emu.trap import TrapHandler
+from emu.probe.host_trap import HostTrap
+from emu.probe.trap import TrapHandler
+from emu.support.bad_address import BadAddressError
+from emu.support.did_you_mean import counted
 from providers import fbt
-from trapline.lab.check.compare import Outcome, SiteChecker
-from trapline.lab.check.cpu import Ending, Stretch, TrialCpu
-from trapline.lab.check.listener import Listener
-from trapline.lab.check.probers import FbtProber, NoProbe, PidProber, Prober, UprobeProber
-from trapline.lab.check.rules import Rules
-from trapline.lab.check.site import CheckSite
-from trapline.lab.check.states import State
+from trapline.lab.check.cpu.cpu import Ending, Stretch, TrialCpu
+from trapline.lab.check.cpu.listener import Listener
+from trapline.lab.check.cpu.rules_under_test import Rules
+from trapline.lab.check.cpu.site import CheckSite
+from trapline.lab.check.cpu.states import State
+from trapline.lab.check.prober.probers import FbtProber, NoProbe, PidProber, Prober, UprobeProber
+from trapline.lab.check.site.compare import Outcome, SiteChecker
 from trapline.lab.museum.exhibit import Exhibit, Showing
 
-# The address of an exhibit's code; the first of eight pages (`trapline.lab.check.aliased.RIGHTS`).
+# The address of an exhibit's code; the first of eight pages (`trapline.lab.check.cpu.aliased.RIGHTS`).
 ADDRESS: Final = 0x40_0000
 _NEAR: Final = ADDRESS + (32 << 20)
 _LONGEST: Final = 16

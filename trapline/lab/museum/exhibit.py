@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from emu.engine.engine import Engine
 from emu.isa import ISAS
 from emu.isa.base import Isa
-from emu.trap import TrapHandler
-from trapline.lab.check.rules import Rules
+from emu.probe.trap import TrapHandler
+from trapline.lab.check.cpu.rules_under_test import Rules
 
 
 class Showing(NamedTuple):

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Final
 
-from emu.disassembly import Syntax, disassemble
-from emu.spelling import did_you_mean
-from trapline.lab import museum
-from trapline.lab.museum import in_c
+from emu.isa.disassembly import Syntax, disassemble
+from emu.support.did_you_mean import did_you_mean
+from trapline.lab.museum import displaced, in_c, patched
 from trapline.lab.museum.exhibit import Exhibit
 
 _WIDTH: Final = 100
@@ -22,9 +21,13 @@ class MuseumError(Exception):
 
 
 def exhibits() -> dict[str, Exhibit]:
-    """Return the exhibits by name: every module of the museum that has an `EXHIBIT`."""
-    modules = (import_module(f"{__package__}.{module.name}") for module in pkgutil.iter_modules(museum.__path__))
-    found = [module.EXHIBIT for module in modules if hasattr(module, "EXHIBIT")]
+    """Return the exhibits by name: `EXHIBIT` of every module in the folders of exhibits."""
+    modules = (
+        import_module(f"{folder.__name__}.{module.name}")
+        for folder in (displaced, patched)
+        for module in pkgutil.iter_modules(folder.__path__)
+    )
+    found: list[Exhibit] = [module.EXHIBIT for module in modules]
     return {exhibit.name: exhibit for exhibit in found}
 
 

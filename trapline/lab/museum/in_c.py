@@ -9,13 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from emu.elf import Image
-from emu.elf_symbols import Binding, SymbolType
-from emu.elf_writer import ALLOC, EXECINSTR, EXECUTABLE, OutputSection, OutputSymbol, elf_file
-from emu.guest.kernel.images import built
+from emu.elf.image import Image
+from emu.elf.symbols import Binding, SymbolType
+from emu.elf.writer import ALLOC, EXECINSTR, EXECUTABLE, OutputSection, OutputSymbol, elf_file
+from emu.guest.kernel.boot.images import built
 from trapline.lab.museum.checks import ADDRESS, InRun, InStates
 from trapline.lab.museum.exhibit import Exhibit, Showing
-from trapline.lab.objects.checking import check_objects
+from trapline.lab.objects.check import check_objects
 from trapline.lab.objects.glues import find
 from trapline.lab.objects.report import counts_text, difference_text
 from trapline.lab.objects.request import Request

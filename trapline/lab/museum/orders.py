@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from trapline.lab.check.rules import Rules
+from trapline.lab.check.cpu.rules_under_test import Rules
 from trapline.lab.museum.exhibit import Exhibit, Showing
-from trapline.lab.race.exploring import Explored, explore
+from trapline.lab.race.explore import Explored, explore
 from trapline.lab.race.model import Race
 from trapline.lab.race.patch import PLACE, Kind, Patch
 from trapline.lab.race.report import coverage, lanes, told

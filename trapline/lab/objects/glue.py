@@ -26,7 +26,7 @@ from trapline.lab.objects.request import Request, RequestError
 from trapline.lab.objects.user_code import UserCode
 
 if TYPE_CHECKING:
-    from trapline.lab.objects.building import Recipe
+    from trapline.lab.objects.build import Recipe
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _PROTOTYPE: Final = "c_prototype"

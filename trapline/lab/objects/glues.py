@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from emu.spelling import did_you_mean
-from trapline.lab.objects.fasttrap import FasttrapGlue, IllumosFasttrapGlue
-from trapline.lab.objects.fbt_check import FbtGlue
+from emu.support.did_you_mean import did_you_mean
 from trapline.lab.objects.glue import Glue
-from trapline.lab.objects.illumos_fbt import IllumosFbtGlue
-from trapline.lab.objects.linux_kprobes import LinuxKprobesGlue
-from trapline.lab.objects.linux_uprobes import LinuxUprobesGlue
+from trapline.lab.objects.kernels.fasttrap import FasttrapGlue, IllumosFasttrapGlue
+from trapline.lab.objects.kernels.fbt_check import FbtGlue
+from trapline.lab.objects.kernels.illumos_fbt import IllumosFbtGlue
+from trapline.lab.objects.kernels.linux_kprobes import LinuxKprobesGlue
+from trapline.lab.objects.kernels.linux_uprobes import LinuxUprobesGlue
 from trapline.lab.objects.prototypes import PrototypeError
 
 GLUES: Final[Mapping[str, type[Glue]]] = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from emu.engine.access import Access
 from emu.engine.errors import GuestCrashError, PageFaultError
-from emu.engine.pages import PAGE
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE
 from emu.guest.function import FunctionFaultError, FunctionGuest
 from emu.isa import Isa
 

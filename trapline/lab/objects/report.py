@@ -10,7 +10,7 @@ from typing import Final
 
 from rich.text import Text
 
-from emu.spelling import counted
+from emu.support.did_you_mean import counted
 from trapline.lab.html_table import Cell, code, html_table
 from trapline.lab.objects.findings import Coverage, Difference, ObjectReport
 from trapline.lab.report_files import ReportForms

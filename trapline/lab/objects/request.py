@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from emu.disassembly import Syntax
-from emu.elf import Image
+from emu.elf.image import Image
+from emu.isa.disassembly import Syntax
 from providers.fidelity import Fidelity
-from trapline.lab.check.states import BY_PYTHON
+from trapline.lab.check.cpu.states import BY_PYTHON
 
 
 class Bar(Protocol):

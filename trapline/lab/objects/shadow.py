@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Self
 
-from emu.elf import Image, SegmentFlag
+from emu.elf.image import Image, SegmentFlag
 from emu.engine.engine import Engine
-from emu.engine.observing import Observer
+from emu.engine.events.access_observer import Observer
 from emu.guest.function import STACK, STACK_SIZE, FunctionGuest
 
 # The top of the stack, which has a value at a call: the arguments and the return address (`FunctionGuest.call`).

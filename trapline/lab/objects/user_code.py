@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
 from emu.assembly import machine_code
-from emu.bad_address import BadAddressError
-from emu.engine.access import Access
+from emu.elf.link import Externs, UndefinedError, link
+from emu.elf.link.object_file import ObjectFile
 from emu.engine.engine import Engine
 from emu.engine.errors import EngineError
-from emu.engine.pages import PAGE
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE
 from emu.guest.function import FunctionFaultError, FunctionGuest
 from emu.isa import Isa
-from emu.linking import Externs, UndefinedError, link
-from emu.linking.object_file import ObjectFile
+from emu.support.bad_address import BadAddressError
 from trapline.d.types.rules import size_of
 from trapline.d.types.types import Composite, resolve
 from trapline.lab.objects.prototypes import Prototype
@@ -68,7 +68,7 @@ class UserCode:
 
         `beside`: more objects, which are not the user's.
 
-        Raises `ObjectError`, and `emu.elf_file.ElfError` for a file that cannot be linked.
+        Raises `ObjectError`, and `emu.elf.file.ElfError` for a file that cannot be linked.
         """
         self.objects = [ObjectFile(path, isa) for path in paths]
         self.name = ",".join(one.name for one in self.objects)
@@ -109,19 +109,19 @@ class UserCode:
     # -- memory
 
     def load(self, address: int, size: int) -> bytes:
-        """Read memory.  Raises `emu.bad_address.BadAddressError`."""
+        """Read memory.  Raises `emu.support.bad_address.BadAddressError`."""
         if self.shadow is not None:
             self.shadow.host(address, size, writes=False)
         return self.guest.engine.read(address, size)
 
     def store(self, address: int, data: bytes) -> None:
-        """Write memory.  Raises `emu.bad_address.BadAddressError`."""
+        """Write memory.  Raises `emu.support.bad_address.BadAddressError`."""
         if self.shadow is not None:
             self.shadow.host(address, len(data), writes=True)
         self.guest.engine.memory.write(address, data)
 
     def text(self, address: int) -> str:
-        """Return the C string at an address.  Raises `emu.bad_address.BadAddressError`."""
+        """Return the C string at an address.  Raises `emu.support.bad_address.BadAddressError`."""
         data = bytearray()
         while len(data) < _LONGEST_TEXT and (byte := self.load(address + len(data), 1)) != b"\0":
             data += byte
@@ -199,7 +199,7 @@ class UserCode:
         return self.image.defines(name) and name not in self._linked.externs
 
     def address(self, name: str) -> int:
-        """Return the address of a symbol.  Raises `emu.elf_file.ElfError`."""
+        """Return the address of a symbol.  Raises `emu.elf.file.ElfError`."""
         return self.image.symbol(name).value
 
     def call(self, name: str | int, *arguments: int) -> int:

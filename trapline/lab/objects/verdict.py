@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from emu.spelling import counted
+from emu.support.did_you_mean import counted
 
 # The decisions, by the numbers of sweep.c.
 DECISIONS: Final = ("refused", "simulated", "executed as copies")

@@ -1,6 +1,6 @@
 """The methods of writing a patch while other CPUs run, and the scripts that enable and disable it.
 
-The bytes of each write come from `emu.patcher.Patcher` itself, through a memory that records.
+The bytes of each write come from `emu.probe.patcher.Patcher` itself, through a memory that records.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from emu.patcher import Patcher
-from emu.poking import breakpoint_first
-from trapline.lab.race.forking import INHERITED
+from emu.probe.patcher import Patcher
+from emu.probe.text_poke import breakpoint_first
+from trapline.lab.race.fork import INHERITED
 from trapline.lab.race.operations import (
     Divert,
     Enter,
@@ -169,7 +169,7 @@ OURS: Final = "stop-machine"
 
 
 class _Recorder:
-    """A memory that records the `Patcher`'s writes.  Implements `emu.patcher.CodeMemory`."""
+    """A memory that records the `Patcher`'s writes.  Implements `emu.probe.patcher.CodeMemory`."""
 
     def __init__(self, patch: Patch) -> None:
         self._patch = patch

@@ -9,9 +9,9 @@ from typing import Final
 
 from emu.isa.base import Isa
 from emu.isa.events import Events
-from emu.isa.fetching import Erratum
-from trapline.lab.race import forking
-from trapline.lab.race.forking import ForkSteps
+from emu.isa.fetch import Erratum
+from trapline.lab.race import fork
+from trapline.lab.race.fork import ForkSteps
 from trapline.lab.race.memory import CodeView, Content, Fetch, History, canonical
 from trapline.lab.race.methods import FORK, LOOKS_AGAIN, METHODS, RETURN, SELF, Method, Own, plan
 from trapline.lab.race.own_handler import HandlerSteps, Outcome
@@ -51,7 +51,7 @@ class Race:
     coherent: bool = False
     """Whether every fetch sees the newest bytes: no CPU keeps old ones."""
     erratum: str = ""
-    """A known bug that the patching CPU has (`emu.isa.fetching.Fetching.errata`); "": none."""
+    """A known bug that the patching CPU has (`emu.isa.fetch.Fetching.errata`); "": none."""
 
     @property
     def writing(self) -> Method:
@@ -173,7 +173,7 @@ class Model:
     def canonical(self, world: World) -> World:
         """Return the state that represents all equivalent states."""
         last = len(world.history) - 1
-        world = forking.canonical(world)
+        world = fork.canonical(world)
         elsewhere = [cpu.mode is Mode.DONE or cpu.forked or cpu.patches for cpu in world.cpus]
         floors = [last if other else cpu.floor for cpu, other in zip(world.cpus, elsewhere, strict=True)]
         oldest = min(floors)

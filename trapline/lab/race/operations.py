@@ -144,7 +144,7 @@ class Divert:
 class Data:
     """The CPU has stored to its data, which the user's own handler of the breakpoint may read.
 
-    `number`: which data these are (`trapline.lab.race.objects.handling.Snapshots`).
+    `number`: which data these are (`trapline.lab.race.objects.handler.Snapshots`).
     """
 
     number: int

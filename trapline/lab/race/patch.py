@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from emu import disassembly
+from emu.isa import disassembly
 from emu.isa.base import Isa
-from emu.isa.walking import instructions
+from emu.isa.walk import instructions
 
-# Where the code is placed: the first of eight pages (`trapline.lab.check.aliased.RIGHTS`).
+# Where the code is placed: the first of eight pages (`trapline.lab.check.cpu.aliased.RIGHTS`).
 PLACE = 0x40_0000
 # Instructions before and after the patch that the CPUs execute, too.
 _AROUND = 2

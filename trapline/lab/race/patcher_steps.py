@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from trapline.lab.race.forking import ForkSteps
+from trapline.lab.race.fork import ForkSteps
 from trapline.lab.race.memory import Content, History
 from trapline.lab.race.operations import (
     Data,

@@ -10,16 +10,16 @@ import ctypes
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from emu.elf_symbols import Binding, Symbol, SymbolType
-from emu.engine.pages import PAGE
+from emu.elf.symbols import Binding, Symbol, SymbolType
+from emu.engine.memory.pages import PAGE
 from emu.guest.modules import Module
 from emu.isa.base import Isa
-from trapline.lab.check.cpu import Ending, Stretch, TrialCpu
-from trapline.lab.check.kinst_prober import KinstProber
-from trapline.lab.check.probers import FbtProber, KernelCode, NoProbe, PidProber, Prober, UprobeProber
-from trapline.lab.check.rules import Rules
-from trapline.lab.check.site import CheckSite
-from trapline.lab.check.states import KINDS, State, general_registers
+from trapline.lab.check.cpu.cpu import Ending, Stretch, TrialCpu
+from trapline.lab.check.cpu.rules_under_test import Rules
+from trapline.lab.check.cpu.site import CheckSite
+from trapline.lab.check.cpu.states import KINDS, State, general_registers
+from trapline.lab.check.prober.kinst import KinstProber
+from trapline.lab.check.prober.probers import FbtProber, KernelCode, NoProbe, PidProber, Prober, UprobeProber
 from trapline.lab.race.patch import PLACE, Kind, Patch, RaceError
 
 # Size of a word in bytes -> the address in the middle of a page that may be read and written.

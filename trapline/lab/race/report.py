@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from emu.spelling import counted
-from trapline.lab.race.exploring import Explored
+from emu.support.did_you_mean import counted
+from trapline.lab.race.explore import Explored
 from trapline.lab.race.model import Model
 from trapline.lab.race.patcher_steps import PATCHER
 from trapline.lab.race.state import Mode, Move, World

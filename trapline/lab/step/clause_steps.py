@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from trapline.lab.step.drafts import Draft, HitContext, Writers
-from trapline.lab.step.events import Event, Kind
+from trapline.lab.step.hit_events import Event, Kind
 from trapline.lab.step.recording import Cost, DifStep, Mode, Stage
+from trapline.lab.step.step_draft import Draft, HitContext, Writers
 
 
 class ClauseSteps:

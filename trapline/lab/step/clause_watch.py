@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from emu.bad_address import BadAddressError
+from emu.support.bad_address import BadAddressError
 from trapline.d.codegen.disassemble import instruction_text
-from trapline.framework.dif import Var
-from trapline.framework.ecb import Ecb, Run
-from trapline.framework.machine import Loaded
-from trapline.framework.probes import Probe
-from trapline.framework.state import ConsumerState
-from trapline.lab.step.events import Kind
+from trapline.framework.base.dif import Var
+from trapline.framework.base.probes import Probe
+from trapline.framework.device.state import ConsumerState
+from trapline.framework.dif.interpreter import Loaded
+from trapline.framework.probe.ecb import Ecb, Run
+from trapline.lab.step.hit_events import Kind
+from trapline.lab.step.hit_recorder import Tape
 from trapline.lab.step.subject import Subject
-from trapline.lab.step.tape import Tape
 
 
 class ClauseWatch:

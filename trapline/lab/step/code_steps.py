@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from trapline.lab.step.drafts import RESUMED, Draft, HitContext, Writers
-from trapline.lab.step.events import Event, Kind
+from trapline.lab.step.hit_events import Event, Kind
 from trapline.lab.step.names import LOCK
 from trapline.lab.step.recording import Cost, Mode, Patch, Stage
 from trapline.lab.step.sentences import Instruction, sentence
+from trapline.lab.step.step_draft import RESUMED, Draft, HitContext, Writers
 
 # The exception that illumos' SDT uses on x86-64.
 _LOCK_NOP: Final = "#UD, vector 6: LOCK before a nop is a fault, so the saved rip points at it."

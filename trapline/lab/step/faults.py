@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Final
 
-from emu.displaced import Displaced, DisplacedRow, DisplacedTable, Otherwise
+from emu.displaced.decision import Displaced, DisplacedRow, DisplacedTable, Otherwise
+from emu.displaced.frame import Frame
+from emu.displaced.plans import Operation, Plan, Set
 from emu.engine.engine import Engine
-from emu.frame import Frame
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa.base import Isa
-from emu.plans import Operation, Plan, Set
-from emu.trap import Handler
-from trapline.lab.step.drafts import RESUMED
+from emu.probe.trap import Handler
 from trapline.lab.step.recording import Recording, Step
+from trapline.lab.step.step_draft import RESUMED
 
 # Instructions that are recorded after the resume, to see what follows.
 AFTER: Final = 40

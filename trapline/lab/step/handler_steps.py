@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.displaced import DisplacedTable
-from trapline.lab.step.drafts import Draft, HitContext, Writers
-from trapline.lab.step.events import Event, Kind
+from emu.displaced.decision import DisplacedTable
+from trapline.lab.step.hit_events import Event, Kind
 from trapline.lab.step.recording import Cost, Mode, Stage
+from trapline.lab.step.step_draft import Draft, HitContext, Writers
 
 # The request of the kernel when it calls a gate.
 _GATES: Final = {

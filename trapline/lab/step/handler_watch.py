@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from emu.bad_address import BadAddressError
+from emu.displaced.frame import Frame
+from emu.displaced.plans import Plan
 from emu.engine.engine import Engine
-from emu.frame import Frame
-from emu.plan_execution import interpret
-from emu.plans import Plan
-from emu.trap import Handler
-from emu.trap_frames import SavedFrame
-from emu.words import WORD_MASK
-from trapline.lab.step.events import Hit, Kind, RawAccess
+from emu.probe.execute_plan import interpret
+from emu.probe.trap import Handler
+from emu.probe.trap_frames import SavedFrame
+from emu.support.bad_address import BadAddressError
+from emu.support.words import WORD_MASK
+from trapline.lab.step.hit_events import Hit, Kind, RawAccess
+from trapline.lab.step.hit_recorder import Tape
 from trapline.lab.step.subject import Subject
-from trapline.lab.step.tape import Tape
 
 # The name by which a handler's own system knows it, by the package of its provider.
 _HANDLERS: Final = {

@@ -12,17 +12,17 @@ from emu.engine.engine import Engine
 from emu.guest.base import Guest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, Isa
-from emu.trap import TrapHandler
-from trapline.consumer.compiling import Provide, provide_nothing
+from emu.probe.trap import TrapHandler
+from trapline.consumer.program.compile import Provide, provide_nothing
 from trapline.d.types.names import Foreign, NoNames
-from trapline.framework.dtrace import DTrace
+from trapline.framework.device.dtrace import DTrace
 from trapline.lab.step.faults import Fault
 from trapline.lab.step.recording import StepError
 from trapline.lab.step.subject import KernelSubject, LinuxSubject, Subject
 from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
 from trapline.machine.kernel_target import KernelTarget
 from trapline.machine.programs import is_missing, program_isa, split
-from trapline.own_files import OWN, TargetError, own_program
+from trapline.support.own_files import OWN, TargetError, own_program
 from trapline.types import ProcessNames, types_of
 
 _SDT: Final = 2024
@@ -136,7 +136,7 @@ def _open_kernel(request: StepRequest) -> SteppedMachine:
 
 def _open_linux(request: StepRequest) -> SteppedMachine:
     # Only the user of a Linux program waits for its modules.
-    from emu.guest.linux.stdio import Standard  # noqa: PLC0415
+    from emu.guest.linux.fs.stdio import Standard  # noqa: PLC0415
     from trapline.machine import linux_machine  # noqa: PLC0415
 
     if not request.command:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from emu.engine.state import DELIVER
-from emu.trap import TrapHandler
+from emu.probe.trap import TrapHandler
 from trapline.lab.step.clause_watch import ClauseWatch
-from trapline.lab.step.events import Hit, Kind
 from trapline.lab.step.handler_watch import HandlerWatch
+from trapline.lab.step.hit_events import Hit, Kind
+from trapline.lab.step.hit_recorder import Tape
 from trapline.lab.step.subject import Subject, Window
-from trapline.lab.step.tape import Tape
 
 # The most instructions of one firing that are kept; a trap takes some hundred instructions.
 MOST_INSTRUCTIONS: Final = 20_000

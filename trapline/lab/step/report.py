@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from emu.spelling import counted
+from emu.support.did_you_mean import counted
 from trapline.lab.step.recording import Access, Firing, Mode, Recording, Stage, Step
 
 _PER_LINE: Final = 4

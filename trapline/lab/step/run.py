@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from emu.disassembly import Syntax, disassemble
 from emu.guest.base import GuestError, RunState
 from emu.isa import ISAS
+from emu.isa.disassembly import Syntax, disassemble
 from providers.sdt.sdt import OWNER as JUMPS
 from trapline.consumer.tracer import Tracer
 from trapline.d.codegen.disassemble import disassemble_program
-from trapline.framework.dtrace import DTrace
-from trapline.framework.engines import ProgramEngine
-from trapline.framework.ioctl import OpenDevice
-from trapline.lab.step.events import Hit, Kind
+from trapline.framework.base.engines import ProgramEngine
+from trapline.framework.device.dtrace import DTrace
+from trapline.framework.device.ioctl import OpenDevice
 from trapline.lab.step.faults import AFTER, Fault, explained
+from trapline.lab.step.hit_events import Hit, Kind
 from trapline.lab.step.machines import SteppedMachine, StepRequest, open_machine
 from trapline.lab.step.names import Names
-from trapline.lab.step.patching import patching
+from trapline.lab.step.patch_steps import patching
 from trapline.lab.step.recorder import MOST_INSTRUCTIONS, MOST_OF_FAULT, Recorder
 from trapline.lab.step.recording import Recording, StepError
-from trapline.lab.step.story import Story, listed_fields
+from trapline.lab.step.steps import Story, listed_fields
 from trapline.lab.step.subject import KernelSubject, Window
 
 _STRSIZE = 256

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from elftools.elf.elffile import ELFFile
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import DEFAULT_ISA
 from trapline.lab.step.recording import Source
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from emu.bad_address import BadAddressError
-from emu.displaced import DisplacedTable
+from emu.displaced.decision import DisplacedTable
+from emu.displaced.plans import Plan
 from emu.engine.engine import Engine
 from emu.guest.base import Location, Thread
 from emu.isa.base import Isa
-from emu.patcher import Patcher
-from emu.plans import Plan
+from emu.probe.patcher import Patcher
+from emu.support.bad_address import BadAddressError
 
 if TYPE_CHECKING:
     from emu.guest.kernel.guest import KernelGuest

@@ -5,23 +5,23 @@ There is no D here: what a uprobe does is a line of text, as `trapline uprobe` p
 
 from __future__ import annotations
 
-from emu.disassembly import Syntax
 from emu.guest.base import RunState
-from emu.guest.linux.stdio import Standard
+from emu.guest.linux.fs.stdio import Standard
+from emu.isa.disassembly import Syntax
 from trapline.ftrace.definition import parse
 from trapline.ftrace.errors import UprobeEventError
-from trapline.ftrace.resolving import resolve
-from trapline.ftrace.tracing import EventTrace, TraceError, check_place, explain
+from trapline.ftrace.resolve import resolve
+from trapline.ftrace.uprobe_events import EventTrace, TraceError, check_place, explain
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.names import Names
-from trapline.lab.step.patching import patching
+from trapline.lab.step.patch_steps import patching
 from trapline.lab.step.recorder import Recorder
 from trapline.lab.step.recording import Recording, StepError
-from trapline.lab.step.story import Story, listed_fields
+from trapline.lab.step.steps import Story, listed_fields
 from trapline.lab.step.subject import LinuxSubject
 from trapline.machine.linux_machine import EvalTime, LinuxOptions, start_guest
 from trapline.machine.programs import split
-from trapline.own_files import TargetError, own_program
+from trapline.support.own_files import TargetError, own_program
 
 
 def record_uprobe(request: StepRequest, syntax: Syntax) -> Recording:

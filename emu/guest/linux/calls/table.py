@@ -17,17 +17,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from emu.bad_address import BadAddressError
-from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import E2BIG, EACCES, EBADF, EFAULT, ENAMETOOLONG, ENOTDIR, LinuxError
-from emu.guest.linux.files import O_PATH, OpenFile
-from emu.guest.linux.inodes import Inode
-from emu.guest.linux.loader import ARGUMENTS_MAX
-from emu.guest.linux.paths import Place, walk
-from emu.guest.linux.process import Process, SystemCall, Thread
-from emu.guest.linux.serving import ServedCall
+from emu.guest.linux.fs.dir import Directory
+from emu.guest.linux.fs.inode import Inode
+from emu.guest.linux.fs.namei import Place, walk
+from emu.guest.linux.fs.open_file import O_PATH, OpenFile
+from emu.guest.linux.process.binfmt_elf import ARGUMENTS_MAX
+from emu.guest.linux.process.process import Process, SystemCall, Thread
+from emu.guest.linux.system_call import ServedCall
 from emu.guest.system_calls import CallSignature
-from emu.words import WORD_MASK
+from emu.support.bad_address import BadAddressError
+from emu.support.words import WORD_MASK
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
@@ -196,7 +196,7 @@ class Caller:
         return walk(self.process.surroundings.root, start, path, follow=follow, credentials=credentials, way=way)
 
     def need(self, inode: Inode, wanted: int) -> None:
-        """Check the permissions of an inode (`emu.guest.linux.credentials`).
+        """Check the permissions of an inode (`emu.guest.linux.process.cred`).
 
         Raises `LinuxError` EACCES.
         """

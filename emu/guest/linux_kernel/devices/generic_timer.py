@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.guest.linux_kernel.devices.device import Device, Line, unconnected
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 _ON, _MASKED, _COME = 1, 2, 4
 _SIGN: Final = 1 << 31

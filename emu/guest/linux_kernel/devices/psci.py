@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 VERSION, MIGRATE_INFO_TYPE, SYSTEM_OFF, SYSTEM_RESET, FEATURES = (
     0x8400_0000, 0x8400_0006, 0x8400_0008, 0x8400_0009, 0x8400_000A,

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from emu.words import WORD_MASK
+from emu.support.words import WORD_MASK
 
 BASE, PUTCHAR, TIME, IPI, RFENCE, RESET, CONSOLE = (
     0x10, 0x01, 0x54494D45, 0x735049, 0x52464E43, 0x53525354, 0x4442434E,

@@ -22,21 +22,21 @@ from typing import Any, Final
 
 from unicorn import arm64_const as uc
 
-from emu.engine.clock import NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import EngineError
+from emu.engine.time.clock import NANOSECONDS, VirtualClock
 from emu.guest.linux_kernel.abi import CallPath, KernelAbi
-from emu.guest.linux_kernel.device_tree import cells, flatten, node
 from emu.guest.linux_kernel.devices import gicv2
 from emu.guest.linux_kernel.devices.generic_timer import GenericTimer
 from emu.guest.linux_kernel.devices.gicv2 import Gicv2
 from emu.guest.linux_kernel.devices.pl011 import PERIPHERAL_ID, Pl011
 from emu.guest.linux_kernel.devices.psci import Psci
 from emu.guest.linux_kernel.image import KernelImage
+from emu.guest.linux_kernel.platforms.device_tree import cells, flatten, node
 from emu.guest.linux_kernel.platforms.platform import Board, CallbackCode, Wires
 from emu.isa.aarch64 import AARCH64
 from emu.isa.aarch64.offsets import OFFSETS
-from emu.isa.aarch64.paging import TABLES
+from emu.isa.aarch64.page_tables import TABLES
 from emu.isa.base import Paging
 from emu.isa.unicorn_model import SpecialInstructions
 

@@ -10,15 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
-from emu.engine.layout import CPU_INTERRUPTS
+from emu.engine.qemu.layout import CPU_INTERRUPTS
+from emu.engine.time.clock import VirtualClock
 from emu.guest.linux_kernel.abi import KernelAbi
 from emu.guest.linux_kernel.devices.device import Device
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.kallsyms import Symbols
-from emu.immutable import immutable
 from emu.isa.base import Isa
+from emu.support.immutable import immutable
 
 # The bit of an interrupt in the word that QEMU tests between blocks.
 _HARD = 2

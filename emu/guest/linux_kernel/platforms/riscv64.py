@@ -20,19 +20,19 @@ from typing import Any, Final
 
 from unicorn import riscv_const as uc
 
-from emu.engine.clock import NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
+from emu.engine.time.clock import NANOSECONDS, VirtualClock
 from emu.guest.linux_kernel.abi import CallPath, KernelAbi
-from emu.guest.linux_kernel.device_tree import cells, flatten, node
 from emu.guest.linux_kernel.devices import plic
 from emu.guest.linux_kernel.devices.ns16550 import Ns16550
 from emu.guest.linux_kernel.devices.plic import Plic
 from emu.guest.linux_kernel.devices.sbi import SHUTDOWN, Sbi
 from emu.guest.linux_kernel.image import KernelImage
+from emu.guest.linux_kernel.platforms.device_tree import cells, flatten, node
 from emu.guest.linux_kernel.platforms.platform import Board, CallbackCode, Wires
 from emu.isa.riscv64 import RISCV64
+from emu.isa.riscv64.emulated import SPECIAL, TIME
 from emu.isa.riscv64.offsets import OFFSETS
-from emu.isa.riscv64.special import SPECIAL, TIME
 from emu.isa.unicorn_model import ModelledCpu
 
 _FIRMWARE: Final = 2 << 20
@@ -113,7 +113,7 @@ class RiscvBoard(Board):
     unprobed = ("irqentry",)
     debian = "riscv64", "linux-image-riscv64"
     console = "ttyS0"
-    # The page walk of `emu.isa.riscv64.paging` is for sv39.
+    # The page walk of `emu.isa.riscv64.page_tables` is for sv39.
     arguments = "no4lvl"
     early = "earlycon=sbi"
     serves_calls = True

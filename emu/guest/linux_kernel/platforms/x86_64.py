@@ -32,9 +32,9 @@ from typing import Any, Final
 import unicorn
 from unicorn import x86_const as uc
 
-from emu.engine.clock import NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
-from emu.engine.hooks import Hooks
+from emu.engine.qemu.hooks import Hooks
+from emu.engine.time.clock import NANOSECONDS, VirtualClock
 from emu.guest.linux_kernel.abi import CallPath, KernelAbi
 from emu.guest.linux_kernel.devices.device import Device
 from emu.guest.linux_kernel.devices.i8254 import I8254, PORT_B
@@ -44,7 +44,7 @@ from emu.guest.linux_kernel.devices.ns16550 import Ns16550
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.kallsyms import Symbols
 from emu.guest.linux_kernel.platforms.platform import EPOCH, Board, CallbackCode, Wires
-from emu.isa.x86.special import special
+from emu.isa.x86.emulated import special
 from emu.isa.x86.unicorn import FLAGS, HFLAGS
 from emu.isa.x86_64 import X86_64
 from emu.isa.x86_64.unicorn import GENERAL_REGISTERS

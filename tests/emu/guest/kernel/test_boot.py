@@ -5,10 +5,10 @@ from shutil import which
 
 import pytest
 
-from emu import cpio
-from emu.guest.kernel import initrd
+from emu.guest.kernel.boot import initrd
 from emu.guest.kernel.guest import KernelGuest
 from emu.isa import ISAS
+from emu.support import cpio
 
 isas = pytest.mark.parametrize("isa", ISAS.values(), ids=ISAS)
 

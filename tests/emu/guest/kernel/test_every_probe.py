@@ -17,7 +17,7 @@ import pytest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from trapline.consumer.tracer import Tracer
-from trapline.framework.program import ProbeDescription
+from trapline.framework.base.program import ProbeDescription
 from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, kernel_guest
 
 ANY = ProbeDescription("", "", "", "")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from emu.elf import Image
-from emu.guest.kernel import images
+from emu.elf.image import Image
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 
 isas = pytest.mark.parametrize("isa", ISAS.values(), ids=ISAS)

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from emu.guest.base import RunState
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.guest.kernel.guest import KernelGuest
 from emu.isa import ISAS
 from tests.fuzz.mutation import damage

@@ -2,9 +2,9 @@
 
 import pytest
 
-from emu.engine import native
+from emu.engine import native_callbacks
 from emu.guest.base import RunState
-from emu.guest.kernel.grabbing import grab, is_command, run_to_start
+from emu.guest.kernel.grab import grab, is_command, run_to_start
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.trap_path import TrapPath
@@ -49,7 +49,7 @@ def test_a_run_is_the_same_every_time(isa):
 
 @isas
 def test_the_python_engine_runs_the_same_instructions_as_the_native_one(isa):
-    if not native.available():
+    if not native_callbacks.available():
         pytest.skip("llvmlite is not installed")
     script = "echo one two | wc\nforktest\n"
     runs = [run(isa, script, accelerated=accelerated) for accelerated in (True, False)]

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS

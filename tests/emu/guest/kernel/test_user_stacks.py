@@ -8,7 +8,7 @@ import pytest
 
 from emu.isa import ISAS
 from trapline.consumer.tracer import Tracer
-from trapline.lab.objects.building import BuildError, compiler
+from trapline.lab.objects.build import BuildError, compiler
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 PROGRAM = """\

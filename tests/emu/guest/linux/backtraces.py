@@ -12,9 +12,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from emu.elf import Image
-from emu.guest.linux.environment import ENVIRONMENT
-from emu.guest.linux.stdio import Standard
+from emu.elf.image import Image
+from emu.guest.linux.fs.stdio import Standard
+from emu.guest.linux.process.environment import ENVIRONMENT
 from emu.isa import ISAS
 from tests.support.qemu import below
 from trapline.consumer.tracer import Tracer

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from emu.guest.kernel import images
-from emu.guest.linux.stdio import Standard
+from emu.guest.kernel.boot import images
+from emu.guest.linux.fs.stdio import Standard
 from emu.isa import ISAS
 from trapline.consumer.tracer import Tracer
 from trapline.machine import linux_machine

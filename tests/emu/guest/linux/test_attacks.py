@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from emu.guest.linux import space
-from emu.guest.linux.content import Content, FileMemory
 from emu.guest.linux.errno import LinuxError
+from emu.guest.linux.fs.page_cache import Content, FileMemory
+from emu.guest.linux.fs.stdio import Standard
 from emu.guest.linux.guest import LinuxGuest
-from emu.guest.linux.launching import Program
-from emu.guest.linux.stdio import Standard
+from emu.guest.linux.launch import Program
+from emu.guest.linux.mm import address_space
 from emu.guest.observer import Observer
 from emu.isa import ISAS, X86_64
 from tests.fuzz.inputs.rooted import DATA, executable
@@ -165,7 +165,7 @@ def test_the_lowest_free_descriptor_is_the_next():
 
 
 def test_a_process_has_only_so_many_areas(monkeypatch):
-    monkeypatch.setattr(space, "AREAS_MAX", 12)
+    monkeypatch.setattr(address_space, "AREAS_MAX", 12)
     calls = [("mmap", 0, 4096, 1 + 2 * (place % 2), 0x22, -1, 0) for place in range(12)]
     results, _, _ = make(calls)
     assert results[0] > 0

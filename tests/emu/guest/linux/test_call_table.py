@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from emu.guest.linux.calls import HANDLERS, socket_families
-from emu.guest.linux.calls.refusals import REFUSED
+from emu.guest.linux.calls import HANDLERS
+from emu.guest.linux.calls.net import families
+from emu.guest.linux.calls.sys_ni import REFUSED
 from emu.guest.linux.errno import LinuxError
 from emu.isa import ISAS
 
@@ -33,7 +34,7 @@ def test_the_document_lists_the_refusals():
 def test_the_document_names_the_families_of_sockets_and_no_other_page_does():
     sentence = re.search(r"\*\*Sockets\*\* are those of ([^.]+)\.", DOCS.read_text())[1]
     numbers = {getattr(socket, name) for name in re.findall(r"`(AF_\w+)`", sentence)}
-    assert numbers == {int(number) for number in socket_families.FAMILIES}
+    assert numbers == {int(number) for number in families.FAMILIES}
     pages = [page for page in (*DOCS.parent.glob("*.md"), *DOCS.parents[1].glob("*.md")) if page.name != "CHANGELOG.md"]
     assert [page.name for page in pages if re.search(r"\bAF_[A-Z]", page.read_text())] == [DOCS.name]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 from tests.emu.guest.linux.support import run
 

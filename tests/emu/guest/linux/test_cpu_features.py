@@ -7,9 +7,9 @@ import struct
 
 import pytest
 
+from emu.guest.linux.fs.stdio import Standard
 from emu.guest.linux.guest import LinuxGuest
-from emu.guest.linux.launching import Program
-from emu.guest.linux.stdio import Standard
+from emu.guest.linux.launch import Program
 from emu.isa import ISAS
 from emu.isa.x86.cpuid import answer
 from tests.emu.guest.linux.elf_program import elf_program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 from tests.emu.guest.linux.support import start
 from trapline.consumer.tracer import Tracer

@@ -9,7 +9,7 @@ from emu.isa import ISAS
 from tests.emu.guest.linux.support import expected, run
 from tests.support.dynamic_root import fill
 from trapline.ftrace.definition import parse
-from trapline.ftrace.tracing import EventTrace, open_image, symbol_offset
+from trapline.ftrace.uprobe_events import EventTrace, open_image, symbol_offset
 from trapline.machine.linux_machine import EvalTime, LinuxOptions, start_guest
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from emu.guest.linux.errno import EAFNOSUPPORT, EINVAL, ENETUNREACH, LinuxError
-from emu.guest.linux.inet_addresses import (
+from emu.guest.linux.net.addresses import (
     ANY4,
     ANY6,
     FORM4,
@@ -17,7 +17,7 @@ from emu.guest.linux.inet_addresses import (
     is_local,
     route,
 )
-from emu.guest.linux.inet_ports import FIRST_PORT, LAST_PORT, Ports
+from emu.guest.linux.net.ports import FIRST_PORT, LAST_PORT, Ports
 
 SECOND4 = LOOPBACK4[:-1] + b"\2"
 AWAY4 = LOOPBACK4[:12] + bytes((8, 8, 8, 8))

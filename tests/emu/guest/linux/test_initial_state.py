@@ -9,13 +9,13 @@ import subprocess
 
 import pytest
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
+from emu.guest.linux.fs.stdio import Standard
 from emu.guest.linux.guest import LinuxGuest
-from emu.guest.linux.launching import Program
-from emu.guest.linux.stdio import Standard
+from emu.guest.linux.launch import Program
 from emu.isa import ISAS
 from emu.isa.x86 import offsets
-from emu.wheel import library
+from emu.unicorn_layout import library
 
 X86_64 = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15 rflags cs ss ds es fs gs _".split()
 I386 = "eax ecx edx ebx esp ebp esi edi eflags cs ss ds es fs gs _".split()

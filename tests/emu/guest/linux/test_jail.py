@@ -2,11 +2,11 @@
 
 import pytest
 
-from emu.guest.linux.directories import Directory
 from emu.guest.linux.errno import LinuxError
-from emu.guest.linux.inodes import Symlink
-from emu.guest.linux.paths import path_of, walk
-from emu.guest.linux.regular_files import RegularFile
+from emu.guest.linux.fs.dir import Directory
+from emu.guest.linux.fs.inode import Symlink
+from emu.guest.linux.fs.namei import path_of, walk
+from emu.guest.linux.fs.regular import RegularFile
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_a_path_is_reported_from_the_root(root):
 
 @pytest.mark.parametrize("path", ["/proc/self/root/..", "/proc/self/cwd" + 50 * "/..", "/proc/1/../../.."])
 def test_proc_leads_nowhere_else(path):
-    from emu.guest.kernel import images
+    from emu.guest.kernel.boot import images
     from emu.isa import X86_64
     from tests.emu.guest.linux.support import start
 

@@ -3,10 +3,10 @@
 import pytest
 
 from emu.guest.base import GuestError
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.guest.linux.errno import ENOSPC, LinuxError
 from emu.guest.linux.guest import LinuxGuest
-from emu.guest.linux.launching import Program
+from emu.guest.linux.launch import Program
 from emu.isa import ISAS, X86_64
 from tests.emu.guest.linux.elf_program import elf_program
 from trapline.consumer.usage import UsageError, parse_arguments
@@ -17,7 +17,7 @@ def guest(ram):
 
 
 def test_files_count_against_the_memory_of_the_guest():
-    from emu.guest.linux.regular_files import RegularFile
+    from emu.guest.linux.fs.regular import RegularFile
 
     kernel = guest(16 << 20).kernel
     file = RegularFile(0o644)

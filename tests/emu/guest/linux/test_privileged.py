@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from emu.guest.linux.guest import LinuxGuest
-from emu.guest.linux.launching import Program
+from emu.guest.linux.launch import Program
 from emu.isa import ISAS
 from tests.emu.guest.linux.elf_program import elf_program
 

@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
-from emu.guest.kernel import images
-from emu.guest.linux.stdio import Standard
+from emu.guest.kernel.boot import images
+from emu.guest.linux.fs.stdio import Standard
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
 from tests.emu.guest.linux.elf_program import BASE, elf_program

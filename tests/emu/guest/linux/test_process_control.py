@@ -2,13 +2,13 @@
 
 import pytest
 
-from emu.guest.kernel import images
+from emu.guest.kernel.boot import images
 from emu.guest.linux.calls import HANDLERS
-from emu.guest.linux.credentials import Ids
 from emu.guest.linux.errno import EINVAL, EPERM, LinuxError
+from emu.guest.linux.fs.regular import RegularFile
 from emu.guest.linux.guest import LinuxGuest
-from emu.guest.linux.launching import Program
-from emu.guest.linux.regular_files import RegularFile
+from emu.guest.linux.launch import Program
+from emu.guest.linux.process.cred import Ids
 from emu.isa import ISAS
 from emu.isa.linux_signals import Signal
 

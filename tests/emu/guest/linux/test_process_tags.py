@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from emu.elf import Image
-from emu.guest.kernel import images
+from emu.elf.image import Image
+from emu.guest.kernel.boot import images
 from emu.isa import ISAS, X86_64
 from tests.emu.guest.linux.support import start
-from trapline.consumer.compiling import ProcessProbeError
-from trapline.framework.program import ProbeDescription
+from trapline.consumer.program.compile import ProcessProbeError
+from trapline.framework.base.program import ProbeDescription
 
 
 @pytest.fixture(scope="module")

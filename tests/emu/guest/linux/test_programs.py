@@ -30,6 +30,6 @@ def test_without_native_code_a_run_is_the_same_to_the_instruction(isa, case):
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_program_without_a_library_runs(isa):
-    from emu.guest.kernel import images
+    from emu.guest.kernel.boot import images
 
     assert run(isa, [images.linux(ISAS[isa], "tiny")]).output == expected("tiny", isa)

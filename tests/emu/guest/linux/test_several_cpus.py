@@ -2,12 +2,12 @@
 
 import pytest
 
-from emu.guest.kernel import images
-from emu.guest.linux.cpus import list_of
-from emu.guest.linux.deadlines import Reservation
+from emu.guest.kernel.boot import images
 from emu.guest.linux.errno import EBUSY, LinuxError
 from emu.guest.linux.guest import LinuxGuest
-from emu.guest.linux.launching import Program
+from emu.guest.linux.launch import Program
+from emu.guest.linux.sched.cpus import list_of
+from emu.guest.linux.sched.deadline import Reservation
 from emu.isa import ISAS, X86_64
 from tests.emu.guest.linux.elf_program import elf_program
 from tests.emu.guest.linux.support import expected, run, zoo

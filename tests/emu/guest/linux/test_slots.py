@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from emu.guest.linux.code import SlotPages
+from emu.guest.linux.mm.user_code import SlotPages
 from emu.isa import ISAS
-from trapline.lab.check.cpu import Stretch, TrialCpu
+from trapline.lab.check.cpu.cpu import Stretch, TrialCpu
 
 SIZE = 64
 

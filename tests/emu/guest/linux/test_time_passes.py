@@ -7,7 +7,7 @@ import pytest
 from emu.guest.base import RunState
 from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.kernel import CALL_TIME, SERVED_TIME
-from emu.guest.linux.launching import Program
+from emu.guest.linux.launch import Program
 from emu.isa import ISAS
 from tests.emu.guest.linux.elf_program import elf_program
 

@@ -13,7 +13,7 @@ import pytest
 from emu.assembly.keystone_engine import available
 from emu.isa import ISAS
 from tests.emu.guest.linux.support import start
-from trapline.lab.check.assembly_file import assembly_file
+from trapline.lab.check.site.assembly_file import assembly_file
 from trapline.machine.linux_machine import EvalTime
 
 pytestmark = pytest.mark.skipif(not available(), reason="keystone is not installed")

@@ -6,11 +6,11 @@ import subprocess
 
 import pytest
 
-from emu import cpio
-from emu.guest.linux_kernel import initramfs
-from emu.guest.linux_kernel.console import Console
-from emu.guest.linux_kernel.device_tree import cells, flatten, node
 from emu.guest.linux_kernel.errors import KernelFileError
+from emu.guest.linux_kernel.machine import initramfs
+from emu.guest.linux_kernel.machine.console import Console
+from emu.guest.linux_kernel.platforms.device_tree import cells, flatten, node
+from emu.support import cpio
 
 
 def properties(blob):

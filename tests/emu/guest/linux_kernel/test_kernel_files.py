@@ -9,9 +9,9 @@ import subprocess
 
 import pytest
 
-from emu.guest.linux_kernel.btf import Btf, BtfError, Kind
 from emu.guest.linux_kernel.errors import KernelFileError
-from emu.guest.linux_kernel.image_files import kernel_of, read_kernel
+from emu.guest.linux_kernel.files.btf import Btf, BtfError, Kind
+from emu.guest.linux_kernel.files.image_file import kernel_of, read_kernel
 from emu.guest.linux_kernel.kallsyms import Symbols, read_kallsyms
 from trapline.d.types.rules import size_of
 from trapline.d.types.types import type_name

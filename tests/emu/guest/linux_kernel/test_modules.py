@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 
-from emu.guest.linux_kernel.btf import Btf, Kind
 from emu.guest.linux_kernel.errors import KernelFileError
-from emu.guest.linux_kernel.module_files import files_in, with_dependencies
+from emu.guest.linux_kernel.files.btf import Btf, Kind
+from emu.guest.linux_kernel.files.module_files import files_in, with_dependencies
 from tests.emu.guest.linux_kernel.test_kernel_files import btf
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")

@@ -4,14 +4,14 @@ import struct
 
 import pytest
 
-from emu import cpio
-from emu.engine.access import Access
+from emu.displaced.plans import Plan, Set
+from emu.engine.memory.access import Access
 from emu.guest.linux_kernel.areas import Area, Areas
-from emu.guest.linux_kernel.initramfs import runs_in_shell
 from emu.guest.linux_kernel.kernel_calls import error_of
+from emu.guest.linux_kernel.machine.initramfs import runs_in_shell
 from emu.guest.linux_kernel.program_cpu import ProgramCpu, ProgramFrame
 from emu.isa import ISAS
-from emu.plans import Plan, Set
+from emu.support import cpio
 
 
 def test_a_file_of_an_archive_is_found():

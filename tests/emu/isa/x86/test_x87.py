@@ -9,7 +9,7 @@ import struct
 import pytest
 from unicorn.x86_const import UC_X86_REG_CR0
 
-from emu.engine import native
+from emu.engine import native_callbacks
 from emu.guest.function import FunctionGuest
 from emu.isa import ISAS
 from emu.isa.x86.x87 import C2, CONDITIONS, OPERATIONS, Extended, Rounding, result
@@ -17,7 +17,12 @@ from tests.support.host_code import execute, native_host
 
 engines = pytest.mark.parametrize(
     "accelerated",
-    [pytest.param(True, marks=pytest.mark.skipif(not native.available(), reason="llvmlite is not installed")), False],
+    [
+        pytest.param(
+            True, marks=pytest.mark.skipif(not native_callbacks.available(), reason="llvmlite is not installed")
+        ),
+        False,
+    ],
     ids=["native", "python"],
 )
 BIAS, ONE, INFINITE = 0x3FFF, 1 << 63, 0x7FFF

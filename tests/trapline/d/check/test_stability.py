@@ -5,8 +5,8 @@ import pytest
 from providers.base import Attribute, DependencyClass, Stability
 from tests.support.command import run_trapline
 from tests.trapline.d.support import compile_text
-from trapline.framework.device import ProbeInfo
-from trapline.framework.program import ProbeDescription
+from trapline.framework.base.device import ProbeInfo
+from trapline.framework.base.program import ProbeDescription
 
 
 class _Attributes:

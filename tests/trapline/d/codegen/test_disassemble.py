@@ -6,7 +6,7 @@ import textwrap
 
 from tests.trapline.d.support import compile_text
 from trapline.d.codegen.disassemble import disassemble_program
-from trapline.framework.dif import FORMATS, Op
+from trapline.framework.base.dif import FORMATS, Op
 
 
 def shown(text):

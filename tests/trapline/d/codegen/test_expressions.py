@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.some import some
 from tests.trapline.d.support import Calculator, compile_text
-from trapline.framework.arithmetic import divide, remainder
+from trapline.framework.base.arithmetic import divide, remainder
 
 MASK = (1 << 64) - 1
 CALCULATOR = Calculator()

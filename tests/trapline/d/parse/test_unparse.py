@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.command import run_trapline
-from trapline.consumer.library import HOME
+from trapline.consumer.program.library import HOME
 from trapline.d.parse import ast
 from trapline.d.parse.lexer import Lexer
 from trapline.d.parse.macros import Macros

@@ -10,7 +10,7 @@ import io
 from functools import cache
 from typing import Any, ClassVar
 
-from emu.cpu_core import CpuCore
+from emu.displaced.cpu_core import CpuCore
 from emu.guest.abilities import Abilities
 from emu.guest.base import RunState
 from emu.guest.timers import Timers
@@ -25,7 +25,7 @@ from trapline.d.check.scopes import Globals
 from trapline.d.compiler import CompileContext, compile_program
 from trapline.d.types.data_models import LP64
 from trapline.d.types.names import Symbol
-from trapline.framework.dtrace import DTrace
+from trapline.framework.device.dtrace import DTrace
 from trapline.options import Options
 
 MICROSECOND = 1_000

@@ -12,7 +12,7 @@ from tests.trapline.d.support import compile_text
 from trapline.d.check.scopes import Globals
 from trapline.d.types.data_models import ILP32, LP64, MODELS
 from trapline.dof import decode, encode
-from trapline.framework.program import DataModel
+from trapline.framework.base.program import DataModel
 
 LAYOUT = "struct s { char a; long b; char c; void *d; short e; long long f; } v;"
 

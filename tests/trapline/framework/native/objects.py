@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from trapline.framework.dif import Op, Subr, Var, encode_branch, encode_index, encode_registers
-from trapline.framework.program import Difo, TypeKind
+from trapline.framework.base.dif import Op, Subr, Var, encode_branch, encode_index, encode_registers
+from trapline.framework.base.program import Difo, TypeKind
 
 WORDS = st.one_of(st.integers(0, 20), st.integers(0, (1 << 64) - 1), st.sampled_from([1 << 63, (1 << 64) - 1]))
 REGISTERS = st.integers(1, 7)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from emu.native import available
 from emu.native.builder import Module
-from emu.native.linking import Linked
+from emu.native.link import Linked
 from tests.support.some import some
-from trapline.framework.aggbuffer import AggregationBuffer, Outcome
-from trapline.framework.aggfuncs import aggregating_function
-from trapline.framework.program import ActionKind
+from trapline.framework.base.program import ActionKind
+from trapline.framework.buffers.aggbuffer import AggregationBuffer, Outcome
+from trapline.framework.buffers.aggfuncs import aggregating_function
 
 pytestmark = pytest.mark.skipif(not available(), reason="llvmlite is not installed")
 

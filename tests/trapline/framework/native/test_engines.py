@@ -10,7 +10,7 @@ from emu.native import available
 from tests.trapline.framework.native.programs import Programs
 from trapline.consumer.tracer import Tracer
 from trapline.d.errors import CompileError
-from trapline.framework.engines import ProgramEngine
+from trapline.framework.base.engines import ProgramEngine
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 COMMAND = "cat /etc/motd; echo hello; ls /"
@@ -52,8 +52,8 @@ def _enabled(machine, engine, program, options, tracers):
 def traced(isa, engines, programs, count):
     """Trace programs, each on several engines, over one machine.
 
-    Of the programs the first `count` are taken that compile.  Return them, and what each recorded on
-    each engine.
+    Of the programs the first `count` are taken that compile.  Return them, and what each recorded
+    on each engine.
     """
     machine = boot(kernel_guest(KernelOptions(isa=isa, command=COMMAND)))
     tracers, states, taken = [], [[] for _ in engines], []

@@ -5,14 +5,14 @@ from collections import Counter
 
 import pytest
 
-from emu.engine import native
+from emu.engine import native_callbacks
 from emu.engine.handlers import Handlers
-from emu.engine.running import Running
+from emu.engine.run import Running
 from emu.isa import ISAS
 from tests.support.command import ROOT
 from tests.support.some import some
 from trapline.consumer.tracer import Tracer
-from trapline.framework.native.asking import Upcall
+from trapline.framework.native.upcall_code import Upcall
 from trapline.framework.native.upcalls import Upcalls
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
@@ -33,7 +33,7 @@ def rows(part):
 
 
 def test_the_page_lists_the_callbacks_that_machine_code_calls():
-    sources = [*(ROOT / "emu").rglob("*.ll"), *(ROOT / "emu" / "engine").glob("*.py")]
+    sources = [*(ROOT / "emu").rglob("*.ll"), *(ROOT / "emu" / "engine").rglob("*.py")]
     called = {name for path in sources for found in _CALLED.findall(path.read_text(encoding="utf-8")) for name in found}
     assert sorted(rows("callback")) == sorted(called - {""})
 
@@ -44,13 +44,13 @@ def test_the_page_lists_the_upcalls():
 
 def test_every_upcall_is_made_somewhere():
     folder = ROOT / "trapline" / "framework" / "native"
-    text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py") if path.name != "upcalls.py")
+    text = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py") if path.name != "upcalls.py")
     by_name = set(re.findall(r'"(speculate|commit|discard)", speculation', text))
     for which in some(Upcall):
         assert f"Upcall.{which.name}" in text or which.name.lower() in by_name, which.name
 
 
-@pytest.mark.skipif(not native.available(), reason="llvmlite is not installed")
+@pytest.mark.skipif(not native_callbacks.available(), reason="llvmlite is not installed")
 @pytest.mark.parametrize("isa", ISAS.values(), ids=ISAS)
 def test_a_traced_kernel_enters_python_for_its_clock_alone(isa, monkeypatch):
     entered = Counter()

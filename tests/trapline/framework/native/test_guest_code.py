@@ -8,11 +8,11 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
+from emu.elf.stapsdt import Marker
 from emu.isa import ISAS
-from emu.stapsdt import Marker
 from providers.fasttrap import usdt
-from trapline.framework.dif import Subr, Var
-from trapline.framework.native.asking import Upcall
+from trapline.framework.base.dif import Subr, Var
+from trapline.framework.native.upcall_code import Upcall
 
 BUILT = Path(__file__).parents[4] / "testbins" / "built"
 ZOO = BUILT / "x86_64" / "linux" / "zoo"

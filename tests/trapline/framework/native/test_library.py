@@ -8,23 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.cpu_core import CpuCore
+from emu.displaced.cpu_core import CpuCore
 from emu.isa import I386, X86_64
 from emu.native import available
-from emu.plain import address_of, words
+from emu.support.plain import address_of, words
 from tests.support.fake_guest import FakeGuest
 from tests.support.some import some
 from tests.trapline.framework.support import Bench
-from trapline.framework.blocks import AggregationWord, ConsumerWord, DynamicWord
-from trapline.framework.dynvars import CHUNK_SIZE, DynamicVariables, slot
-from trapline.framework.memory import SLOTS_MAX, Memory
+from trapline.framework.base.blocks import AggregationWord, ConsumerWord, DynamicWord
+from trapline.framework.base.dynvars import CHUNK_SIZE, DynamicVariables, slot
+from trapline.framework.base.memory import SLOTS_MAX, Memory
 
 pytestmark = pytest.mark.skipif(not available(), reason="llvmlite is not installed")
 
 if available():
-    from trapline.framework.native.dynvars import HEADER, SharedDynamicVariables, key_bytes
+    from trapline.framework.native.dif.dynvars import HEADER, SharedDynamicVariables, key_bytes
     from trapline.framework.native.library import symbols
-    from trapline.framework.native.sharing import share
+    from trapline.framework.native.shared_tables import share
 
 MASK = (1 << 64) - 1
 

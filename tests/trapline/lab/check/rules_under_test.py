@@ -7,10 +7,10 @@ import signal
 from dataclasses import replace
 from typing import Any
 
-from emu.displaced import DisplacedTable, Emulated
+from emu.displaced.decision import DisplacedTable, Emulated
+from emu.displaced.plans import Plan, Set
 from emu.isa import ISAS
-from emu.patcher import Patcher
-from emu.plans import Plan, Set
+from emu.probe.patcher import Patcher
 from providers import fasttrap, uprobes
 from providers.fasttrap.port import Port
 

@@ -4,10 +4,10 @@ import pytest
 
 from emu.assembly.keystone_engine import available
 from emu.isa import ISAS
-from trapline.lab.check.assembly_file import assembly_file
-from trapline.lab.check.rules import Rules
-from trapline.lab.check.runs import RunSpec, run_check
-from trapline.lab.check.subject import Subject
+from trapline.lab.check.cpu.rules_under_test import Rules
+from trapline.lab.check.run.runs import RunSpec, run_check
+from trapline.lab.check.site.assembly_file import assembly_file
+from trapline.lab.check.site.subject import Subject
 
 pytestmark = pytest.mark.skipif(not available(), reason="keystone is not installed")
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trapline.lab.check.compare import Difference, Divergence, Outcome, SiteResult
+from trapline.lab.check.cpu.site import CheckSite
+from trapline.lab.check.cpu.states import State
 from trapline.lab.check.report import FORMS
 from trapline.lab.check.report.text import lines
 from trapline.lab.check.results import Results, RunResult, Tally
-from trapline.lab.check.site import CheckSite
-from trapline.lab.check.states import State
+from trapline.lab.check.site.compare import Difference, Divergence, Outcome, SiteResult
 from trapline.lab.report_files import ReportFileError
 
 WRITERS = FORMS.writers

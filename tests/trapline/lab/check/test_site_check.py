@@ -6,29 +6,28 @@ from dataclasses import replace
 
 import pytest
 
-from emu.displaced import Emulated
-from emu.engine.access import Access
-from emu.engine.pages import PAGE
+from emu.displaced.decision import Emulated
+from emu.displaced.plans import Plan, Set
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE
 from emu.isa import ISAS
 from emu.isa.base import Isa
-from emu.plans import Plan, Set
 from providers.fidelity import Fidelity
-from trapline.lab.check import ended as ended_module
-from trapline.lab.check import guest_runs
-from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
-from trapline.lab.check.cpu import Stretch, TrialCpu
-from trapline.lab.check.ended import Ended
-from trapline.lab.check.kernel_path import KernelPathChecker
-from trapline.lab.check.probers import PidProber, Prober, UprobeProber
-from trapline.lab.check.recorded import BorrowedSpace, BorrowingCpu, RecordedChecker, check_recorded
-from trapline.lab.check.rules import Rules
-from trapline.lab.check.runs import RunSpec, run_check
-from trapline.lab.check.site import CheckSite
-from trapline.lab.check.states import POOL, State, chosen, general_registers, pool
-from trapline.lab.check.subject import Subject
-from trapline.targets import find_file
-
-from . import rules_under_test
+from tests.trapline.lab.check import rules_under_test
+from trapline.lab.check.cpu.cpu import Stretch, TrialCpu
+from trapline.lab.check.cpu.rules_under_test import Rules
+from trapline.lab.check.cpu.site import CheckSite
+from trapline.lab.check.cpu.states import POOL, State, chosen, general_registers, pool
+from trapline.lab.check.prober.probers import PidProber, Prober, UprobeProber
+from trapline.lab.check.run import ended as ended_module
+from trapline.lab.check.run import guest_runs
+from trapline.lab.check.run.ended import Ended
+from trapline.lab.check.run.recorded import BorrowedSpace, BorrowingCpu, RecordedChecker, check_recorded
+from trapline.lab.check.run.runs import RunSpec, run_check
+from trapline.lab.check.site.compare import Outcome, SiteChecker, SiteResult
+from trapline.lab.check.site.kernel_path import KernelPathChecker
+from trapline.lab.check.site.subject import Subject
+from trapline.support.targets import find_file
 
 ADDRESS = 0x40_0000
 NEAR = 0x100_0000

@@ -12,7 +12,7 @@ import pytest
 from tests.support.command import ROOT, run_trapline
 from tests.trapline.lab.course.solutions.solving import solve
 from trapline.lab.course import supervised
-from trapline.lab.course.grading import as_csv, grade
+from trapline.lab.course.grade import as_csv, grade
 from trapline.lab.course.sheets import sheet, sheets
 from trapline.lab.course.work import ANSWERS, CourseError, work_in
 
@@ -162,7 +162,7 @@ def test_a_crash_is_told_in_one_line_also_below_a_fault_handler(python_sheet):
     text = """
 import faulthandler, os, sys
 from pathlib import Path
-from trapline.lab.course.grading import grade
+from trapline.lab.course.grade import grade
 faulthandler.enable(os.dup(2))
 print(grade(Path(sys.argv[1]), Path(sys.argv[2]), 1).results[0].why)
 """

@@ -15,7 +15,7 @@ from tests.support.command import run_trapline
 from tests.support.some import some
 from tests.trapline.lab.course.solutions.solving import change, solve
 from tests.trapline.lab.course.solutions.wrong import WRONG
-from trapline.lab.course.grading import grade
+from trapline.lab.course.grade import grade
 from trapline.lab.course.sheets import sheet, sheets
 
 EVERYTHING = os.environ.get("TRAPLINE_COURSE") == "all"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from emu.disassembly import disassemble
 from emu.isa import ISAS
+from emu.isa.disassembly import disassemble
 from tests.support.some import some
-from trapline.lab.check.rules import Rules
+from trapline.lab.check.cpu.rules_under_test import Rules
 from trapline.lab.museum import gallery, in_c
 from trapline.lab.museum.exhibit import Exhibit, Showing
 from trapline.lab.museum.gallery import MuseumError

@@ -2,9 +2,9 @@
 
 import pytest
 
-from emu.guest.kernel.images import built
+from emu.guest.kernel.boot.images import built
 from emu.isa import ISAS
-from trapline.lab.objects.checking import check_objects
+from trapline.lab.objects.check import check_objects
 from trapline.lab.objects.glue import Glue, extern
 from trapline.lab.objects.glues import GlueError, find
 from trapline.lab.objects.prototypes import CType, PrototypeError, prototype

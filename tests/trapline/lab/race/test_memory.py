@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from emu.isa import ISAS
 from trapline.lab.race.memory import CodeView, Content, canonical
-from trapline.lab.race.naming import find
+from trapline.lab.race.probe_names import find
 
 
 def fetched(isa, name, *contents):

@@ -3,17 +3,17 @@
 import pytest
 
 from emu.assembly import machine_code
-from emu.guest.kernel.images import built
+from emu.guest.kernel.boot.images import built
 from emu.isa import ISAS
-from emu.isa.fetching import Effect
+from emu.isa.fetch import Effect
 from tests.support.races import kind_of
-from trapline.lab.race.exploring import explore, replay
+from trapline.lab.race.explore import explore, replay
 from trapline.lab.race.model import Race
-from trapline.lab.race.naming import find
 from trapline.lab.race.objects.method import glue_of, own_method
-from trapline.lab.race.objects.recording import operations
+from trapline.lab.race.objects.recorder import operations
 from trapline.lab.race.operations import Flush, Store, Wait
 from trapline.lab.race.patch import NoPortError, RaceError
+from trapline.lab.race.probe_names import find
 
 EVERY_ISA = pytest.mark.parametrize("isa", ISAS)
 # Two instructions become two others.

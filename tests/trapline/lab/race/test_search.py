@@ -7,11 +7,11 @@ import pytest
 from emu.isa import ISAS
 from tests.support.races import kind_of
 from tests.support.some import some
-from trapline.lab.race.exploring import explore, replay
+from trapline.lab.race.explore import explore, replay
 from trapline.lab.race.methods import METHODS, scenarios
 from trapline.lab.race.model import Model, Race
-from trapline.lab.race.naming import find, functions, patches
 from trapline.lab.race.patch import RaceError
+from trapline.lab.race.probe_names import find, functions, patches
 from trapline.lab.race.processor import Processor
 from trapline.lab.race.search import search
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from emu.displaced import DisplacedRow, Otherwise
+from emu.displaced.decision import DisplacedRow, Otherwise
+from trapline.lab.check.cpu.rules_under_test import load_rules
 from trapline.lab.check.encodings import cells, native, ports, x86
 from trapline.lab.check.encodings.decoder import decoder
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS
 from trapline.lab.check.encodings.results import Cell, ChunkResult, Doing, Ours, merge
 from trapline.lab.check.encodings.space import FORMS, WITNESSES, Chunk, Form
 from trapline.lab.check.encodings.tables import facts, tables, witnesses
-from trapline.lab.check.rules import load_rules
 
 
 def classify(chunk: Chunk) -> ChunkResult:
     """Classify a chunk.  The result depends only on the chunk; it can run in any process.
 
-    Raises `trapline.lab.check.rules.RulesError` if the user's rules cannot be loaded.
+    Raises `trapline.lab.check.cpu.rules_under_test.RulesError` if the user's rules cannot be
+    loaded.
     """
     counted: Iterable[Cell]
     if chunk.rules:

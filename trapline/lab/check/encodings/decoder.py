@@ -14,9 +14,8 @@ from typing import Any, Final, NamedTuple
 
 import capstone
 
-from emu import disassembly
-from emu.function_address import function_address
-from emu.isa import ISAS
+from emu.isa import ISAS, disassembly
+from emu.support.function_address import function_address
 
 
 class Facts(Flag):

@@ -9,17 +9,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 
-from emu.displaced import Code, DisplacedTable, Emulated, OutOfLine, Refused, Stepped, Treatment
+from emu.displaced.decision import Code, DisplacedTable, Emulated, OutOfLine, Refused, Stepped, Treatment
+from emu.displaced.plans import Plan
 from emu.isa import ISAS
-from emu.plans import Plan
 from providers import fasttrap, uprobes
 from providers.fidelity import Fidelity
+from trapline.lab.check.cpu.rules_under_test import Rules
 from trapline.lab.check.encodings.decoder import NOTHING_DECODED, Decoded, Facts, decoder
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS
 from trapline.lab.check.encodings.results import Cell, Doing, Ours
 from trapline.lab.check.encodings.space import FORMS
 from trapline.lab.check.encodings.tables import PROVIDERS, emulated_facts, plan_facts
-from trapline.lab.check.rules import Rules
 
 # Row, treatment, length in bytes or 0, and its claimed facts or None.
 Said = tuple[str, Doing, int, Facts | None]

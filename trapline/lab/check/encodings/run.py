@@ -22,13 +22,13 @@ from providers.fasttrap import x86_port
 from providers.uprobes import i386 as uprobes_i386
 from providers.uprobes import x86 as uprobes_rules
 from providers.uprobes import x86_64 as uprobes
+from trapline.lab.check.cpu.rules_under_test import RulesError, load_rules
 from trapline.lab.check.encodings import ports, x86
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS
 from trapline.lab.check.encodings.results import ChunkResult
 from trapline.lab.check.encodings.space import FORMS
 from trapline.lab.check.encodings.tables import facts, tables
 from trapline.lab.check.encodings.verdict import Verdict, judge
-from trapline.lab.check.rules import RulesError, load_rules
 
 _X86 = (
     *(x86, ports, x86_rows, x86_vectors, dis_tables, fasttrap_rules, x86_port, fasttrap, uprobes_rules, uprobes),

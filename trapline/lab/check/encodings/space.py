@@ -59,8 +59,9 @@ FORMS: Final[Mapping[str, Mapping[str, Form]]] = {
 class Chunk:
     """A range of an ISA's encodings: `count` of a form, from number `first` in steps of `stride`.
 
-    `rules` names the user's rules, as `trapline.lab.check.rules.load_rules` takes them; "" is the
-    package's own tables.  It is hashable and picklable, and its fields can be stored as a tuple.
+    `rules` names the user's rules, as `trapline.lab.check.cpu.rules_under_test.load_rules` takes
+    them; "" is the package's own tables.  It is hashable and picklable, and its fields can be
+    stored as a tuple.
     """
 
     isa: str

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final
 
-from emu.displaced import Displaced, DisplacedRow, Otherwise
+from emu.displaced.decision import Displaced, DisplacedRow, Otherwise
+from emu.displaced.plans import Branch, Clear, Load, Plan, Set, Store, Sum
 from emu.isa import ISAS
-from emu.plans import Branch, Clear, Load, Plan, Set, Store, Sum
 from providers.fasttrap import aarch64 as fasttrap_aarch64
 from providers.fasttrap import riscv64 as fasttrap_riscv64
 from providers.fidelity import Fidelity

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from trapline.lab.check.cpu.rules_under_test import load_rules
 from trapline.lab.check.encodings import x86
 from trapline.lab.check.encodings.decoder import Decoded, decoder
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS, Exemption
 from trapline.lab.check.encodings.results import Cell, ChunkResult, Doing, Ours, merge
 from trapline.lab.check.encodings.space import FORMS
 from trapline.lab.check.encodings.tables import tables
-from trapline.lab.check.rules import load_rules
 
 
 @dataclass(frozen=True, slots=True)

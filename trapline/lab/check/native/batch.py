@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any, Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.engine.access import Access
-from emu.engine.hooks import Hooks
-from emu.function_address import function_address
-from emu.guest.linux.faults import page_fault
+from emu.engine.memory.access import Access
+from emu.engine.qemu.hooks import Hooks
+from emu.guest.linux.signal.faults import page_fault
 from emu.isa import ISAS
-from emu.native.compiling import compiled
-from emu.native.linking import Linked
-from trapline.framework.engines import ProgramEngine, chosen
+from emu.native.compile import compiled
+from emu.native.link import Linked
+from emu.support.function_address import function_address
+from trapline.framework.base.engines import ProgramEngine, chosen
+from trapline.lab.check.cpu.states import LAST_PAGE
 from trapline.lab.check.native import layout
 from trapline.lab.check.native.code import TrialCode
 from trapline.lab.check.native.images import Images
 from trapline.lab.check.native.trial import ALIKE, AREAS, LEFT_OUT, NOTED, BatchBlock, Outcome, TrialBlock
-from trapline.lab.check.states import LAST_PAGE
 
 if TYPE_CHECKING:
-    from emu.guest.linux.space import Area
+    from emu.guest.linux.mm.address_space import Area
     from emu.isa.linux_signals import SignalInfo
-    from trapline.lab.check.cpu import TrialCpu
-    from trapline.lab.check.states import State
+    from trapline.lab.check.cpu.cpu import TrialCpu
+    from trapline.lab.check.cpu.states import State
 
 _SIGNALLED: Final = ctypes.CFUNCTYPE(ctypes.c_uint64)
 _AGREE: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
@@ -50,7 +50,7 @@ def _linked(isa_name: str, offsets: layout.BlockLayout) -> Any:
 def possible(*, wanted: bool | None, accelerated: bool) -> bool:
     """Return whether machine code tries the states on CPUs, which may be `accelerated` by it.
 
-    `wanted` None: TRAPLINE_ENGINE decides.  Raises `trapline.framework.engines.EngineError`.
+    `wanted` None: TRAPLINE_ENGINE decides.  Raises `trapline.framework.base.engines.EngineError`.
     """
     if wanted is None:
         wanted = chosen() is ProgramEngine.NATIVE

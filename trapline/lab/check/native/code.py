@@ -11,12 +11,12 @@ from emu.engine.state import NEVER, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.values import Value
+from trapline.lab.check.cpu.states import LAST_PAGE
 from trapline.lab.check.native.layout import BlockLayout
 from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.memory_code import MemoryCode
 from trapline.lab.check.native.running import VECTOR, RunningCode, each_range
 from trapline.lab.check.native.trial import ALIKE, LEFT_OUT, BatchBlock, Outcome, TrialBlock
-from trapline.lab.check.states import LAST_PAGE
 
 
 class TrialCode:

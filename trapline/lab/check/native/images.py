@@ -6,12 +6,12 @@ import ctypes
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from trapline.lab.check.cpu.states import POOL, parts
 from trapline.lab.check.native.trial import RANGES
-from trapline.lab.check.states import POOL, parts
 
 if TYPE_CHECKING:
-    from trapline.lab.check.cpu import TrialCpu
-    from trapline.lab.check.states import State
+    from trapline.lab.check.cpu.cpu import TrialCpu
+    from trapline.lab.check.cpu.states import State
 
 # Ranges begin and end at multiples of this, the size of a word.
 _GRAIN: Final = 8

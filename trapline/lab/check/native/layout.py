@@ -2,7 +2,8 @@
 
 `KNOWN`: the 2.1.4 wheel for Linux on x86-64, read from the v2.1.4 source (qemu/accel/tcg/cpu-exec.c
 cpu_exec() and cpu_loop_exit(), qemu/softmmu/cpus.c resume_all_vcpus(), uc.c uc_emu_start()) and
-found again in the library's code.  For another library experiments find it (`emu.wheel.blocks`).
+found again in the library's code.  For another library experiments find it
+(`emu.unicorn_layout.blocks`).
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
-from emu.wheel.finding import CalibrationError
-from emu.wheel.layout import BLOCKS, current, further
-from emu.wheel.modes import Mode
+from emu.unicorn_layout.find import CalibrationError
+from emu.unicorn_layout.layout import BLOCKS, current, further
+from emu.unicorn_layout.modes import Mode
 
 KNOWN: Final[Mapping[str, int]] = {
     # struct uc_struct

@@ -1,6 +1,6 @@
 """Machine code for the memory of trials: the hook for pages, and the accesses of plans.
 
-Each of the eight pages with data stands at many addresses (`trapline.lab.check.aliased`).
+Each of the eight pages with data stands at many addresses (`trapline.lab.check.cpu.aliased`).
 
 A page that is read is not writable in Unicorn's TLB, so the first write to it calls the hook, which
 notes the page.  After each state only the pages that were written are compared and restored; they
@@ -15,18 +15,18 @@ from typing import Final
 
 import unicorn
 
-from emu.engine.access import Access
-from emu.engine.pages import PAGE
-from emu.engine.plan_code import ARGUMENT
+from emu.engine.hits.plan_code import ARGUMENT
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE
 from emu.engine.state import Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.values import Value
-from trapline.lab.check.aliased import RIGHTS
+from trapline.lab.check.cpu.aliased import RIGHTS
+from trapline.lab.check.cpu.states import KINDS, LAST_PAGE
 from trapline.lab.check.native.layout import BlockLayout
 from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.trial import NOTED, BatchBlock, TrialBlock
-from trapline.lab.check.states import KINDS, LAST_PAGE
 
 _PAGE_BITS: Final = 12
 # The rights of the eight pages, a byte each; and what stands for those of an address that is not one of theirs.
@@ -83,7 +83,8 @@ class MemoryCode:
         """u64 reach(trial, address, access): the place of a word for a plan; 0: unknown.
 
         The engine calls it by `Word.REACH`.  An access that a page refuses is the fault of the
-        instruction: registers are unchanged by then (`emu.plans.Plan`), and the pc is at it.
+        instruction: registers are unchanged by then (`emu.displaced.plans.Plan`), and the pc is at
+        it.
         """
         f = module.function("reach", 3)
         trial, address, access = f.parameters

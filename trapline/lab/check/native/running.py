@@ -2,7 +2,7 @@
 
 The blocks run one after the other, as `cpu_exec` runs them, but without the preparations of
 `emu_start`.  A breakpoint goes to the same callback of the engine that `emu_start` calls
-(`emu.engine.native`), so providers, tracepoints and plans are the product's.
+(`emu.engine.native_callbacks`), so providers, tracepoints and plans are the product's.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from emu.engine.hit_steps import COPY_FAULT, of_exception
-from emu.engine.layout import CPU_EXCEPTION, UC_TCG
+from emu.engine.hits.hit_steps import COPY_FAULT, of_exception
+from emu.engine.qemu.layout import CPU_EXCEPTION, UC_TCG
 from emu.engine.state import HANDLED, NEVER, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.values import Condition, Value
+from trapline.lab.check.cpu.states import LAST_PAGE, POOL, REPEATED
 from trapline.lab.check.native import layout
 from trapline.lab.check.native.layout import BlockLayout
 from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.memory_code import MemoryCode
 from trapline.lab.check.native.targets import TARGETS, before_hook
 from trapline.lab.check.native.trial import BatchBlock, Outcome, TrialBlock
-from trapline.lab.check.states import LAST_PAGE, POOL, REPEATED
 
 # The number of blocks after which an instruction is left to Python.
 _BLOCKS: Final = 64

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trapline.lab.check.compare import Divergence, Outcome
 from trapline.lab.check.report import facts
 from trapline.lab.check.report.facts import Trouble
 from trapline.lab.check.results import Tally
+from trapline.lab.check.site.compare import Divergence, Outcome
 
 
 def as_json(tally: Tally) -> str:

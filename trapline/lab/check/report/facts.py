@@ -7,16 +7,15 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from emu import disassembly
-from emu.disassembly import Syntax
-from emu.elf_file import ElfError
-from emu.guest.linux_kernel.kernel_file import open_image
-from emu.isa import ISAS, Isa
-from emu.spelling import counted
-from trapline.lab.check.compare import ELSEWHERE, MACHINE_CODE, Divergence, Outcome, SiteResult
+from emu.elf.file import ElfError
+from emu.guest.linux_kernel.files.kernel_file import open_image
+from emu.isa import ISAS, Isa, disassembly
+from emu.isa.disassembly import Syntax
+from emu.support.did_you_mean import counted
+from trapline.lab.check.cpu.site import CheckSite
 from trapline.lab.check.native.layout import reason
 from trapline.lab.check.results import Tally
-from trapline.lab.check.site import CheckSite
+from trapline.lab.check.site.compare import ELSEWHERE, MACHINE_CODE, Divergence, Outcome, SiteResult
 
 MEANING: Final[Mapping[Outcome, str]] = {
     Outcome.AGREED: "the same with and without a probe, in every state",

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from emu.spelling import counted
-from trapline.lab.check.compare import Divergence, Outcome
+from emu.support.did_you_mean import counted
 from trapline.lab.check.report import facts
 from trapline.lab.check.report.facts import Trouble, printable
 from trapline.lab.check.report.style import STYLE
 from trapline.lab.check.results import Tally
+from trapline.lab.check.site.compare import Divergence, Outcome
 from trapline.version import installed_version
 
 # Width of a bar, in units of its own.

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from emu.spelling import counted
-from trapline.lab.check.compare import Outcome
+from emu.support.did_you_mean import counted
 from trapline.lab.check.report import facts
 from trapline.lab.check.report.facts import Trouble, printable
 from trapline.lab.check.report.text import trouble_text
 from trapline.lab.check.results import Tally
+from trapline.lab.check.site.compare import Outcome
 
 _TAGS: Final = {Outcome.DIVERGED: "failure", Outcome.CRASHED: "error", Outcome.FAILED: "error"}
 _SKIPPED: Final = {

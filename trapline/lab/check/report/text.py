@@ -7,11 +7,11 @@ from typing import Final
 
 from rich.text import Text
 
-from emu.spelling import counted
-from trapline.lab.check.compare import Divergence, Outcome
+from emu.support.did_you_mean import counted
 from trapline.lab.check.report import facts
 from trapline.lab.check.report.facts import EncodingsSummary, Trouble
 from trapline.lab.check.results import RunResult, Tally
+from trapline.lab.check.site.compare import Divergence, Outcome
 
 STYLES: Final = {
     Outcome.AGREED: "green",

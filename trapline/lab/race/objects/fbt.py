@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from emu.isa.base import Isa
-from trapline.lab.objects.fbt import FbtKernel
+from trapline.lab.objects.kernels.fbt import FbtKernel
 from trapline.lab.objects.user_code import ObjectError
 from trapline.lab.race.objects.text_poke import TextPokeGlue
 from trapline.lab.race.patch import Patch

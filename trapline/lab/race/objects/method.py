@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote
 
-from emu.elf_file import ElfError
+from emu.elf.file import ElfError
+from emu.elf.link.object_file import ObjectFile
 from emu.guest.function import FunctionFaultError
 from emu.isa.base import Isa
-from emu.linking.object_file import ObjectFile
 from trapline.lab.objects.glue import Glue, GluePanicError
 from trapline.lab.objects.glues import GlueError, find
 from trapline.lab.objects.structures import LayoutError
 from trapline.lab.objects.user_code import ObjectError, UserCode
 from trapline.lab.race.methods import Method, Own
 from trapline.lab.race.objects.fbt import FbtPokeGlue
-from trapline.lab.race.objects.handling import ObjectHandler
-from trapline.lab.race.objects.recording import Recorder, operations
+from trapline.lab.race.objects.handler import ObjectHandler
+from trapline.lab.race.objects.recorder import Recorder, operations
 from trapline.lab.race.objects.text_poke import CPUS, TextPokeGlue
 from trapline.lab.race.operations import Divert, Operation, Store
 from trapline.lab.race.patch import Kind, NoPortError, Patch, RaceError
-from trapline.own_files import TargetError
-from trapline.targets import find_file
+from trapline.support.own_files import TargetError
+from trapline.support.targets import find_file
 
 GLUES: Final[Mapping[str, type[Glue]]] = {"text-poke": TextPokeGlue, "fbt": FbtPokeGlue}
 _ERRORS: Final = (ElfError, FunctionFaultError, GlueError, GluePanicError, LayoutError, ObjectError, TargetError)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.elf import SegmentFlag
+from emu.elf.image import SegmentFlag
 from emu.guest.function import STACK, STACK_SIZE
 from trapline.lab.objects.user_code import UserCode
 

@@ -14,12 +14,12 @@ from typing import ClassVar, Final
 from emu.assembly import machine_code
 from emu.guest.function import FunctionFaultError, FunctionGuest
 from emu.isa.base import Isa
-from emu.isa.fetching import Effect
+from emu.isa.fetch import Effect
 from trapline.lab.objects.glue import Glue, extern
-from trapline.lab.objects.linux import pt_regs_member
+from trapline.lab.objects.kernels.linux import pt_regs_member
 from trapline.lab.objects.prototypes import Prototype, prototype
 from trapline.lab.objects.user_code import ObjectError, UserCode
-from trapline.lab.race.objects.recording import Event, Recorder
+from trapline.lab.race.objects.recorder import Event, Recorder
 from trapline.lab.race.operations import (
     FetchStopped,
     Flush,

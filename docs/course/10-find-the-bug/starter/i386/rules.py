@@ -5,8 +5,8 @@
 
 from dataclasses import replace
 
-from emu.displaced import Emulated, Rule
-from emu.plans import Load, Plan, Set
+from emu.displaced.decision import Emulated, Rule
+from emu.displaced.plans import Load, Plan, Set
 from providers.fasttrap import PORTS
 
 RIGHT = PORTS["i386"]

@@ -5,8 +5,8 @@
 
 from dataclasses import replace
 
-from emu.displaced import Displaced, Emulated, Rule
-from emu.plans import Clear, Plan, Set
+from emu.displaced.decision import Displaced, Emulated, Rule
+from emu.displaced.plans import Clear, Plan, Set
 from providers.fasttrap import PORTS
 
 RIGHT = PORTS["riscv64"]

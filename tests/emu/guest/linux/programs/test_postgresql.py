@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from emu.elf import Image
+from emu.elf.image import Image
+from emu.elf.stapsdt import markers
 from emu.isa import ISAS
-from emu.stapsdt import markers
 from providers.fasttrap import probe_name
 from tests.emu.guest.linux.programs.running import DEBIAN
 

@@ -11,7 +11,7 @@ from importlib import import_module
 
 import pytest
 
-from emu.displaced import Code, Displaced, Otherwise, Refused
+from emu.displaced.decision import Code, Displaced, Otherwise, Refused
 from emu.isa import ISAS
 from providers import fasttrap, uprobes
 from providers.fidelity import Fidelity
@@ -29,10 +29,10 @@ from trapline.lab.check.encodings import (
     native,
     tables,
 )
+from trapline.lab.check.encodings.chunks import forms
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS, Exemption
 from trapline.lab.check.encodings.results import Doing
 from trapline.lab.check.encodings.run import MODULES, as_dict, fingerprint, providers, summary, verdicts
-from trapline.lab.check.encodings.sampling import forms
 from trapline.lab.check.encodings.space import FORMS, WITNESSES
 from trapline.lab.check.encodings.verdict import rows as row_names
 

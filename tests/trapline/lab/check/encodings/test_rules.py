@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from emu.displaced import DisplacedRow, DisplacedTable, Otherwise, OutOfLine, Rule
+from emu.displaced.decision import DisplacedRow, DisplacedTable, Otherwise, OutOfLine, Rule
 from emu.isa import AARCH64, ISAS, RISCV64, X86_64
 from providers import fasttrap, uprobes
+from trapline.lab.check.cpu.rules_under_test import Rules, RulesError
 from trapline.lab.check.encodings import SWEPT, chunks, classify, judge
 from trapline.lab.check.encodings.run import providers, verdicts
-from trapline.lab.check.rules import Rules, RulesError
 
 FASTTRAP = {isa: fasttrap.PORTS[isa] for isa in SWEPT}
 UPROBES = {isa: uprobes.PORTS[isa] for isa in SWEPT}

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from emu.displaced import Emulated
-from emu.engine.pages import PAGE
+from emu.displaced.decision import Emulated
+from emu.displaced.plans import Branch, Plan, Set, SetVector, Store
+from emu.engine.memory.pages import PAGE
 from emu.isa import ISAS
 from emu.isa.base import Isa
 from emu.native import available
-from emu.plans import Branch, Plan, Set, SetVector, Store
 from providers import fasttrap, uprobes
 from tests.trapline.lab.check.test_site_check import ADDRESS, NEAR, SITES
-from trapline.lab.check.compare import MACHINE_CODE, PYTHON, Outcome, SiteChecker, SiteResult
-from trapline.lab.check.cpu import Stretch, TrialCpu
-from trapline.lab.check.probers import PidProber, Prober, UprobeProber
-from trapline.lab.check.rules import Rules
-from trapline.lab.check.site import CheckSite
-from trapline.lab.check.states import POOL, States, chosen
+from trapline.lab.check.cpu.cpu import Stretch, TrialCpu
+from trapline.lab.check.cpu.rules_under_test import Rules
+from trapline.lab.check.cpu.site import CheckSite
+from trapline.lab.check.cpu.states import POOL, States, chosen
+from trapline.lab.check.prober.probers import PidProber, Prober, UprobeProber
+from trapline.lab.check.site.compare import MACHINE_CODE, PYTHON, Outcome, SiteChecker, SiteResult
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs llvmlite")
 
@@ -171,7 +171,7 @@ def test_python_is_asked_for_little(isa: str) -> None:
 
 # A load from where the stack pointer points, which every provider runs in a copy.
 LOADS = {"x86_64": "488b0424", "aarch64": "e00340f9", "riscv64": "03350100", "i386": "8b0424"}
-PUT_BACK_BY = {PidProber: fasttrap.stepping.Steps, UprobeProber: uprobes.steps.Steps}
+PUT_BACK_BY = {PidProber: fasttrap.out_of_line.Steps, UprobeProber: uprobes.steps.Steps}
 
 
 @pytest.mark.parametrize("make", PUT_BACK_BY)

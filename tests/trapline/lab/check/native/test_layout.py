@@ -5,18 +5,18 @@ import pytest
 from emu.isa import ISAS
 from emu.isa.calibration import SUBJECTS
 from emu.native import available
-from emu.wheel import finding, functions
-from emu.wheel import layout as wheel
-from tests.emu.wheel.test_layout import TABLES
+from emu.unicorn_layout import find, functions
+from emu.unicorn_layout import layout as wheel
+from tests.emu.unicorn_layout.test_layout import TABLES
 from tests.support.some import some
 from tests.trapline.lab.check.native.test_batch import HARMLESS, STATES, STORES, checker, program
-from trapline.lab.check.compare import MACHINE_CODE, Outcome
+from trapline.lab.check.cpu.rules_under_test import Rules
 from trapline.lab.check.native import layout
 from trapline.lab.check.native.code import TrialCode
-from trapline.lab.check.probers import PidProber
+from trapline.lab.check.prober.probers import PidProber
 from trapline.lab.check.report.text import lines
 from trapline.lab.check.results import Tally
-from trapline.lab.check.rules import Rules
+from trapline.lab.check.site.compare import MACHINE_CODE, Outcome
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs llvmlite")
 
@@ -44,7 +44,7 @@ def test_machine_code_tries_the_states_with_a_layout_that_was_found(calibrated):
 
 def test_without_an_offset_python_tries_the_states_and_a_line_says_why(calibrated, monkeypatch):
     found = {name: offset for name, offset in layout.KNOWN.items() if name != "UC_LEVEL"}
-    monkeypatch.setattr(finding, "find", lambda _library, _part: {wheel.BLOCKS: found})
+    monkeypatch.setattr(find, "find", lambda _library, _part: {wheel.BLOCKS: found})
     assert layout.find() is None
     code, sites = program(ISAS["x86_64"], [HARMLESS["x86_64"]])
     one = checker(ISAS["x86_64"], code, PidProber, Rules(), native=True)

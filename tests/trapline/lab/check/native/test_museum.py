@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from emu.disassembly import Syntax
+from emu.isa.disassembly import Syntax
 from emu.native import available
-from trapline.framework.engines import VARIABLE
+from trapline.framework.base.engines import VARIABLE
 from trapline.lab.museum.gallery import exhibits, show
 
 

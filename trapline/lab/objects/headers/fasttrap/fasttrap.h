@@ -2,7 +2,7 @@
  * What fasttrap_isa.c of FreeBSD and illumos (x86) needs of its kernel, and no more: names, types and
  * constants, written for Trapline from the interfaces (facts, no text of theirs).
  *
- * Functions that are only declared here are externs of the glue (trapline/lab/objects/fasttrap.py).
+ * Functions that are only declared here are externs of the glue (trapline/lab/objects/kernels/fasttrap.py).
  */
 #ifndef TRAPLINE_FASTTRAP_H
 #define TRAPLINE_FASTTRAP_H

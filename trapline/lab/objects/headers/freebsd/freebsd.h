@@ -2,7 +2,7 @@
  * What fbt_isa.c and dtrace_subr.c of FreeBSD need of their kernel, and no more: names, types and
  * constants, written for Trapline from the interfaces (facts, no text of FreeBSD's).
  *
- * Functions that are only declared here are externs of the glue (trapline/lab/objects/fbt.py).
+ * Functions that are only declared here are externs of the glue (trapline/lab/objects/kernels/fbt.py).
  */
 #ifndef TRAPLINE_FREEBSD_H
 #define TRAPLINE_FREEBSD_H

@@ -2,7 +2,7 @@
  * What fbt.c and dtrace_subr.c of illumos need of their kernel, and no more: names, types and
  * constants, written for Trapline from the interfaces (facts, no text of illumos').
  *
- * Functions that are only declared here are externs of the glue (trapline/lab/objects/illumos_fbt.py).
+ * Functions that are only declared here are externs of the glue (trapline/lab/objects/kernels/illumos_fbt.py).
  */
 #ifndef TRAPLINE_ILLUMOS_H
 #define TRAPLINE_ILLUMOS_H

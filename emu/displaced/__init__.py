@@ -1,0 +1,1 @@
+"""Displaced instructions: what becomes of each, decided once, as data."""

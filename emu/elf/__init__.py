@@ -1,0 +1,1 @@
+"""ELF files: headers, symbols, source lines, unwinding, linking."""

@@ -1,0 +1,370 @@
+"""ELF files: their loadable segments, sections, symbols and code.
+
+`emu.elf.file` reads and checks a file's tables, `emu.elf.symbols` finds symbols.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from enum import IntFlag
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from emu.elf.compressed import decompressed
+from emu.elf.file import ElfError, ElfFile, ElfKind
+from emu.elf.headers import SectionKind, SegmentKind
+from emu.elf.source.inlined import Source
+from emu.elf.source.lines import SourceLines
+from emu.elf.source.units import Units
+from emu.elf.stripped import debug_companion, file_symbols
+from emu.elf.symbols import Symbol, SymbolTable
+from emu.elf.unwind.entries import FrameEntries, FrameSection
+from emu.elf.unwind.rows import FrameTable
+from emu.isa import Isa
+from emu.support.bad_address import BadAddressError
+from emu.support.did_you_mean import did_you_mean
+from emu.support.immutable import immutable
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+# The largest permitted size of a segment in memory: more than any guest has, but less than a size with a flipped high
+# bit.
+_LARGEST = 1 << 36
+_WRITABLE, _ALLOCATED, _EXECUTABLE, _COMPRESSED = 1, 2, 4, 0x800  # SHF_*
+_LINKAGE = ".plt"
+
+
+class SegmentFlag(IntFlag):
+    """The permitted accesses to a segment's memory (PF_*)."""
+
+    EXECUTE = 1
+    WRITE = 2
+    READ = 4
+
+
+@immutable
+class Segment:
+    """A stretch of memory: `data` first, then zeros up to `memsz` bytes."""
+
+    vaddr: int
+    paddr: int
+    data: bytes
+    memsz: int
+    flags: SegmentFlag
+
+
+class FileSection(NamedTuple):
+    """A section as it is in the file."""
+
+    address: int
+    data: bytes
+    compressed: bool = False
+
+    @property
+    def end(self) -> int:
+        """The address behind its last byte."""
+        return self.address + len(self.data)
+
+
+class Image:
+    """A little-endian ELF file of a known machine.
+
+    The sections of a relocatable file are laid out one after another from `base`, as a kernel
+    linker does; its references stay unresolved.  For all other files, addresses are the file's own.
+    """
+
+    def __init__(
+        self, path: str | Path, *, isa: Isa | None = None, base: int = 0x10000, content: bytes | None = None
+    ) -> None:
+        """Open a file, or use the given content if it is not a file of this host.
+
+        Raises `ElfError`; also if `isa` is given and the file is for another one.
+        """
+        self._base = base
+        self._file = file = ElfFile(path, content)
+        self.path, self.isa, self.kind = file.path, file.isa, file.kind
+        self.entry = file.header.entry
+        if isa is not None and isa is not self.isa:
+            raise self._file.error(f"made for {self.isa.name}, not {isa.name}")
+
+    @property
+    def elf(self) -> ELFFile:
+        """The view of pyelftools, for DWARF.  Raises `ElfError`."""
+        return self._file.elf
+
+    @property
+    def has_dwarf(self) -> bool:
+        """Whether the file has DWARF."""
+        return self._file.has_dwarf
+
+    def tables(self, kind: SectionKind) -> Iterator[bytes]:
+        """Yield the content of the sections of a kind.  Raises `ElfError`."""
+        for section in self._file.sections:
+            if section.kind == kind:
+                yield bytes(self._file.section_data(f"section {section.name}", section))
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments to be loaded, by virtual address."""
+        found = self._section_segments() if self.kind is ElfKind.RELOCATABLE else self._load_segments()
+        segments = tuple(sorted(found, key=lambda segment: segment.vaddr))
+        for lower, upper in pairwise(segments):
+            if lower.vaddr + lower.memsz > upper.vaddr:
+                raise self._file.error(f"the segments at {lower.vaddr:#x} and {upper.vaddr:#x} overlap")
+        return segments
+
+    @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The defined, named symbols in the order of the symbol table.
+
+        Without a symbol table they are those that `emu.elf.stripped` finds.
+        """
+        places = self._places if self.kind is ElfKind.RELOCATABLE else {}
+        return tuple(file_symbols(self._file, places, self.frame_entries))
+
+    @cached_property
+    def functions(self) -> tuple[Symbol, ...]:
+        """The symbols that name functions, in the order of the symbol table."""
+        return tuple(symbol for symbol in self.symbols if symbol.is_function)
+
+    @cached_property
+    def _table(self) -> SymbolTable:
+        return SymbolTable(self.symbols)
+
+    def symbol(self, name: str) -> Symbol:
+        """Return a symbol by name, a global one before a local one.
+
+        Raises `ElfError`, naming the nearest.
+        """
+        try:
+            return self._table.by_name[name]
+        except KeyError:
+            pass
+        if not self.symbols:
+            raise self._file.error("no symbols (stripped?)")
+        raise self._file.error(f"no symbol '{name}'{did_you_mean(name, self._table.by_name)}")
+
+    def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
+        """Return the symbol that contains an address, and the offset in it.
+
+        Functions are preferred to all other symbols.
+        """
+        return self._table.at(address)
+
+    def caller_at(self, address: int) -> tuple[Symbol, int] | None:
+        """Return the symbol that contains a return address of a stack, and the offset in it.
+
+        A function may end with a call that does not return: then the return address is the first
+        one after the function.
+        """
+        return self._table.caller_at(address)
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return up to `size` bytes of the file at an address, fewer at the end of a segment.
+
+        The zeros that a loader puts after a segment's data are not included.  Raises
+        `BadAddressError`.
+        """
+        place = bisect_right(self._starts, address) - 1
+        segment = self.segments[place] if place >= 0 else None
+        if segment is None or address >= segment.vaddr + len(segment.data):
+            raise BadAddressError(address)
+        offset = address - segment.vaddr
+        return segment.data[offset : offset + size]
+
+    def section(self, name: str) -> FileSection | None:
+        """Return a section's address and content, None if no section has that name."""
+        found = next((section for section in self._file.sections if section.name == name), None)
+        if found is None:
+            return None
+        in_file = found.kind != SectionKind.NO_BITS
+        data = bytes(self._file.section_data(f"section {name}", found)) if in_file else b""
+        return FileSection(found.address, data, bool(found.flags & _COMPRESSED))
+
+    @cached_property
+    def code_sections(self) -> tuple[FileSection, ...]:
+        """The sections that hold instructions, at their addresses.
+
+        For a file without section headers, they are the executable segments.
+        """
+        found = tuple(
+            FileSection(
+                self._places[number] if self.kind is ElfKind.RELOCATABLE else section.address,
+                bytes(self._file.section_data(f"section {section.name}", section)),
+            )
+            for number, section in enumerate(self._file.sections)
+            if section.flags & _EXECUTABLE and section.flags & _ALLOCATED and section.kind != SectionKind.NO_BITS
+        )
+        loaded = (segment for segment in self.segments if segment.flags & SegmentFlag.EXECUTE)
+        return found or tuple(FileSection(segment.vaddr, bytes(segment.data)) for segment in loaded)
+
+    @cached_property
+    def frame_entries(self) -> FrameEntries:
+        """The file's description of its code's frames: .eh_frame, then .debug_frame."""
+        return FrameEntries(tuple(self._frame_sections()), self.isa.word)
+
+    @cached_property
+    def frames(self) -> FrameTable:
+        """The same as rules, by instruction."""
+        return FrameTable(self.frame_entries, self.isa.word)
+
+    @cached_property
+    def describes_frames(self) -> bool:
+        """Whether it says more of its frames than what linkers write about their own code."""
+        own = self.linkage_tables
+        return any(not any(one.address <= entry.start < one.end for one in own) for entry in self.frame_entries.all)
+
+    @cached_property
+    def source(self) -> Source:
+        """The source of the code, by the file's DWARF or that of its debug file."""
+        companion = None if self._file.section_of_kind(SectionKind.SYMBOLS) else debug_companion(self._file)
+        return Source(Units(companion or self._file))
+
+    @property
+    def source_lines(self) -> SourceLines:
+        """The source lines of the code."""
+        return self.source.lines
+
+    @cached_property
+    def linkage_tables(self) -> tuple[FileSection, ...]:
+        """The sections of code that link to other objects (.plt)."""
+        names = (section.name for section in self._file.sections if section.name.startswith(_LINKAGE))
+        found = (self.section(name) for name in names)
+        return tuple(section for section in found if section is not None)
+
+    @cached_property
+    def interpreter(self) -> str | None:
+        """The program that loads this one (PT_INTERP), None if the file names none.
+
+        Raises `ElfError`: its name is empty, or outside the file.
+        """
+        for header in self._file.program_headers:
+            if header.kind == SegmentKind.INTERPRETER:
+                self._file.check_extent("the interpreter's name", header.offset, header.file_size)
+                text = self._file.data[header.offset : header.offset + header.file_size]
+                name = text.split(b"\0", 1)[0].decode(errors="backslashreplace")
+                if not name:
+                    raise self._file.error("the interpreter's name is empty")
+                return name
+        return None
+
+    def defines(self, name: str) -> bool:
+        """Return whether there is a symbol of that name."""
+        try:
+            self.symbol(name)
+        except ElfError:
+            return False
+        return True
+
+    @cached_property
+    def soname(self) -> str | None:
+        """The name by which other files request this library (DT_SONAME), None if it has none."""
+        dynamic, strings = self.section(".dynamic"), self.section(".dynstr")
+        if dynamic is None or strings is None:
+            return None
+        # Tag of the dynamic section (System V ABI).
+        soname, entry = 14, struct.Struct("<QQ" if self.isa.word == 8 else "<II")
+        whole = len(dynamic.data) // entry.size * entry.size
+        for tag, value in entry.iter_unpack(dynamic.data[:whole]):
+            if tag == soname:
+                return strings.data[value:].split(b"\0", 1)[0].decode(errors="backslashreplace")
+        return None
+
+    def address_of(self, offset: int) -> int | None:
+        """Return the virtual address of a byte of the file, None if no loaded segment has it.
+
+        Segments are mapped by whole pages: a page's first byte may lie before the segment's.
+        """
+        for start, end, bias in self._mapped:
+            if start <= offset < end:
+                return offset + bias
+        return None
+
+    @cached_property
+    def _mapped(self) -> tuple[tuple[int, int, int], ...]:
+        """The loaded parts of the file: start, end, and what is added for their addresses."""
+        return tuple(
+            (
+                header.offset & ~0xFFF,
+                header.offset + max(header.file_size, 1),
+                header.address - header.offset,
+            )
+            for header in self._file.program_headers
+            if header.kind == SegmentKind.LOAD
+        )
+
+    def offset_of(self, address: int) -> int | None:
+        """Return the offset in the file of a virtual address, None if no loaded segment has it."""
+        for header in self._file.program_headers:
+            if header.kind == SegmentKind.LOAD and 0 <= address - header.address < header.file_size:
+                return int(address - header.address + header.offset)
+        return None
+
+    def code(self, symbol: Symbol, beyond: int = 0) -> bytes:
+        """Return the bytes of a function, and up to `beyond` of those that follow.
+
+        Raises `BadAddressError`.
+        """
+        return self.read(symbol.value, symbol.size + beyond)
+
+    # Reading the file.
+
+    def _filled(self, name: str, segment: Segment, offset: int, size: int) -> Segment:
+        """Return a segment with its data, `size` bytes of the file from `offset`."""
+        if segment.memsz > _LARGEST or segment.vaddr + segment.memsz > 1 << 64:
+            raise self._file.error(f"corrupt: {name} at {segment.vaddr:#x} asks for {segment.memsz:#x} bytes of memory")
+        if size > segment.memsz:
+            raise self._file.error(f"corrupt: {name} at {segment.vaddr:#x} has more bytes in the file than in memory")
+        self._file.check_extent(name, offset, size)
+        return replace(segment, data=self._file.data[offset : offset + size])
+
+    def _load_segments(self) -> Iterator[Segment]:
+        for number, header in enumerate(self._file.program_headers):
+            if header.kind == SegmentKind.LOAD and header.memory_size:
+                flags = SegmentFlag(header.flags & 7)
+                segment = Segment(header.address, header.physical, b"", header.memory_size, flags)
+                yield self._filled(f"segment {number}", segment, header.offset, header.file_size)
+
+    def _frame_sections(self) -> Iterator[FrameSection]:
+        if self.kind is ElfKind.RELOCATABLE:
+            return
+        for name, debug in ((".eh_frame", False), (".debug_frame", True)):
+            found = next((section for section in self._file.sections if section.name == name), None)
+            if found is not None and found.kind != SectionKind.NO_BITS:
+                data = bytes(self._file.section_data(f"section {name}", found))
+                if found.flags & _COMPRESSED:
+                    data = decompressed(data, self.isa.word)
+                yield FrameSection(found.address, data, debug)
+
+    @cached_property
+    def _places(self) -> Mapping[int, int]:
+        """Return the addresses of the sections of a relocatable file, by section number."""
+        places: dict[int, int] = {}
+        end = self._base
+        for number, section in enumerate(self._file.sections):
+            if section.flags & _ALLOCATED:
+                alignment = section.alignment or 1
+                places[number] = -(-end // alignment) * alignment
+                end = places[number] + section.size
+        return places
+
+    def _section_segments(self) -> Iterator[Segment]:
+        for number, address in self._places.items():
+            section = self._file.sections[number]
+            if section.size:
+                flags = SegmentFlag.READ
+                flags |= SegmentFlag.WRITE if section.flags & _WRITABLE else 0
+                flags |= SegmentFlag.EXECUTE if section.flags & _EXECUTABLE else 0
+                segment = Segment(address, address, b"", section.size, flags)
+                in_file = 0 if section.kind == SectionKind.NO_BITS else section.size
+                yield self._filled(f"section {section.name}", segment, section.offset, in_file)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [segment.vaddr for segment in self.segments]

@@ -1,0 +1,1 @@
+"""Observers of one engine's CPU: accesses, blocks, counts of events."""

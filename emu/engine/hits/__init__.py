@@ -1,0 +1,1 @@
+"""Hits of tracepoints, handled in machine code."""

@@ -1,0 +1,1 @@
+"""Guest memory, for the engine and for the host."""

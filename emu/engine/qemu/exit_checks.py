@@ -1,0 +1,60 @@
+"""The tests that Unicorn puts behind each access to memory, and the mark that leaves them out.
+
+Behind each load and each store that Unicorn translates, and behind each call of a code hook, it
+calls `helper_check_exit_request`, so that a hook may end the run there.  The guest's registers are
+in memory around that call; the calls and what they prevent are a third of the time of a program.
+
+Trapline ends its runs elsewhere: at the head of a block (`emu.engine.state`), where Unicorn has
+another test, and behind a hooked instruction.  So the tests are made for hooked instructions only,
+and for all of them while Unicorn counts each instruction.  Unicorn has a mark for code that must
+not be left, which it sets itself for the blocks of 32-bit ARM's IT: while the mark is set, what is
+translated has no tests.
+
+The mark's place is read from the function that makes the tests, which begins with
+
+    mov  UC(%rdi),%rsi
+    cmpb $0,MARK(%rsi)
+    je   make the test
+    ret
+
+On a host that is not x86-64, and where the library has other instructions there, all tests stay.
+
+Source: Unicorn 2.1.4, qemu/tcg/tcg-op.c check_exit_request(), include/uc_priv.h
+(uc_struct.no_exit_request); the instructions were observed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from typing import Final
+
+from emu.engine.cpu import BaseCpu
+from emu.engine.errors import EngineError
+from emu.support.function_address import function_address
+
+_BEGINNING: Final = re.compile(rb"\x48\x8b\xb7(....)\x80\xbe(....)\x00\x74.\xc3", re.DOTALL)
+_SIZE: Final = 17
+
+
+def mark(cpu: BaseCpu) -> ctypes.c_uint8 | None:
+    """Return the mark of a CPU's engine: 1 leaves the tests out; None if its place is not known."""
+    found = _beginning(cpu)
+    if found is None:
+        return None
+    place = ctypes.c_uint8.from_address(cpu.handle + int.from_bytes(found[2], "little"))
+    return place if not place.value else None
+
+
+def engine_place(cpu: BaseCpu) -> int | None:
+    """Return where the context for translation has its engine's address; None: it is not known."""
+    found = _beginning(cpu)
+    return None if found is None else int.from_bytes(found[1], "little")
+
+
+def _beginning(cpu: BaseCpu) -> re.Match[bytes] | None:
+    try:
+        function = cpu.function("check_exit_request")
+    except (AttributeError, EngineError):  # the library does not export it, or portable mode
+        return None
+    return _BEGINNING.fullmatch(ctypes.string_at(function_address(function), _SIZE))

@@ -1,0 +1,147 @@
+"""The blocks to which jumps lead: a table that is faster than QEMU's.
+
+A translated block that ends with an indirect jump, or with a jump to another page, calls
+`helper_lookup_tb_ptr`, which returns the machine code of the block at the pc. QEMU keeps the
+blocks of a page in 64 places by the lower bits of their addresses, so that those of a large
+function displace each other; and each call compares five fields of a block's description. That
+takes a third of the time of an interpreter.
+
+So when the count is written into a new block (`emu.engine.qemu.inlined_count`), its calls of the
+helper are replaced by jumps to `go_on` (`ir/jumps.ll`), which has a table of its own: an entry is a
+pc and the address of the block's machine code, to which it jumps. Ends that lead to one block need
+not ask (`emu.engine.qemu.block_chaining`). Two entries are the pair of all addresses with the same
+lower bits: with one entry, some jumps of a hot loop displaced each other, which was 2.5 % of
+Python's jumps on i386, and with pairs it is 0.05 %. What is not in the table is asked of the
+helper. The whole table holds or does not hold:
+
+| what makes it invalid | how that is noticed |
+| --- | --- |
+| a block is dropped, because its code was written | QEMU counts such blocks |
+| QEMU drops all blocks | the next new block begins at the start of its memory again |
+| a page with code is mapped elsewhere, or another address space is used | `emu.engine.qemu.tlb` says so |
+| the CPU's mode changes, so that QEMU translates otherwise | the ISA's `translation_key`; or \
+`emu.engine.cpu` says that a register was written |
+
+A guest with page tables can change its mappings unseen, so only guests whose address space the
+host keeps have such a table.
+
+The place of QEMU's count is read from its function that returns it, and the place of the engine
+in the translator's context from the function that `emu.engine.qemu.exit_checks` reads, too; the
+context is the only object with this engine there. Where these functions have other instructions,
+and on hosts that are not Linux on x86-64, QEMU's helper is called as before.
+
+Source: Unicorn 2.1.4, qemu/include/exec/tb-lookup.h, exec/tb-hash.h, qemu/accel/tcg/translate-all.c
+(do_tb_phys_invalidate, do_tb_flush), qemu/tcg/tcg.c (tcg_tb_phys_invalidate_count).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from emu.engine.cpu import BaseCpu
+from emu.engine.errors import EngineError
+from emu.engine.memory.pages import PAGE
+from emu.engine.qemu import exit_checks
+from emu.engine.qemu.block_chaining import Links
+from emu.engine.qemu.inlined_count import ASKED_BLOCK, GO_ON, LINKED_BLOCK, POSSIBLE
+from emu.engine.qemu.layout import word
+from emu.engine.state import NEVER, Word
+from emu.support.function_address import function_address
+from emu.support.plain import WORD, address_of, words
+from emu.unicorn_layout.read import Reader
+
+# A count that QEMU does not reach.
+FORGOTTEN: Final = NEVER
+# Entries, a power of two: the jumps of a large interpreter have some thousands of targets.
+ENTRIES: Final = 1 << 13
+# Bytes of a pair of entries.
+_PAIR: Final = 32
+# mov COUNT(%rdi),%rax    ret
+_COUNT: Final = re.compile(rb"\x48\x8b\x87(....)\xc3", re.DOTALL)
+_COUNT_SIZE: Final = 8
+# Bytes of struct uc_struct that are searched.
+_ENGINE: Final = 0x1000
+
+# The place of the pointer to the context in an engine, by the engine's place in the context: the search takes a
+# millisecond, and all engines of a process have the same library.
+_places: Final[dict[int, int]] = {}
+
+NAMES: Final = {
+    "FORGOTTEN": FORGOTTEN,
+    "JUMPS_ENTRIES": ENTRIES,
+    "JUMPS_MASK": ENTRIES // 2 - 1,
+    # The lower bits of the page number are mixed into the index.
+    "JUMPS_PAGE": PAGE.bit_length() - 1,
+    # An address that belongs to the second pair.
+    "JUMPS_SECOND": 4,
+    # The largest distance from a block's start to its call of the hook, and to its description before it; its size.
+    "JUMPS_HEAD": 32,
+    "JUMPS_DESCRIPTION": 512,
+    "JUMPS_LONGEST": 1 << 16,
+    "JUMPS_STUB": GO_ON,
+    "JUMPS_ASK": ASKED_BLOCK,
+    "JUMPS_LINKED": LINKED_BLOCK,
+}
+
+
+class Jumps:
+    """The table of one engine; `state`: the engine's words."""
+
+    def __init__(self, cpu: BaseCpu, state: memoryview[int]) -> None:
+        self._state = state
+        self._count: ctypes.c_uint64 | None = None
+        self.forget()
+        count = invalidations(cpu)
+        if count is not None:
+            self._count = ctypes.c_uint64.from_address(count)
+            self._links = Links(count, cpu.env, state)
+            self._table = words(2 * ENTRIES + _PAIR // WORD)
+            state[Word.INVALIDATIONS] = count
+            state[Word.JUMPS] = -(-address_of(self._table) // _PAIR) * _PAIR
+
+    def forget(self) -> None:
+        """Forget all jumps."""
+        self._state[Word.INVALIDATED] = FORGOTTEN
+        if self._count is not None:
+            self._count.value += 1  # linked ends compare it
+
+
+def invalidations(cpu: BaseCpu) -> int | None:
+    """Return the address of QEMU's count of dropped blocks; None if it is not found."""
+    owner = exit_checks.engine_place(cpu) if POSSIBLE else None
+    if owner is None:
+        return None
+    try:
+        function = cpu.function("tcg_tb_phys_invalidate_count")
+    except (AttributeError, EngineError):
+        return None
+    found = _COUNT.fullmatch(ctypes.string_at(function_address(function), _COUNT_SIZE))
+    context = _context(cpu.handle, owner)
+    if found is None or context is None:
+        return None
+    return context + int.from_bytes(found[1], "little")
+
+
+def _context(handle: int, owner: int) -> int | None:
+    """Return the address of the object of an engine that has the engine's address at a place."""
+    if owner not in _places:
+        found = list(_fitting(handle, owner))
+        if len(found) != 1:
+            return None
+        _places[owner] = found[0]
+    return word(handle + _places[owner])
+
+
+def _fitting(handle: int, owner: int) -> Iterator[int]:
+    """Yield the places of pointers to such objects in an engine."""
+    reader = Reader()
+    try:
+        for place in range(0, _ENGINE, WORD):
+            pointer = reader.word(handle + place) or 0
+            if pointer and pointer % WORD == 0 and reader.word(pointer + owner) == handle:
+                yield place
+    finally:
+        reader.close()

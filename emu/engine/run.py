@@ -1,0 +1,226 @@
+"""Running a CPU: deadlines, single steps, what ends a run, and what it raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import unicorn
+from unicorn.unicorn_py3.unicorn import uclib
+
+from emu.engine.errors import GuestCrashError, PageFaultError, shut_down
+from emu.engine.events.watch import Accessed, Watch
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE
+from emu.engine.state import NEVER, Word
+from emu.engine.time.clock_words import NO_CLOCK, ClockState
+from emu.engine.time.counting import PREPAID
+
+if TYPE_CHECKING:
+    from emu.engine.code import Code
+    from emu.engine.cpu import BaseCpu
+    from emu.engine.emulated_instructions import Special
+    from emu.engine.handlers import Handlers
+    from emu.engine.qemu.code_hooks import CodeHooks
+    from emu.engine.qemu.hooks import Hooks
+    from emu.engine.qemu.tlb import SoftTlb
+    from emu.engine.time.counting import Counter
+
+# emu_start's `until`: an address without code. With 0, a jump to NULL would end the run without an error.
+NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
+_emu_start = uclib.uc_emu_start
+
+
+class Running:
+    """The runs of one CPU, and the ways to end one.
+
+    `tlb`: where the host keeps the address space, the misses that end a run with
+    `emu.engine.errors.PageFaultError`.
+    """
+
+    def __init__(
+        self,
+        cpu: BaseCpu,
+        counter: Counter,
+        code: Code,
+        code_hooks: CodeHooks,
+        handlers: Handlers,
+        special: Special,
+        hooks: Hooks,
+        tlb: SoftTlb | None,
+    ) -> None:
+        self._cpu = cpu
+        self._pc_slot = cpu.isa.registers.slots[cpu.isa.registers.pc]
+        self._counter = counter
+        self._state = counter.state
+        self._code = code
+        self._code_hooks = code_hooks
+        self._handlers = handlers
+        self._special = special
+        self._hooks = hooks
+        self._tlb = tlb
+        self._watch: Watch | None = None
+        self._steps = False
+
+    @property
+    def _pc(self) -> int:
+        return int(self._cpu.words[self._pc_slot])
+
+    def run(self, soft: int | None = None, hard: int | None = None, clock: ClockState = NO_CLOCK) -> bool:
+        """Run until `stop`, until the CPU waits for an interrupt, or to a deadline.
+
+        `soft` is checked in user mode, `hard` anywhere, both at the start of blocks.  With `clock`
+        both are times of that clock: they move by the instructions that it hides meanwhile, but the
+        run may also end before them.  Returns True if the CPU waits.  Raises the exception of a
+        callback, `emu.engine.errors.PageFaultError` if the host keeps the address space, and
+        `GuestCrashError` if the CPU cannot continue.
+        """
+        # A time may be long past: the clock can be advanced further than the number of instructions ever executed.
+        soft = NEVER if soft is None else min(NEVER, max(0, soft + PREPAID))
+        hard = NEVER if hard is None else min(NEVER, max(0, hard + PREPAID))
+        if self._watch is not None:
+            waits = self._run_watched(self._watch, soft, hard)
+            if waits is not None:
+                return waits
+        self._emulate(soft, hard, clock=clock)
+        while self._halted():
+            if not self._special.take():
+                return True
+            self._handlers.raise_failure()
+            if self._state[Word.STOPPED]:  # its exception ends the run
+                return False
+            self._go_on()
+        if not self._state[Word.STOPPED]:
+            raise shut_down(self._pc)
+        return False
+
+    def watch(self, watcher: Callable[[], bool], accessed: Accessed) -> None:
+        """Call `watcher` before each instruction, between two of them, until it returns False.
+
+        `accessed` is called for each access to memory meanwhile.  It begins with the next `run`: a
+        run under way ends before its next block.  Instructions then take some 50 us each.
+        """
+        self._watch = Watch(watcher, accessed, self._hooks)
+        self._cpu.accessed = accessed
+        self.stop()
+
+    @property
+    def stepped(self) -> bool:
+        """Whether the latest run was a step: blocks have one instruction then."""
+        return self._steps
+
+    @property
+    def watched(self) -> bool:
+        """Whether a watcher is called before each instruction."""
+        return self._watch is not None
+
+    def _run_watched(self, watch: Watch, soft: int, hard: int) -> bool | None:
+        """Run while the watcher wants to be called.
+
+        Returns whether the CPU waits; None if nothing has stopped the run.
+        """
+        self._state[Word.HARD] = hard
+        while watch.watcher():
+            self._emulate(soft, hard, count=1)
+            if self._halted():
+                if not self._special.take():
+                    return True
+                self._handlers.raise_failure()
+            if self._state[Word.STOPPED] or not self._state[Word.HARD]:
+                return False
+            soft = min(soft, self._state[Word.SOFT])
+        watch.end()
+        self._watch = self._cpu.accessed = None
+        return None if self._state[Word.HARD] else False  # the watcher may have called `stop`
+
+    def step(self) -> bool:
+        """Execute one instruction, or one repetition of a string instruction; return as `run`.
+
+        An engine that steps should only step: all code is translated again when stepping begins or
+        ends.
+        """
+        self._emulate(NEVER, NEVER, count=1)
+        return self._halted() and not self._special.take()
+
+    def _waits(self) -> bool:
+        """Return whether a run that nothing has stopped ended by waiting for an interrupt."""
+        return self._special.after_wait(self._pc)
+
+    def _halted(self) -> bool:
+        """Return whether the CPU has stopped to wait for an interrupt, and clear the mark of it."""
+        halted = bool(self._cpu.halted.value)
+        self._cpu.halted.value = 0
+        return halted
+
+    def _emulate(self, soft: int, hard: int, count: int = 0, clock: ClockState = NO_CLOCK) -> None:
+        """Run Unicorn, and raise its errors. `count` 0: it runs until it is stopped."""
+        if bool(count) is not self._steps:
+            # Forget the translated blocks, whose size (one instruction or many) Unicorn would not check.
+            self._cpu.uc.ctl_flush_tb()
+            self._steps = bool(count)
+            self._code_hooks.count_all(counted=self._steps)
+        self._state[Word.SOFT], self._state[Word.HARD] = soft, hard
+        self._state[Word.NEXT] = 0 if self._state[Word.AT_BLOCK] else min(soft, hard)
+        self._state[Word.CLOCK], self._state[Word.HIDDEN], self._state[Word.SKIPPED] = clock
+        self._go_on(count)
+
+    def _go_on(self, count: int = 0) -> None:
+        """Run Unicorn with the current deadlines."""
+        while self._run_once(count):
+            pass
+
+    def _run_once(self, count: int) -> bool:
+        """Run Unicorn; True: run it again, because it only stopped before a special instruction.
+
+        The same where the CPU only left the run to forget code.
+        """
+        self._counter.refresh()
+        self._cpu.refresh()
+        self._state[Word.STOPPED] = 0
+        if self._tlb is not None:
+            self._tlb.missed = None
+        self._code.running = True
+        crash = _emu_start(self._cpu.reference, self._pc, NOWHERE, 0, count)
+        self._code.running = False
+        self._handlers.raise_failure()
+        self._counter.settle()
+        if self._cpu.resumes(crash):
+            return not self._state[Word.STOPPED] and not count
+        if not crash:
+            if not self._state[Word.STOPPED]:
+                self._cpu.ended(self._waits)
+            return False
+        if self._tlb and self._tlb.missed:
+            address, access = self._tlb.missed
+            before = address // PAGE == self._pc // PAGE - 1
+            if access is Access.EXECUTE and not self._pc % PAGE and self._special.take(empty=before):
+                self._handlers.raise_failure()
+                return not self._state[Word.STOPPED] and not count
+            if self._tlb.failure:
+                failure, self._tlb.failure = self._tlb.failure, None
+                raise failure
+            raise PageFaultError(self._pc if access is Access.EXECUTE else address, access, self._pc)
+        raise GuestCrashError(f"the CPU cannot continue at {self._pc:#x}: {unicorn.UcError(crash)}", self._pc)
+
+    def stop(self) -> None:
+        """End the current run before its next block; between two runs this does nothing.
+
+        It sets a deadline that has passed. emu_stop in a code hook would stop before the hooked
+        instruction, whose hook would be called again.
+        """
+        self._state[Word.HARD] = self._state[Word.NEXT] = 0
+
+    def stop_in_user_mode(self) -> None:
+        """End the current run before its next block of user mode."""
+        self._state[Word.SOFT] = self._state[Word.NEXT] = 0
+
+    def end_earlier(self, soft: int) -> None:
+        """End the current run in user mode at a count, if its deadline is later."""
+        self._state[Word.SOFT] = min(self._state[Word.SOFT], max(0, soft + PREPAID))
+        self._state[Word.NEXT] = min(self._state[Word.NEXT], self._state[Word.SOFT])
+
+    def leave(self) -> None:
+        """End the current run now; from a trap or a system call."""
+        self._state[Word.STOPPED] = 1
+        self._state[Word.NEXT] = 0
+        self._cpu.uc.emu_stop()

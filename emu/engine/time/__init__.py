@@ -1,0 +1,1 @@
+"""Virtual time: instructions are counted, and turned into nanoseconds."""

@@ -1,0 +1,1 @@
+"""Loading the kernel guest: its images, its initial file system."""

@@ -1,0 +1,1 @@
+"""The kernel guest with several CPUs."""

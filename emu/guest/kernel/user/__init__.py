@@ -1,0 +1,1 @@
+"""The programs of the kernel guest: their code, memory, files and processes."""

@@ -1,0 +1,1 @@
+"""System calls on files, by the names of Linux' own sources in fs/."""

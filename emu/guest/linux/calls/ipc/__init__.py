@@ -1,0 +1,1 @@
+"""System calls on IPC objects, by the names of Linux' own sources in ipc/."""

@@ -1,0 +1,1 @@
+"""System calls on processes, signals, time and limits, as in Linux' kernel/."""

@@ -1,0 +1,1 @@
+"""System calls on memory, by the names of Linux' own sources in mm/."""

@@ -1,0 +1,1 @@
+"""System calls on sockets, by the names of Linux' own sources in net/."""

@@ -1,0 +1,1 @@
+"""Files, file systems and descriptors of the Linux guest."""

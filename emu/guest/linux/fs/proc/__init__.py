@@ -1,0 +1,1 @@
+"""The file systems /proc and /sys of the Linux guest."""

@@ -1,0 +1,1 @@
+"""System V objects and POSIX message queues of the Linux guest."""

@@ -1,0 +1,1 @@
+"""Address spaces and memory of the Linux guest."""

@@ -1,0 +1,1 @@
+"""Sockets and the loopback network of the Linux guest."""

@@ -1,0 +1,1 @@
+"""Processes of the Linux guest: start, limits, credentials, end."""

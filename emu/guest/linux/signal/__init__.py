@@ -1,0 +1,1 @@
+"""Signals of the Linux guest: sent, pending, delivered."""

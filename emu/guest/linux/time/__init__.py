@@ -1,0 +1,1 @@
+"""Timers of the Linux guest."""

@@ -1,0 +1,1 @@
+"""Terminals of the Linux guest."""

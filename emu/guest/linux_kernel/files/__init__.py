@@ -1,0 +1,1 @@
+"""The files of a Linux kernel: image, symbols, types, modules."""

@@ -1,0 +1,1 @@
+"""Stacks of a Linux kernel."""

@@ -1,0 +1,161 @@
+"""The host trap path: the emulator handles a breakpoint itself.
+
+A kernel's vector, trap frame and stub take a few hundred instructions to do this. Here it happens
+between two instructions of the guest: call the chain of handlers (`emu.probe.trap`), which fire the
+probes; look up the plan of the displaced instruction, which is decided once and compiled once; and
+carry the plan out on the CPU's registers, which also advances the pc.
+
+This describes the first hit. If the handler that claims an address describes its actions there, the
+next hits are served by machine code (`emu.engine.hits.tracepoints`), until something changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from emu.displaced.decision import DisplacedTable
+from emu.displaced.plans import Plan
+from emu.engine.engine import Engine
+from emu.engine.state import DELIVER, HANDLED, Word
+from emu.probe.execute_plan import compile_plan
+from emu.probe.hit_cache import Learner, Rest
+from emu.probe.patcher import Patcher
+from emu.probe.trap import TrapHandler
+from emu.probe.trap_frames import LiveFrame
+from emu.support.bad_address import BadAddressError
+
+
+class _Displaced(NamedTuple):
+    """A displaced instruction, decided."""
+
+    plan: Plan
+    native: int
+    """The answer that makes machine code carry its plan out; 0: Python must do that."""
+    run: Callable[[Engine, int], None]
+
+
+class HostTrap:
+    """Handles the breakpoints of one engine: `attach` makes the engine call `breakpoint`.
+
+    `unclaimed(address)` is called for a breakpoint that no handler claims; it returns `DELIVER` or
+    `HANDLED`, or raises.  `faulted(address, error)` is called if a displaced instruction faults; it
+    raises, or returns the same; the registers are as they were before that instruction. A
+    breakpoint below `lowest` is not a kernel's: `below(address)` answers it, None: the guest's
+    kernel gets its exception; `below_rest(address)` does the rest of a hit that machine code could
+    not complete. `table` replaces the ISA's table of displaced instructions.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        traps: TrapHandler,
+        patcher: Patcher,
+        *,
+        unclaimed: Callable[[int], int],
+        faulted: Callable[[int, BadAddressError], int],
+        below: Callable[[int], int] | None = None,
+        below_rest: Callable[[int], Rest | None] = lambda _address: None,
+        lowest: int = 0,
+        table: DisplacedTable | None = None,
+    ) -> None:
+        self.frame = LiveFrame(engine, trapped=True)
+        self._engine = engine
+        self._traps = traps
+        self._invop = traps.invop
+        self._patcher = patcher
+        self._unclaimed = unclaimed
+        self._faulted = faulted
+        self._below = below or (lambda _address: DELIVER)
+        self._delivered = 0 if below is not None else lowest
+        self._below_rest = below_rest
+        self._lowest = lowest
+        self._table = table or engine.isa.stub
+        self._decided: dict[tuple[int, int], _Displaced | None] = {}
+        self._latest: _Displaced | None = None
+        self._native = True
+        self._learner = Learner(engine, traps, self.breakpoint, self.frame)
+        patcher.on_change = engine.tracepoints.clear
+
+    def attach(self) -> None:
+        """Make the engine call this object at its breakpoints."""
+        self._engine.handlers.on_breakpoint = self.breakpoint
+        self._engine.counter.state[Word.DELIVERED] = self._delivered
+        self._engine.handlers.on_late = self._late
+
+    def breakpoint(self, address: int) -> int:
+        """Take the breakpoint at `address`.
+
+        Returns `DELIVER`, `HANDLED`, or a plan for machine code to carry out.
+
+        The pc is at the breakpoint.
+        """
+        if address < self._lowest:
+            return self._below(address)
+        try:
+            rval = self._invop(address, self.frame)  # fires the probes
+        except BadAddressError as error:  # the handler carries out the plan itself
+            return self._fault(address, error)
+        if self.frame.moved:
+            self.frame.moved = False
+            if self._native:
+                self._learner.learn(address)
+            return HANDLED
+        if not rval:
+            return self._unclaimed(address)
+        try:
+            displaced = self._decided[address, rval]
+        except KeyError:
+            displaced = self._decided[address, rval] = self._decide(address, rval)
+        if displaced is None:
+            return self._unclaimed(address)
+        if displaced.native:
+            self._learner.learn(address, rval, displaced.plan, partial(self._carry_out, displaced))
+            self._latest = displaced
+            return displaced.native
+        return self._carry_out(displaced, address)
+
+    def take(self, address: int) -> int:
+        """Take a trap that is a breakpoint, but arrives as another exception.
+
+        The engine's `on_trap` calls it.
+        """
+        answer = self.breakpoint(address)
+        return answer if answer in {DELIVER, HANDLED} else self._late(address)
+
+    def use_python(self) -> None:
+        """Carry out plans in Python from now on: they are complete when `breakpoint` returns."""
+        self._native = False
+        self._decided.clear()
+        self._engine.tracepoints.clear()
+
+    def _late(self, address: int) -> int:
+        """Carry out a plan whose memory machine code could not reach."""
+        rest = self._learner.rest(address) if address >= self._lowest else self._below_rest(address)
+        if rest is not None:
+            try:
+                return rest(address)
+            except BadAddressError as error:
+                return self._fault(address, error)
+        assert self._latest is not None
+        return self._carry_out(self._latest, address)
+
+    def _carry_out(self, displaced: _Displaced, address: int) -> int:
+        try:
+            displaced.run(self._engine, address)
+        except BadAddressError as error:
+            return self._fault(address, error)
+        return HANDLED
+
+    def _fault(self, address: int, error: BadAddressError) -> int:
+        self._engine.pc = address
+        return self._faulted(address, error)
+
+    def _decide(self, address: int, rval: int) -> _Displaced | None:
+        isa = self._engine.isa
+        saved = int.from_bytes(self._patcher.original(address, 4), "little")
+        plan = self._table.invop(rval, saved, address)
+        if plan is None:
+            return None
+        return _Displaced(plan, self._engine.plan(plan) if self._native else 0, compile_plan(plan, isa))

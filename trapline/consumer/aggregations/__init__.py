@@ -1,0 +1,1 @@
+"""The consumer's aggregations: merged, ordered, printed."""

@@ -1,0 +1,1 @@
+"""Records of the trace: decoded, and consumed by their plans."""

@@ -1,0 +1,1 @@
+"""Data as text: formats, structures, symbols, columns."""

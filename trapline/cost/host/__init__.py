@@ -1,0 +1,1 @@
+"""The cost of probes on this host: its own breakpoints and uprobes, and other tools."""

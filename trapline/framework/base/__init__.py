@@ -1,0 +1,1 @@
+"""The framework's data: programs, DIF's operations, probes, blocks, variables."""

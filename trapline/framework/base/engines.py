@@ -1,0 +1,91 @@
+"""The choice among the three engines for clauses of D, which give the same results.
+
+| engine | code that runs when a probe fires |
+| --- | --- |
+| `native` | machine code, made from DIF by LLVM; operations without a native form run in Python |
+| `python` | Python functions, made from DIF (`trapline.framework.dif.translate`) |
+| `reference` | the DIF machine itself (`trapline.framework.dif.interpreter`), an instruction at a time |
+
+The environment variable TRAPLINE_ENGINE chooses; without it the first one that can run here does.
+Its value `portable` chooses `python`, on a CPU by Unicorn's public calls alone
+(`emu.unicorn_layout.layout`).
+In that case a clause starts as a Python function, which needs no compilation, and becomes machine
+code when it has fired often enough to be worth compiling.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from typing import Final
+
+from emu.native import available, missing
+from emu.unicorn_layout.modes import VARIABLE, Mode
+
+# A clause is compiled to machine code after this number of firings, which took as long as the compilation takes.
+_WORTH: Final = 1000
+
+
+class ProgramEngine(StrEnum):
+    """See the module."""
+
+    NATIVE = "native"
+    PYTHON = "python"
+    REFERENCE = "reference"
+
+
+class EngineError(ValueError):
+    """TRAPLINE_ENGINE names an unknown engine, or one that cannot run here."""
+
+
+def chosen() -> ProgramEngine:
+    """Return the engine that runs.  Raises `EngineError`."""
+    name = os.environ.get(VARIABLE)
+    if name == Mode.PORTABLE:
+        return ProgramEngine.PYTHON
+    if not name:
+        return ProgramEngine.NATIVE if available() and not _portable() else ProgramEngine.PYTHON
+    try:
+        engine = ProgramEngine(name)
+    except ValueError:
+        known = ", ".join((*ProgramEngine, Mode.PORTABLE))
+        raise EngineError(f"{VARIABLE}: '{name}' is not an engine; there are {known}") from None
+    if engine is ProgramEngine.NATIVE and not available():
+        raise EngineError(f"{VARIABLE}: the engine 'native' needs llvmlite: pip install llvmlite")
+    if engine is ProgramEngine.NATIVE and _portable():
+        raise EngineError(f"{VARIABLE}: the engine 'native' cannot run in portable mode: {_portable()}")
+    return engine
+
+
+def _portable() -> str:
+    """Return why Unicorn's CPUs are reached by public calls alone; "": they are not.
+
+    What makes an engine has imported the module that knows; without that, there is no CPU.
+    """
+    module = sys.modules.get("emu.unicorn_layout.layout")
+    if module is None:
+        return ""
+    layout = module.current()
+    return str(layout.reason) if layout.mode is Mode.PORTABLE else ""
+
+
+def worth_compiling(engine: ProgramEngine, *, asked: bool) -> int:
+    """Return the number of firings after which a clause becomes machine code; 0: never.
+
+    It is the first one if the engine was `asked` for, here or in the environment.
+    """
+    if engine is not ProgramEngine.NATIVE:
+        return 0
+    return 1 if asked or os.environ.get(VARIABLE) else _WORTH
+
+
+def described(engine: ProgramEngine) -> str:
+    """Describe an engine in a few words."""
+    portable = f"; portable mode, since {_portable()}" if _portable() else ""
+    words = {
+        ProgramEngine.NATIVE: "native (machine code by LLVM)",
+        ProgramEngine.PYTHON: "python (Python functions)" + (f", since {missing()}" if missing() else ""),
+        ProgramEngine.REFERENCE: "reference (the DIF machine)",
+    }[engine]
+    return words + portable

@@ -1,0 +1,1 @@
+"""Buffers of records, aggregations and speculations."""

@@ -1,0 +1,1 @@
+"""/dev/dtrace/dtrace: the device, its requests, and the state of one consumer."""

@@ -1,0 +1,1 @@
+"""DIF: its interpreter, its subroutines, its validation."""

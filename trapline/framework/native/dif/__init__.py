@@ -1,0 +1,1 @@
+"""DIF objects as machine code."""

@@ -1,0 +1,1 @@
+"""DIF's subroutines as machine code."""

@@ -1,0 +1,1 @@
+"""Probes and their enablings: from a firing to the actions of its clauses."""

@@ -1,0 +1,1 @@
+"""One instruction in a given state, on a CPU of the check."""

@@ -1,0 +1,1 @@
+"""Probers: they probe a site by the provider's own code."""

@@ -1,0 +1,1 @@
+"""Whole runs, plain and probed, compared."""

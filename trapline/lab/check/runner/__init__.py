@@ -1,0 +1,1 @@
+"""A check from beginning to end: units of work, workers, results."""

@@ -1,0 +1,1 @@
+"""One site of a program, in many states, plain and probed."""

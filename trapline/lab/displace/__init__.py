@@ -1,0 +1,1 @@
+"""The assembly bench: what becomes of an instruction under every provider."""

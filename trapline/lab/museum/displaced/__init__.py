@@ -1,0 +1,1 @@
+"""Exhibits about rules for displaced instructions."""

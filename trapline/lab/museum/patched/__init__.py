@@ -1,0 +1,1 @@
+"""Exhibits about writing a patch while CPUs execute the code."""

@@ -1,0 +1,1 @@
+"""Checks of code that decodes, decides about or executes displaced instructions."""

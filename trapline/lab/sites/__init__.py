@@ -1,0 +1,1 @@
+"""The probe sites of files, and the reasons for all refusals."""

@@ -1,0 +1,1 @@
+"""Tools of several commands: targets, workers, standard streams, packages of kernels."""

@@ -1,0 +1,34 @@
+"""The flags `--cpus` and `--seed`, which several commands have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+
+from emu.support.words import decimal
+
+# Flag -> its least value, which is the default, and its greatest.
+BOUNDS: Final = {"cpus": (1, 8), "seed": (0, (1 << 32) - 1)}
+HELP: Final = {
+    "cpus": "The number of CPUs on which the guest runs.",
+    "seed": "Decides about the turns of several CPUs.",
+}
+
+
+def cpu_number(flag: str, text: str) -> int:
+    """Return the value of one of the flags.  Raises ValueError with a message of one line."""
+    least, most = BOUNDS[flag]
+    number = decimal(text)
+    if number is None or not least <= number <= most:
+        raise ValueError(f"--{flag} {text}: a number from {least} to {most} is wanted")
+    return number
+
+
+def cpu_options() -> tuple[Callable[[Any], Any], ...]:
+    """Return the two flags as options of click."""
+    return tuple(
+        click.option(f"--{flag}", type=click.IntRange(*bounds), default=bounds[0], show_default=True, help=HELP[flag])
+        for flag, bounds in BOUNDS.items()
+    )
