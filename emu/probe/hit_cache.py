@@ -15,7 +15,7 @@ from emu.engine.engine import Engine
 from emu.engine.hits.hit_steps import Run, of_exception
 from emu.engine.hits.tracepoint_blocks import EVERY
 from emu.engine.state import HANDLED
-from emu.probe.execute_plan import compile_plan
+from emu.probe.execute_plan import interpret
 from emu.probe.trap import TrapHandler
 
 # Does the rest of a hit, beginning with the plan whose memory was out of reach; answers as `on_breakpoint`.
@@ -81,7 +81,7 @@ class Learner:
 
     def _carry_out(self, plan: Plan, address: int) -> int:
         """Carry a plan out in Python."""
-        compile_plan(plan, self._engine.isa)(self._engine, address)
+        interpret(plan, self._engine.isa, self._engine, address)
         return HANDLED
 
     def rest(self, address: int) -> Rest | None:

@@ -19,7 +19,7 @@ from emu.displaced.decision import DisplacedTable
 from emu.displaced.plans import Plan
 from emu.engine.engine import Engine
 from emu.engine.state import DELIVER, HANDLED, Word
-from emu.probe.execute_plan import compile_plan
+from emu.probe.execute_plan import interpret
 from emu.probe.hit_cache import Learner, Rest
 from emu.probe.patcher import Patcher
 from emu.probe.trap import TrapHandler
@@ -33,7 +33,6 @@ class _Displaced(NamedTuple):
     plan: Plan
     native: int
     """The answer that makes machine code carry its plan out; 0: Python must do that."""
-    run: Callable[[Engine, int], None]
 
 
 class HostTrap:
@@ -143,7 +142,7 @@ class HostTrap:
 
     def _carry_out(self, displaced: _Displaced, address: int) -> int:
         try:
-            displaced.run(self._engine, address)
+            interpret(displaced.plan, self._engine.isa, self._engine, address)
         except BadAddressError as error:
             return self._fault(address, error)
         return HANDLED
@@ -153,9 +152,8 @@ class HostTrap:
         return self._faulted(address, error)
 
     def _decide(self, address: int, rval: int) -> _Displaced | None:
-        isa = self._engine.isa
         saved = int.from_bytes(self._patcher.original(address, 4), "little")
         plan = self._table.invop(rval, saved, address)
         if plan is None:
             return None
-        return _Displaced(plan, self._engine.plan(plan) if self._native else 0, compile_plan(plan, isa))
+        return _Displaced(plan, self._engine.plan(plan) if self._native else 0)

@@ -13,7 +13,7 @@ from operator import itemgetter
 from emu.displaced.frame import Frame
 from emu.displaced.plans import Plan
 from emu.engine.engine import Engine
-from emu.probe.execute_plan import Words, compile_plan, interpret
+from emu.probe.execute_plan import Words, interpret
 from emu.support.bad_address import BadAddressError
 
 # Arguments that `dtrace_probe()` takes.
@@ -110,7 +110,7 @@ class LiveFrame:
 
     def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:  # noqa: ARG002
         """Carry out a plan completely."""
-        compile_plan(plan, self._engine.isa)(self._engine, address)
+        interpret(plan, self._engine.isa, self._engine, address)
         self.moved = True
         return False
 
@@ -182,8 +182,8 @@ class SavedFrame:
         A push is left to the stub, because the frame is on that stack.
         """
         registers = self._engine.isa.registers
-        cpu = _SavedCpu(self, self._engine, address)
-        interpret(plan, self._engine.isa, cpu)
+        cpu = _SavedCpu(self, self._engine)
+        interpret(plan, self._engine.isa, cpu, address)
         if cpu.pushed is not None:
             self._engine.store(scratch, self._word, cpu.pushed)
             del cpu.written[registers.sp]
@@ -205,8 +205,8 @@ class _SavedCpu:
     Writes are stored separately until the plan is complete.
     """
 
-    def __init__(self, frame: SavedFrame, engine: Engine, pc: int) -> None:
-        self.written = {engine.isa.registers.pc: pc}
+    def __init__(self, frame: SavedFrame, engine: Engine) -> None:
+        self.written: dict[str, int] = {}
         self.pushed: int | None = None
         self._frame = frame
         self._names = {slot: name for name, slot in engine.isa.registers.slots.items()}

@@ -29,7 +29,7 @@ from emu.engine.hits.plan_encoding import NativeOperation
 from emu.engine.state import HANDLED
 from emu.guest.processes import CARRIED_OUT, ProcessObserver
 from emu.probe.arguments import function_arguments
-from emu.probe.execute_plan import Cpu, compile_plan
+from emu.probe.execute_plan import Cpu, interpret
 from emu.probe.trap import Hit, Served
 from emu.support.bad_address import BadAddressError
 from emu.support.words import WORD_MASK
@@ -309,11 +309,9 @@ class Hits(ProcessObserver):
 
     def _carry_out(self, point: Point, plan: Plan) -> int:
         engine = self._kernel.cpu
-        if point.run is None:
-            point.run = compile_plan(plan, self._kernel.isa)
         cpu: Cpu = _MinusOneFaults(engine) if self._fidelity is Fidelity.FREEBSD else engine
         try:
-            point.run(cpu, point.address)
+            interpret(plan, self._kernel.isa, cpu, point.address)
         except BadAddressError as error:
             engine.pc = point.address
             self._kernel.raise_bad_address(error.address)

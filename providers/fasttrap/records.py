@@ -62,8 +62,6 @@ class Point:
     """Probes that fire before the instruction, the latest enabled first."""
     after: list[Probe] = field(default_factory=list)
     """Probes that fire after it."""
-    run: Callable[..., None] | None = None
-    """The compiled plan of an emulated instruction, once it was carried out."""
     native: int | None = None
     """The answer that makes machine code carry out the plan of an emulated instruction.
 

@@ -29,7 +29,7 @@ from emu.guest.linux_kernel.errors import LinuxKernelError
 from emu.guest.linux_kernel.kernel_calls import Answer, KernelCallError, error_name
 from emu.guest.linux_kernel.program_cpu import ProgramCpu
 from emu.guest.linux_kernel.programs import Process, Programs
-from emu.probe.execute_plan import compile_plan
+from emu.probe.execute_plan import interpret
 from emu.support.bad_address import BadAddressError
 from emu.support.words import WORD_MASK
 from providers.fasttrap.fasttrap import Fasttrap
@@ -280,7 +280,7 @@ class KernelUprobes(Fasttrap):
             return  # not a jump: the function is not left
         after = cpu.copy()
         try:
-            compile_plan(treatment.plan, cpu.isa)(after, point.address)
+            interpret(treatment.plan, cpu.isa, after, point.address)
         except (BadAddressError, KeyError):
             return
         self._hits.fire_after(point, after.pc)

@@ -140,8 +140,6 @@ class Installed:
     probe: Uprobe
     space: WatchedSpace
     tracepoint: Tracepoint
-    run: Callable[..., None] | None
-    """The compiled plan of a simulated instruction."""
     counter: int = 0
     """Address of the reference counter that was incremented; 0: none (yet)."""
     words: InstalledWords = field(default_factory=InstalledWords)

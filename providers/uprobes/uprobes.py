@@ -33,7 +33,7 @@ from emu.guest.linux.fs.regular import RegularFile
 from emu.guest.linux.mm.user_code import ProcessCode, SlotPages
 from emu.guest.linux.process.process import LinuxObserver
 from emu.guest.processes import CARRIED_OUT
-from emu.probe.execute_plan import compile_plan
+from emu.probe.execute_plan import interpret
 from emu.probe.patcher import Patcher
 from emu.support.bad_address import BadAddressError
 from providers.fidelity import Fidelity
@@ -54,7 +54,7 @@ from providers.uprobes.steps import Steps
 from providers.uprobes.tasks import Tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from emu.guest.linux.kernel import Kernel
     from emu.guest.linux.mm.address_space import Area
@@ -174,22 +174,20 @@ class Uprobes(LinuxObserver):
         space = self.watch(process)
         if address in space.installed:
             return
-        treatment = probe.treatment or self._prepare(probe, address)
-        run = compile_plan(treatment.plan, self.kernel.isa) if isinstance(treatment, Emulated) else None
+        if probe.treatment is None:
+            self._prepare(probe, address)
         tracepoint = space.patcher.create(address, self.port.breakpoint, "uprobes")
-        installed = self._installed(probe, space, tracepoint, run)
+        installed = self._installed(probe, space, tracepoint)
         space.put(installed)
         space.patcher.install(tracepoint)
         self._count(space, installed)
 
     @staticmethod
-    def _installed(
-        probe: Uprobe, space: WatchedSpace, tracepoint: Tracepoint, run: Callable[..., None] | None
-    ) -> Installed:
+    def _installed(probe: Uprobe, space: WatchedSpace, tracepoint: Tracepoint) -> Installed:
         words = InstalledWords(probe=probe.words.address, space=space.words.address, at=tracepoint.address)
-        return Installed(probe, space, tracepoint, run, words=words)
+        return Installed(probe, space, tracepoint, words=words)
 
-    def _prepare(self, probe: Uprobe, address: int) -> Emulated | Stepped:
+    def _prepare(self, probe: Uprobe, address: int) -> None:
         """Decide about the instruction in the file (prepare_uprobe).  Raises `UprobeError`."""
         probe.code = probe.file.read(probe.offset, self.port.longest)
         if not probe.code:
@@ -200,7 +198,6 @@ class Uprobes(LinuxObserver):
             raise UprobeError(rule.errno, f"offset {probe.offset:#x}: {rule.why} ({rule.source})")
         assert isinstance(treatment, Emulated | Stepped), "uprobes step, they do not run code out of line"
         probe.treatment = treatment
-        return treatment
 
     def _remove(self, space: WatchedSpace, address: int) -> None:
         installed = space.take(address)
@@ -295,7 +292,7 @@ class Uprobes(LinuxObserver):
         for address, installed in space.installed.items():
             twin.code.write_code(address, installed.tracepoint.original)
             tracepoint = twin.patcher.create(address, self.port.breakpoint, "uprobes")
-            copy = self._installed(installed.probe, twin, tracepoint, installed.run)
+            copy = self._installed(installed.probe, twin, tracepoint)
             copy.counter = installed.counter
             twin.put(copy)
             twin.patcher.install(tracepoint)
@@ -343,9 +340,10 @@ class Uprobes(LinuxObserver):
 
     def _simulate(self, installed: Installed, address: int) -> None:
         """Carry out the plan of the instruction."""
-        assert installed.run is not None
+        treatment = installed.probe.treatment
+        assert isinstance(treatment, Emulated)
         try:
-            installed.run(self._engine, address)
+            interpret(treatment.plan, self.kernel.isa, self._engine, address)
         except BadAddressError as error:
             self._engine.pc = address
             self.kernel.raise_bad_address(error.address)

@@ -75,7 +75,7 @@ def state(guest):
 def test_a_plan_does_natively_what_it_means(isa, number):
     plan = plans(isa)[number]
     python, machine = prepared(isa), prepared(isa)
-    interpret(plan, isa, python.engine)
+    interpret(plan, isa, python.engine, python.engine.pc)
     assert carry_out(machine, plan)
     assert state(machine) == state(python)
 
@@ -178,7 +178,7 @@ def test_any_plan_does_natively_what_it_means(isa, pairs, data):
         if isa.traps.flags:
             guest.engine.write_register(isa.traps.flags, flags)
     python, machine = pairs[isa.name]
-    interpret(plan, isa, python.engine)
+    interpret(plan, isa, python.engine, python.engine.pc)
     assert carry_out(machine, plan), plan
     assert state(machine) == state(python), plan
     assert [bytes(view) for view in machine.engine.vectors()] == [bytes(view) for view in python.engine.vectors()]

@@ -4,7 +4,7 @@ An operation is six words: its kind, the addresses of the target and of the sour
 numbers, or addresses, that depend on the kind.  A plan ends with a zero word.  Memory is reached
 through windows, which are ranges of virtual addresses that are contiguous in RAM, and, if the host
 keeps the address space, through the answers that it gave to Unicorn's TLB. Accesses to all other
-memory are left to Python (`emu.probe.execute_plan.compile_plan`).
+memory are left to Python (`emu.probe.execute_plan.interpret`).
 """
 
 from __future__ import annotations

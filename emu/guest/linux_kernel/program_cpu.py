@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from emu.displaced.plans import Plan
 from emu.isa.base import Isa
-from emu.probe.execute_plan import compile_plan
+from emu.probe.execute_plan import interpret
 from emu.support.bad_address import BadAddressError
 
 _FIVE = 5
@@ -127,5 +127,5 @@ class ProgramFrame:
     def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
         """Carry a plan out on the copy."""
         del stub_adds, scratch
-        compile_plan(plan, self._cpu.isa)(self._cpu, address)
+        interpret(plan, self._cpu.isa, self._cpu, address)
         return False

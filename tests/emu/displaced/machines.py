@@ -6,7 +6,7 @@ import unicorn
 
 from emu.displaced.plans import Plan
 from emu.isa.base import Isa
-from emu.probe.execute_plan import compile_plan, interpret
+from emu.probe.execute_plan import interpret
 from emu.support.bad_address import BadAddressError
 from tests.emu.displaced.ins import CODE
 
@@ -21,7 +21,7 @@ def register_names(isa: Isa) -> list[str]:
 
 
 class PlanMachine:
-    """A CPU with a sparse memory, for the executors of plans; every word is mapped by default."""
+    """A CPU with a sparse memory, for `interpret`; every word is mapped by default."""
 
     def __init__(self, isa: Isa) -> None:
         self.isa = isa
@@ -50,16 +50,8 @@ class PlanMachine:
     def write_register(self, name: str, value: int) -> None:
         self.words[self.isa.registers.slots[name]] = value
 
-
-class InterpretingMachine(PlanMachine):
     def run(self, plan: Plan) -> None:
-        interpret(plan, self.isa, self)
-
-
-class CompilingMachine(PlanMachine):
-    def run(self, plan: Plan) -> None:
-        address = self.words[self.isa.registers.slots[self.isa.registers.pc]]
-        compile_plan(plan, self.isa)(self, address)
+        interpret(plan, self.isa, self, self.words[self.isa.registers.slots[self.isa.registers.pc]])
 
 
 class RealMachine:

@@ -24,7 +24,7 @@ from emu.displaced.frame import Frame
 from emu.engine.errors import EngineError
 from emu.guest.function import CODE, LANDING, FunctionFaultError, FunctionGuest
 from emu.isa import ISAS
-from emu.probe.execute_plan import compile_plan
+from emu.probe.execute_plan import interpret
 from emu.support.bad_address import BadAddressError
 
 # (cpu, address of the breakpoint): does the work of the displaced instruction, and sets the pc.
@@ -201,7 +201,7 @@ class Cpu:
         if plan is None:
             raise RunError(f"the stub does not know the instruction at {self.place(address)}")
         self["pc"] = address
-        compile_plan(plan, self._isa)(self._engine, address)
+        interpret(plan, self._isa, self._engine, address)
 
     def place(self, address: int) -> str:
         """Return the name of an address for messages."""

@@ -113,9 +113,9 @@ class HandlerWatch:
 
     def _rehearse(self, plan: Plan, registers: Mapping[str, int]) -> list[RawAccess]:
         """Return what a plan will write; nothing if it cannot be carried out."""
-        rehearsal = _Rehearsal(self._engine, registers)
+        rehearsal, isa = _Rehearsal(self._engine, registers), self._engine.isa
         try:
-            interpret(plan, self._engine.isa, rehearsal)
+            interpret(plan, isa, rehearsal, registers[isa.registers.pc])
         except BadAddressError:
             return []
         load = self._engine.load
