@@ -1,8 +1,4 @@
-"""D itself: the speed of compiling programs, of executing DIF, and of updating aggregations.
-
-DIF is executed twice: by the machine that decodes instruction after instruction, and as the Python
-functions into which DIF objects are translated, which run when a probe fires.
-"""
+"""D itself: the speed of compiling programs, of executing DIF, and of updating aggregations."""
 
 from __future__ import annotations
 
@@ -15,7 +11,6 @@ from trapline.dof import decode, encode
 from trapline.framework.base.device import ProbeInfo
 from trapline.framework.base.program import ProbeDescription, Program
 from trapline.framework.device.dtrace import DTrace
-from trapline.framework.dif.interpreter import Loaded
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.options import Options
 
@@ -74,23 +69,17 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     assert difo is not None
     device.enable(encode(running))
     device.go()
-    translated = device.runtime.functions.translate(difo)
-    loaded = Loaded(difo, 0)
+    loaded = device.runtime.machine.load(difo)
 
     def machine_runs() -> None:
         for _ in range(rounds):
             device.runtime.machine.run(loaded, device.runtime.context)
-
-    def functions_run() -> None:
-        for _ in range(rounds):
-            translated(device.runtime.context)
 
     actions: dict[str, Callable[[], object]] = {
         "compile": lambda: _compiled(script, description),
         "encode": lambda: encode(program),
         "decode": lambda: decode(dof),
         "machine": machine_runs,
-        "function": functions_run,
     }
     (probe,) = description(ProbeDescription("fbt", "kernel", "sys_read", "entry"))
     for name, body in _UPDATES.items():
@@ -101,8 +90,7 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
         ["compile a script", f"{lines} lines", 1000 * times["compile"], lines / times["compile"]],
         ["encode its DOF", f"{len(dof)} bytes", 1000 * times["encode"], len(dof) / times["encode"]],
         ["decode it", f"{len(dof)} bytes", 1000 * times["decode"], len(dof) / times["decode"]],
-        ["DIF, decoded each time", f"{executed} instructions", 1000 * times["machine"], executed / times["machine"]],
-        ["DIF, as functions", f"{executed} instructions", 1000 * times["function"], executed / times["function"]],
+        ["DIF, by the machine", f"{executed} instructions", 1000 * times["machine"], executed / times["machine"]],
     ]
     rows += [[name, f"{rounds} firings", 1000 * times[name], rounds / times[name]] for name in _UPDATES]
     return Figures(

@@ -44,7 +44,7 @@ def called(lines):
 
 
 def test_the_files_are_there():
-    files = re.findall(r"`((?:emu|trapline)/[\w/]+(?:\.py)?)`", PAGE)
+    files = re.findall(r"`((?:emu|providers|tests|trapline)/[\w/]+(?:\.py)?)`", PAGE)
     assert len(files) > 10
     for file in files:
         assert (ROOT / file).exists(), file

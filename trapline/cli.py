@@ -207,7 +207,7 @@ def main(ctx: click.Context, *, version: bool, verbose: bool) -> None:
         ctx.exit()
     if ctx.invoked_subcommand is None:
         ctx.fail("Missing command.")
-    if engine is ProgramEngine.PYTHON and missing() == NOT_INSTALLED:
+    if engine is ProgramEngine.REFERENCE and missing() == NOT_INSTALLED:
         _advise()
     if ctx.invoked_subcommand != "doctor":
         _warn()

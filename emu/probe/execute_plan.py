@@ -70,10 +70,11 @@ def holds(test: Check, isa: Isa, left: int, right: int) -> bool:
 
 
 def interpret(plan: Plan, isa: Isa, cpu: Cpu, address: int) -> None:
-    """Execute a plan for the displaced instruction at an address: this defines the meaning of plans.
+    """Execute a plan for the displaced instruction at an address.
 
-    The pc that the plan reads is that address, whatever the pc register contains.  Raises
-    `emu.support.bad_address.BadAddressError`; the registers are then as they were.
+    This defines the meaning of plans.  The pc that the plan reads is that address, whatever the pc
+    register contains.  Raises `emu.support.bad_address.BadAddressError`; the registers are then as they
+    were.
     """
     slots, mask = isa.registers.slots, isa.address_mask
     pc = isa.registers.pc

@@ -11,7 +11,7 @@ import pytest
 from trapline import cli
 from trapline.framework.native.upcalls import Upcalls
 
-ENGINES = "python", "native"
+ENGINES = "reference", "native"
 
 
 def shown_by(

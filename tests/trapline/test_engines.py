@@ -30,15 +30,15 @@ def test_version_says_which_engine_runs(monkeypatch, engine):
 def test_an_unknown_engine_is_one_line(monkeypatch):
     monkeypatch.setenv(engines.VARIABLE, "fast")
     run = run_trapline(PROGRAM)
-    expected = "trapline: TRAPLINE_ENGINE: 'fast' is not an engine; there are native, python, reference, portable\n"
+    expected = "trapline: TRAPLINE_ENGINE: 'fast' is not an engine; there are native, reference, portable\n"
     assert (run.returncode, run.stdout, run.stderr) == (1, "", expected)
 
 
-def test_without_llvmlite_python_runs_unless_native_is_asked_for(monkeypatch):
+def test_without_llvmlite_the_dif_machine_runs_unless_native_is_asked_for(monkeypatch):
     monkeypatch.delenv(engines.VARIABLE, raising=False)
     monkeypatch.setattr(engines, "available", lambda: False)
     monkeypatch.setattr(engines, "missing", lambda: NOT_INSTALLED)
-    assert chosen() is ProgramEngine.PYTHON
+    assert chosen() is ProgramEngine.REFERENCE
     monkeypatch.setenv(engines.VARIABLE, "native")
     with pytest.raises(EngineError, match="needs llvmlite"):
         chosen()

@@ -25,7 +25,7 @@ from trapline.commands.check_bar import Bar
 from trapline.commands.check_options import refuse_idle
 from trapline.commands.shared import CheckFailure, print_lines, syntax_option
 from trapline.commands.terminal import tui_option
-from trapline.framework.base.engines import EngineError, ProgramEngine
+from trapline.framework.base.engines import EngineError
 from trapline.lab.check import report
 from trapline.lab.check.cpu.rules_under_test import RulesError
 from trapline.lab.check.cpu.states import BY_MACHINE_CODE, BY_PYTHON, POOL
@@ -118,7 +118,7 @@ class Wanted:
             self.rules,
             Fidelity(self.fidelity),
             runs,
-            native=None if self.engine is None else self.engine == ProgramEngine.NATIVE,
+            native=None if self.engine is None else self.engine == "native",
             syntax=Syntax(self.syntax),
             omitted=tuple(dict.fromkeys(what for subject in subjects for what in self._omitted(subject))),
         )
@@ -204,7 +204,7 @@ class Wanted:
               show_default=True, help="Reproduce the bugs of that system; the check then finds them.")  # fmt: skip
 @click.option(
     "--engine",
-    type=click.Choice([ProgramEngine.NATIVE.value, ProgramEngine.PYTHON.value]),
+    type=click.Choice(["native", "python"]),
     default=None,
     help="What tries the states: machine code, or only Python; default: machine code if llvmlite is installed.",
 )

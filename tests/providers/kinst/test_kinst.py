@@ -210,12 +210,12 @@ def test_machine_code_serves_hits_as_python_does(isa, monkeypatch):
     monkeypatch.setattr(
         Upcalls, "_called", lambda self, which, *rest: asked.update([which]) or plain(self, which, *rest)
     )
-    for engine in ("python", "native"):
+    for engine in ("reference", "native"):
         monkeypatch.setenv("TRAPLINE_ENGINE", engine)
         runs[engine] = Run(isa, program=program)
-    assert runs["native"].counts == runs["python"].counts
-    assert runs["native"].screen == runs["python"].screen
-    assert runs["native"].now == runs["python"].now
+    assert runs["native"].counts == runs["reference"].counts
+    assert runs["native"].screen == runs["reference"].screen
+    assert runs["native"].now == runs["reference"].now
     assert len(runs["native"].counts) > 100
     # Two are asked for at each hit: Python reads them at first hits, and after the table was emptied.
     assert asked[Upcall.SCALAR] < sum(runs["native"].counts.values())

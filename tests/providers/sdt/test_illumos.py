@@ -32,7 +32,7 @@ def traced(program=PROGRAM, command="forktest 3", path=TrapPath.HOST):
     return tracer.text, counts, machine.guest.now()
 
 
-@pytest.mark.parametrize("engine", ["native", "python"])
+@pytest.mark.parametrize("engine", ["native", "reference"])
 def test_every_engine_traces_the_same(engine, monkeypatch):
     if engine == "native" and not native_callbacks.available():
         pytest.skip("needs llvmlite")

@@ -44,7 +44,7 @@ def traced(isa, case, lines, options, engine, monkeypatch):
 
 def same(isa, case, lines, monkeypatch, **options):
     chosen = TraceOptions(**options)
-    python = traced(isa, case, lines, chosen, "python", monkeypatch)
+    python = traced(isa, case, lines, chosen, "reference", monkeypatch)
     native = traced(isa, case, lines, chosen, "native", monkeypatch)
     assert native[:4] == python[:4]
     for line in python[1].splitlines(keepends=True):

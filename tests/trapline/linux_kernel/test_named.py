@@ -89,10 +89,10 @@ def test_arguments_are_the_same_on_every_engine_and_there_are_five(isa, monkeypa
     sums = "".join(f'@["{number}", probeprov, probename] = sum((int64_t)arg{number}); ' for number in range(10))
     program = f'proc:::, sched:::, io:::, vminfo::: {{ {sums} }} END {{ printa("=%s %s %s %@d\\n", @); }}'
     shown = {}
-    for engine in ("native", "python"):
+    for engine in ("native", "reference"):
         monkeypatch.setenv("TRAPLINE_ENGINE", engine)
         shown[engine] = traced(isa, program, "echo 1 > /tmp/f; sync; sort /tmp/f; kill -0 $$; sleep 0.01; sync", "-Z")
-    assert shown["native"] == shown["python"]
+    assert shown["native"] == shown["reference"]
     rows = [line[1:].split() for line in shown["native"].splitlines() if line[:1] == "="]
     assert {"exec", "off-cpu", "as_fault"} <= {row[2] for row in rows}
     assert {int(row[3]) for row in rows if row[0] in "56789"} == {0}

@@ -190,11 +190,11 @@ def test_hits_of_programs_that_machine_code_serves_are_as_those_that_python_serv
     zoo$target:::string { @strings[copyinstr(arg0)] = count(); }
     """
     shown = {}
-    for engine in ("native", "python"):
+    for engine in ("native", "reference"):
         monkeypatch.setenv("TRAPLINE_ENGINE", engine)
         shown[engine] = [traced(isa, root, program, f"zoo {case}", "-Z") for case in ("recursion", "markers")]
         assert [one.returncode for one in shown[engine]] == [0, 0], shown[engine]
-    assert [one.stdout for one in shown["native"]] == [one.stdout for one in shown["python"]]
+    assert [one.stdout for one in shown["native"]] == [one.stdout for one in shown["reference"]]
     assert "zoo`fib" in shown["native"][0].stdout
 
 

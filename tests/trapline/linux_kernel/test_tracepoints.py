@@ -57,7 +57,7 @@ def test_code_and_tracepoint_are_as_before_when_it_is_switched_off(isa):
 
 
 @every_kernel
-@pytest.mark.parametrize("engine", ["native", "python"])
+@pytest.mark.parametrize("engine", ["native", "reference"])
 def test_the_sixth_argument_is_the_one_that_the_kernel_prints(isa, engine, monkeypatch):
     monkeypatch.setenv("TRAPLINE_ENGINE", engine)
     program = 'sdt:kernel:kmem:kmalloc { @[(int)arg5] = count(); } END { printa("<node=%d>\\n", @); }'

@@ -1,16 +1,15 @@
-"""The choice among the three engines for clauses of D, which give the same results.
+"""The choice between the two engines for clauses of D, which give the same results.
 
 | engine | code that runs when a probe fires |
 | --- | --- |
 | `native` | machine code, made from DIF by LLVM; operations without a native form run in Python |
-| `python` | Python functions, made from DIF (`trapline.framework.dif.translate`) |
-| `reference` | the DIF machine itself (`trapline.framework.dif.interpreter`), an instruction at a time |
+| `reference` | the DIF machine (`trapline.framework.dif.interpreter`), an instruction at a time |
 
 The environment variable TRAPLINE_ENGINE chooses; without it the first one that can run here does.
-Its value `portable` chooses `python`, on a CPU by Unicorn's public calls alone
+Its value `portable` chooses `reference`, on a CPU by Unicorn's public calls alone
 (`emu.unicorn_layout.layout`).
-In that case a clause starts as a Python function, which needs no compilation, and becomes machine
-code when it has fired often enough to be worth compiling.
+Without the variable, the DIF machine runs the first firings of a clause, which becomes machine code
+when it has fired often enough to be worth compiling.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ class ProgramEngine(StrEnum):
     """See the module."""
 
     NATIVE = "native"
-    PYTHON = "python"
     REFERENCE = "reference"
 
 
@@ -43,9 +41,9 @@ def chosen() -> ProgramEngine:
     """Return the engine that runs.  Raises `EngineError`."""
     name = os.environ.get(VARIABLE)
     if name == Mode.PORTABLE:
-        return ProgramEngine.PYTHON
+        return ProgramEngine.REFERENCE
     if not name:
-        return ProgramEngine.NATIVE if available() and not _portable() else ProgramEngine.PYTHON
+        return ProgramEngine.NATIVE if available() and not _portable() else ProgramEngine.REFERENCE
     try:
         engine = ProgramEngine(name)
     except ValueError:
@@ -85,7 +83,6 @@ def described(engine: ProgramEngine) -> str:
     portable = f"; portable mode, since {_portable()}" if _portable() else ""
     words = {
         ProgramEngine.NATIVE: "native (machine code by LLVM)",
-        ProgramEngine.PYTHON: "python (Python functions)" + (f", since {missing()}" if missing() else ""),
-        ProgramEngine.REFERENCE: "reference (the DIF machine)",
+        ProgramEngine.REFERENCE: "reference (the DIF machine)" + (f", since {missing()}" if missing() else ""),
     }[engine]
     return words + portable

@@ -71,6 +71,11 @@ class Statics:
             region = self._memory.allocate(bytearray(stride * len(self.values)), writable)
             self.references[index] = Reference(region, stride, variable)
 
+    def load(self, index: int, copy: int) -> int:
+        """Return a variable's value, or the address of its data."""
+        reference = self.references.get(index)
+        return self.values[copy][index] if reference is None else reference.address(copy)
+
     def release(self) -> None:
         """Release the storage."""
         for reference in self.references.values():

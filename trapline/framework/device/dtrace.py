@@ -25,11 +25,10 @@ class DTrace(Registry):
         """
         super().__init__(World(guest, core, cpus, Memory(guest, core), guest.abilities))
         self._dof = dof
-        self._engine = chosen() if engine is None else engine
-        self.worth_compiling = worth_compiling(self._engine, asked=engine is not None)
+        self.worth_compiling = worth_compiling(engine or chosen(), asked=engine is not None)
         """After how many firings a clause becomes machine code; 0: never."""
 
     def open(self, engine: ProgramEngine | None = None) -> OpenDevice:
         """Open a device for one consumer; `engine` runs its clauses, None: that of the framework."""
         worth = self.worth_compiling if engine is None else worth_compiling(engine, asked=True)
-        return OpenDevice(self, self._dof, engine or self._engine, worth)
+        return OpenDevice(self, self._dof, worth)

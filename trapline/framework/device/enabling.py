@@ -13,8 +13,8 @@ from trapline.framework.base.device import DeviceError
 from trapline.framework.base.probes import Probe
 from trapline.framework.base.program import ActionDescription, Difo, EcbDescription, ProbeDescription
 from trapline.framework.buffers.layout import LayoutError, lay_out
+from trapline.framework.clause import PlainClause, runner
 from trapline.framework.dif.validate import InvalidDifError, is_destructive, validate
-from trapline.framework.probe.clause_code import compile_clause, runner
 from trapline.framework.probe.ecb import Clause, Ecb, Form, Run
 from trapline.framework.probe.registry import Registry
 from trapline.framework.probe.runtime import Runtime
@@ -76,7 +76,7 @@ class Enabling:
             self._link(clause, [probe for probe in self._registry.table.match(description.probe) if probe.id > since])
 
     def _prepare(self, description: EcbDescription, options: Mapping[str, int]) -> Clause:
-        """Check a clause and compile it.  Raises `DeviceError` EINVAL."""
+        """Check a clause and prepare it.  Raises `DeviceError` EINVAL."""
         objects = [description.predicate, *(action.difo for action in description.actions)]
         try:
             for difo in objects:
@@ -92,7 +92,7 @@ class Enabling:
         form = self._forms.get(doing)
         clause = Clause(description.predicate, layout, form or Form())
         if form is None:
-            clause.form.make = compile_clause(clause, self._runtime, self._make_native)
+            clause.form.make = PlainClause(clause, self._runtime, self._make_native).make
             self._forms[doing] = clause.form
         return clause
 

@@ -21,7 +21,6 @@ from trapline.framework.base.device import (
     ProbeInfo,
     Status,
 )
-from trapline.framework.base.engines import ProgramEngine
 from trapline.framework.base.program import ProbeDescription, Program
 from trapline.framework.device.enabling import Enabling
 from trapline.framework.probe.registry import Registry
@@ -35,8 +34,8 @@ _DOF_MAX: Final = 1 << 26
 class ConsumerState:
     """One consumer; its requests are answered by `trapline.framework.device.ioctl.OpenDevice`."""
 
-    def __init__(self, registry: Registry, dof: ProgramFormat, engine: ProgramEngine, worth_compiling: int) -> None:
-        self.runtime = Runtime(registry, engine, worth_compiling)
+    def __init__(self, registry: Registry, dof: ProgramFormat, worth_compiling: int) -> None:
+        self.runtime = Runtime(registry, worth_compiling)
         """The runtime of its clauses."""
         self.enabling = Enabling(registry, self.runtime)
         self.search = Search(registry)

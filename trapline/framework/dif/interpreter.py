@@ -1,19 +1,18 @@
 """The DIF machine: an interpreter that can be read beside the instruction table of dtrace.h.
 
-This is the reference.  When a probe fires, the same code runs as a Python function into which it
-was translated once (`translate`), some ten times as fast; both do arithmetic and branches
-themselves, and everything else through `Operations`, `Builtins` and `Subroutines`.  Tests compare
-the two on random programs: result, faults, fault offset, variables and scratch space.
+It defines the meaning of DIF, with `Operations`, `Builtins` and `Subroutines`, which do everything
+but arithmetic and branches.  Machine code (`trapline.framework.native`) does the same; tests
+compare the two on random programs: result, faults, fault offset, variables and scratch space.
 
 Source: FreeBSD dtrace.c dtrace_dif_emulate().
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from emu.displaced.cpu_core import CoreWord
 from emu.support.immutable import immutable
 from emu.support.words import WORD_MASK
 from trapline.framework.base import dif
@@ -22,8 +21,8 @@ from trapline.framework.base.context import Context
 from trapline.framework.base.dif import TUPLE_REGISTERS, USER_VARIABLE_BASE, Op
 from trapline.framework.base.dynvars import slot
 from trapline.framework.base.faults import DIVZERO, FAULT, ILLOP, TUPOFLOW
+from trapline.framework.base.memory import SLACK, Region
 from trapline.framework.base.program import Difo, Scope
-from trapline.framework.base.variables import Statics
 from trapline.framework.base.world import signed
 from trapline.framework.dif.builtin import Builtins
 from trapline.framework.dif.operations import Operations, Stack
@@ -32,46 +31,306 @@ from trapline.framework.dif.subroutines import Subroutines
 INSTRUCTION_SIZE: Final = 4
 # In C larger counts are undefined; amd64, AArch64 and RISC-V all take them modulo 64.
 _SHIFT_MASK: Final = 63
+_FLAGS: Final = int(CoreWord.FLAGS)
 
 
 @immutable
+class Instruction:
+    """A decoded DIF instruction."""
+
+    place: int
+    op: Op
+    r1: int
+    r2: int
+    rd: int
+    index: int
+    """Bits 23:8: a variable, an integer, a string or a subroutine."""
+    label: int
+
+    @classmethod
+    def decode(cls, place: int, code: int) -> Instruction:
+        """Decode an instruction."""
+        fields = (dif.r1(code), dif.r2(code), dif.rd(code), dif.index(code), dif.label(code))
+        return cls(place, Op(dif.opcode(code)), *fields)
+
+
 class Loaded:
-    """A DIF object ready to run: its string table has an address."""
+    """A DIF object ready to run: it is decoded, and its string table has an address."""
 
-    difo: Difo
-    strings: int
+    def __init__(self, difo: Difo, strings: int) -> None:
+        self.difo = difo
+        self.strings = strings
+        decoded = (Instruction.decode(place, code) for place, code in enumerate(difo.code))
+        self.steps = [(_OPERATIONS[one.op], one) for one in decoded]
 
 
-@dataclass(slots=True)
-class Flags:
-    """The condition codes.
+class _State:
+    """A run of a DIF object: its registers, condition codes, tuple stack, and next instruction.
 
-    Overflow is never set, so comparisons of numbers that are far apart wrap around.
+    No condition code tells of overflow, so comparisons of numbers that are far apart wrap around.
     """
 
-    n: bool = False
-    z: bool = False
-    c: bool = False
+    __slots__ = ("c", "ctx", "loaded", "machine", "n", "next", "registers", "result", "stack", "z")
+
+    def __init__(self, machine: DifMachine, loaded: Loaded, ctx: Context) -> None:
+        self.machine = machine
+        self.loaded = loaded
+        self.ctx = ctx
+        self.registers = [0] * dif.INTEGER_REGISTERS
+        self.n = self.z = self.c = False
+        self.stack: Stack = []
+        self.next = 0
+        self.result = 0
 
 
-ARITHMETIC: Final[dict[Op, Callable[[int, int], int]]] = {
-    Op.OR: lambda a, b: a | b,
-    Op.XOR: lambda a, b: a ^ b,
-    Op.AND: lambda a, b: a & b,
-    Op.SLL: lambda a, b: a << (b & _SHIFT_MASK),
-    Op.SRL: lambda a, b: a >> (b & _SHIFT_MASK),
-    Op.SRA: lambda a, b: signed(a) >> (b & _SHIFT_MASK),
-    Op.SUB: lambda a, b: a - b,
-    Op.ADD: lambda a, b: a + b,
-    Op.MUL: lambda a, b: a * b,
-}
-DIVISIONS: Final[dict[Op, Callable[[int, int], int]]] = {
-    Op.SDIV: lambda a, b: divide(signed(a), signed(b)),
-    Op.UDIV: lambda a, b: a // b,
-    Op.SREM: lambda a, b: remainder(signed(a), signed(b)),
-    Op.UREM: lambda a, b: a % b,
-}
-BRANCHES: Final[dict[Op, Callable[[Flags], bool]]] = {
+_Operation = Callable[[_State, Instruction], None]
+
+
+class DifMachine:
+    """The DIF machine of one consumer, and the DIF objects that it runs."""
+
+    def __init__(self, operations: Operations, builtins: Builtins, subroutines: Subroutines) -> None:
+        self.operations = operations
+        self.builtins = builtins
+        self.subroutines = subroutines
+        self.watcher: Callable[[Loaded, int, Sequence[int]], object] | None = None
+        """Called after each instruction with its offset and the registers."""
+        self._strings: dict[bytes, Region] = {}
+        self._loaded: dict[Difo, Loaded] = {}
+
+    def run(self, loaded: Loaded, ctx: Context) -> int:
+        """Run a DIF object.
+
+        After a fault the result is 0 and the context has the offset of the instruction.
+        """
+        state, steps, core, watcher = _State(self, loaded, ctx), loaded.steps, self.operations.core.words, self.watcher
+        at, end = 0, len(steps)
+        while state.next < end and not core[_FLAGS] & FAULT:
+            at = state.next
+            state.next = at + 1
+            operation, instruction = steps[at]
+            operation(state, instruction)
+            if watcher is not None:
+                watcher(loaded, at, state.registers)
+        if core[_FLAGS] & FAULT:
+            ctx.fault_offset = at * INSTRUCTION_SIZE
+            return 0
+        return state.result
+
+    def load(self, difo: Difo) -> Loaded:
+        """Make a DIF object ready to run; equal objects share that."""
+        found = self._loaded.get(difo)
+        if found is None:
+            found = self._loaded[difo] = Loaded(difo, self.string_table(difo))
+        return found
+
+    def string_table(self, difo: Difo) -> int:
+        """Return the address of a DIF object's strings; equal tables share one."""
+        strings = self._strings.get(difo.strings)
+        if strings is None:
+            data = bytearray(difo.strings + bytes(SLACK))
+            strings = self._strings[difo.strings] = self.operations.memory.allocate(data)
+        return strings.base
+
+    def release(self) -> None:
+        """Give the memory of the strings back."""
+        for region in self._strings.values():
+            self.operations.memory.release(region)
+        self._strings.clear()
+        self._loaded.clear()
+
+
+def constant(difo: Difo) -> int | None:
+    """Return the constant that a DIF object returns, if it only loads a constant; else None."""
+    if [dif.opcode(code) for code in difo.code] != [Op.SETX, Op.RET] or dif.rd(difo.code[0]) != dif.rd(difo.code[1]):
+        return None
+    return difo.integers[dif.index(difo.code[0])] & WORD_MASK
+
+
+# Arithmetic
+
+
+def _arithmetic(compute: Callable[[int, int], int]) -> _Operation:
+    def operation(s: _State, i: Instruction) -> None:
+        s.registers[i.rd] = compute(s.registers[i.r1], s.registers[i.r2]) & WORD_MASK
+
+    return operation
+
+
+def _division(compute: Callable[[int, int], int], *, traps: bool = False) -> _Operation:
+    """Divide; `traps`: a CPU traps at the lowest number by -1, too."""
+
+    def operation(s: _State, i: Instruction) -> None:
+        a, b = s.registers[i.r1], s.registers[i.r2]
+        if b == 0 or (traps and overflows(a, b)):
+            s.machine.operations.core.flags |= DIVZERO
+            s.registers[i.rd] = 0
+        else:
+            s.registers[i.rd] = compute(a, b) & WORD_MASK
+
+    return operation
+
+
+# Comparisons and branches
+
+
+def _compare(s: _State, i: Instruction) -> None:
+    a, b = s.registers[i.r1], s.registers[i.r2]
+    difference = a - b & WORD_MASK
+    s.n, s.z, s.c = signed(difference) < 0, difference == 0, a < b
+
+
+def _test(s: _State, i: Instruction) -> None:
+    s.n, s.z, s.c = False, s.registers[i.r1] == 0, False
+
+
+def _compare_strings(s: _State, i: Instruction) -> None:
+    difference = s.machine.operations.compare(s.registers[i.r1], s.registers[i.r2])
+    s.n, s.z, s.c = difference < 0, difference == 0, False
+
+
+def _branch(condition: Callable[[_State], bool]) -> _Operation:
+    def operation(s: _State, i: Instruction) -> None:
+        if condition(s):
+            s.next = i.label
+
+    return operation
+
+
+def _return(s: _State, i: Instruction) -> None:
+    s.result = s.registers[i.rd]
+    s.next = len(s.loaded.steps)
+
+
+def _nothing(_s: _State, _i: Instruction) -> None:
+    pass
+
+
+# Constants
+
+
+def _integer(s: _State, i: Instruction) -> None:
+    s.registers[i.rd] = s.loaded.difo.integers[i.index] & WORD_MASK
+
+
+def _string(s: _State, i: Instruction) -> None:
+    s.registers[i.rd] = s.loaded.strings + i.index
+
+
+# Memory
+
+
+def extend(value: int, size: int) -> int:
+    """Extend the sign of a number of `size` bytes to 64 bits."""
+    sign = 1 << (8 * size - 1)
+    return ((value ^ sign) - sign) & WORD_MASK
+
+
+def _load(kind: str, size: int, *, is_signed: bool) -> _Operation:
+    def operation(s: _State, i: Instruction) -> None:
+        operations, address = s.machine.operations, s.registers[i.r1]
+        if kind == "RLD":
+            value = operations.load_checked(address, size)
+        else:
+            memory = operations.memory
+            value = memory.load_user(address, size) if kind == "ULD" else memory.load(address, size)
+        if value is not None:
+            s.registers[i.rd] = extend(value, size) if is_signed else value
+
+    return operation
+
+
+def _store(size: int) -> _Operation:
+    return lambda s, i: s.machine.operations.store(s.ctx, s.registers[i.rd], size, s.registers[i.r1])
+
+
+def _copy(s: _State, i: Instruction) -> None:
+    s.machine.operations.copy(s.ctx, s.registers[i.r1], s.registers[i.r2], s.registers[i.rd])
+
+
+def _allocate(s: _State, i: Instruction) -> None:
+    s.registers[i.rd] = s.machine.operations.allocate(s.ctx, s.registers[i.r1])
+
+
+# The tuple stack, and subroutines
+
+
+def _push(s: _State, i: Instruction) -> None:
+    if len(s.stack) == TUPLE_REGISTERS:
+        s.machine.operations.core.flags |= TUPOFLOW
+    elif i.op is Op.PUSHTV:
+        s.stack.append((s.registers[i.rd], 0))
+    else:
+        s.machine.operations.push_reference(s.stack, i.r1, s.registers[i.r2], s.registers[i.rd])
+
+
+def _pop(s: _State, _i: Instruction) -> None:
+    del s.stack[-1:]
+
+
+def _flush(s: _State, _i: Instruction) -> None:
+    s.stack.clear()
+
+
+def _call(s: _State, i: Instruction) -> None:
+    value = s.machine.subroutines.table[i.index](s.ctx, s.stack)
+    if value is not None:
+        s.registers[i.rd] = value & WORD_MASK
+
+
+# Variables
+
+
+def _element(s: _State, i: Instruction) -> None:
+    s.registers[i.rd] = s.machine.builtins.element(s.ctx, i.r1, s.registers[i.r2]) & WORD_MASK
+
+
+def _no_element(s: _State, i: Instruction) -> None:
+    s.machine.operations.core.flags |= ILLOP
+    s.registers[i.rd] = 0
+
+
+def _load_global(s: _State, i: Instruction) -> None:
+    if i.index < USER_VARIABLE_BASE:
+        s.registers[i.rd] = s.machine.builtins.scalar(s.ctx, i.index) & WORD_MASK
+    else:
+        s.registers[i.rd] = s.machine.operations.variables.globals.load(slot(i.index), 0)
+
+
+def _load_local(s: _State, i: Instruction) -> None:
+    if i.index < USER_VARIABLE_BASE:
+        s.registers[i.rd] = 0
+    else:
+        s.registers[i.rd] = s.machine.operations.variables.locals.load(slot(i.index), s.ctx.cpu)
+
+
+def _store_global(s: _State, i: Instruction) -> None:
+    operations = s.machine.operations
+    operations.store_static(operations.variables.globals, slot(i.index), 0, s.registers[i.rd])
+
+
+def _store_local(s: _State, i: Instruction) -> None:
+    operations = s.machine.operations
+    operations.store_static(operations.variables.locals, slot(i.index), s.ctx.cpu, s.registers[i.rd])
+
+
+def _load_dynamic(scope: Scope, *, by_tuple: bool) -> _Operation:
+    def operation(s: _State, i: Instruction) -> None:
+        stack = s.stack if by_tuple else []
+        s.registers[i.rd] = s.machine.operations.load_dynamic(s.ctx, stack, i.index, scope) & WORD_MASK
+
+    return operation
+
+
+def _store_dynamic(scope: Scope, *, by_tuple: bool) -> _Operation:
+    def operation(s: _State, i: Instruction) -> None:
+        stack = s.stack if by_tuple else []
+        s.machine.operations.store_dynamic(s.ctx, stack, i.index, scope, s.registers[i.rd])
+
+    return operation
+
+
+BRANCHES: Final[Mapping[Op, Callable[[_State], bool]]] = {
     Op.BA: lambda _f: True,
     Op.BE: lambda f: f.z,
     Op.BNE: lambda f: not f.z,
@@ -85,7 +344,7 @@ BRANCHES: Final[dict[Op, Callable[[Flags], bool]]] = {
     Op.BLEU: lambda f: f.c or f.z,
 }
 # Instruction -> (LD: kernel, ULD: user, RLD: kernel with a check of access; bytes; whether the sign is extended).
-LOADS: Final[dict[Op, tuple[str, int, bool]]] = {
+LOADS: Final[Mapping[Op, tuple[str, int, bool]]] = {
     op: (prefix, size, is_signed)
     for prefix in ("LD", "ULD", "RLD")
     for suffix, size, is_signed in (
@@ -96,173 +355,49 @@ LOADS: Final[dict[Op, tuple[str, int, bool]]] = {
 }  # fmt: skip
 STORES: Final = {Op.STB: 1, Op.STH: 2, Op.STW: 4, Op.STX: 8}
 
-
-def extend(value: int, size: int) -> int:
-    """Extend the sign of a number of `size` bytes to 64 bits."""
-    sign = 1 << (8 * size - 1)
-    return ((value ^ sign) - sign) & WORD_MASK
-
-
-class DifMachine:
-    """The DIF machine of one consumer."""
-
-    def __init__(self, operations: Operations, builtins: Builtins, subroutines: Subroutines) -> None:
-        self.operations = operations
-        self.builtins = builtins
-        self.subroutines = subroutines
-        self.watcher: Callable[[Loaded, int, Sequence[int]], object] | None = None
-        """Called after each instruction with its offset and the registers."""
-
-    def run(self, loaded: Loaded, ctx: Context) -> int:
-        """Run a DIF object.
-
-        After a fault the result is 0 and the context has the offset of the instruction.
-        """
-        code = loaded.difo.code
-        registers = [0] * dif.INTEGER_REGISTERS
-        flags = Flags()
-        stack: Stack = []
-        core = self.operations.core
-        pc = at = 0
-        result = 0
-        while pc < len(code) and not core.flags & FAULT:
-            at = pc
-            pc += 1
-            instruction = code[at]
-            op = Op(dif.opcode(instruction))
-            if op in BRANCHES:
-                if BRANCHES[op](flags):
-                    pc = dif.label(instruction)
-            elif op == Op.RET:
-                result = registers[dif.rd(instruction)]
-                pc = len(code)
-            elif op in (Op.CMP, Op.TST, Op.SCMP):
-                self._compare(op, registers[dif.r1(instruction)], registers[dif.r2(instruction)], flags)
-            else:
-                self._step(op, instruction, registers, stack, loaded, ctx)
-            if self.watcher is not None:
-                self.watcher(loaded, at, registers)
-        if core.flags & FAULT:
-            ctx.fault_offset = at * INSTRUCTION_SIZE
-            return 0
-        return result
-
-    def _compare(self, op: Op, a: int, b: int, flags: Flags) -> None:
-        if op == Op.TST:
-            flags.n, flags.z, flags.c = False, a == 0, False
-            return
-        difference = (a - b) & WORD_MASK if op == Op.CMP else self.operations.compare(a, b)
-        flags.n, flags.z = signed(difference) < 0, difference == 0
-        flags.c = op == Op.CMP and a < b
-
-    def _step(self, op: Op, instruction: int, registers: list[int], stack: Stack, loaded: Loaded, ctx: Context) -> None:
-        """Execute one instruction that neither branches nor compares."""
-        rd = dif.rd(instruction)
-        a, b = registers[dif.r1(instruction) % len(registers)], registers[dif.r2(instruction) % len(registers)]
-        number = dif.index(instruction)
-        value: int | None = None
-        if op in ARITHMETIC:
-            value = ARITHMETIC[op](a, b)
-        elif op in DIVISIONS:
-            value = self._divide(op, a, b)
-        elif op == Op.NOT:
-            value = ~a
-        elif op == Op.MOV:
-            value = a
-        elif op in LOADS:
-            value = self._load(op, a)
-        elif op == Op.SETX:
-            value = loaded.difo.integers[number]
-        elif op == Op.SETS:
-            value = loaded.strings + number
-        elif op == Op.LDGA:
-            value = self.builtins.element(ctx, dif.r1(instruction), b)
-        elif op == Op.LDTA:
-            self.operations.core.flags |= ILLOP
-            value = 0
-        elif op == Op.CALL:
-            value = self.subroutines.table[number](ctx, stack)
-        elif op == Op.ALLOCS:
-            value = self.operations.allocate(ctx, a)
-        elif op in _VARIABLE_LOADS:
-            value = self._load_variable(op, number, stack, ctx)
-        elif op in _VARIABLE_STORES:
-            self._store_variable(op, number, stack, ctx, registers[rd])
-        elif op in STORES:
-            self.operations.store(ctx, registers[rd], STORES[op], a)
-        elif op == Op.COPYS:
-            self.operations.copy(ctx, a, b, registers[rd])
-        elif op in (Op.PUSHTR, Op.PUSHTV):
-            self._push(op, dif.r1(instruction), b, registers[rd], stack)
-        elif op == Op.POPTS:
-            del stack[-1:]
-        elif op == Op.FLUSHTS:
-            stack.clear()
-        if value is not None:
-            registers[rd] = value & WORD_MASK
-
-    def _divide(self, op: Op, a: int, b: int) -> int:
-        if b == 0 or (op is Op.SREM and overflows(a, b)):
-            self.operations.core.flags |= DIVZERO
-            return 0
-        return DIVISIONS[op](a, b)
-
-    def _load(self, op: Op, address: int) -> int | None:
-        kind, size, is_signed = LOADS[op]
-        memory = self.operations.memory
-        if kind == "RLD":
-            value = self.operations.load_checked(address, size)
-        else:
-            value = memory.load_user(address, size) if kind == "ULD" else memory.load(address, size)
-        return extend(value, size) if value is not None and is_signed else value
-
-    def _push(self, op: Op, kind: int, size: int, value: int, stack: Stack) -> None:
-        if len(stack) == TUPLE_REGISTERS:
-            self.operations.core.flags |= TUPOFLOW
-        elif op == Op.PUSHTV:
-            stack.append((value, 0))
-        else:
-            self.operations.push_reference(stack, kind, size, value)
-
-    def _statics(self, op: Op, ctx: Context) -> tuple[Statics, int]:
-        """Return the variables an instruction means, and which copy of them."""
-        variables = self.operations.variables
-        return (variables.globals, 0) if op in (Op.LDGS, Op.STGS) else (variables.locals, ctx.cpu)
-
-    def _load_variable(self, op: Op, number: int, stack: Stack, ctx: Context) -> int:
-        scope = _VARIABLE_LOADS[op]
-        if scope is not None:
-            return self.operations.load_dynamic(ctx, [] if op == Op.LDTS else stack, number, scope)
-        if number < USER_VARIABLE_BASE:
-            return self.builtins.scalar(ctx, number) if op == Op.LDGS else 0
-        statics, copy = self._statics(op, ctx)
-        reference = statics.references.get(slot(number))
-        return statics.values[copy][slot(number)] if reference is None else reference.address(copy)
-
-    def _store_variable(self, op: Op, number: int, stack: Stack, ctx: Context, value: int) -> None:
-        scope = _VARIABLE_STORES[op]
-        if scope is not None:
-            self.operations.store_dynamic(ctx, [] if op == Op.STTS else stack, number, scope, value)
-            return
-        statics, copy = self._statics(op, ctx)
-        if slot(number) in statics.references:
-            self.operations.store_static(statics, slot(number), copy, value)
-        else:
-            statics.values[copy][slot(number)] = value
-
-
-_VARIABLE_LOADS: Final[dict[Op, Scope | None]] = {
-    Op.LDGS: None,
-    Op.LDLS: None,
-    Op.LDTS: Scope.THREAD,
-    Op.LDGAA: Scope.GLOBAL,
-    Op.LDTAA: Scope.THREAD,
-}
-# The variables that an instruction loads or stores: dynamic ones of a scope, or (None) static ones.
-_VARIABLE_STORES: Final[dict[Op, Scope | None]] = {
-    Op.STGS: None,
-    Op.STLS: None,
-    Op.STTS: Scope.THREAD,
-    Op.STGAA: Scope.GLOBAL,
-    Op.STTAA: Scope.THREAD,
+_OPERATIONS: Final[Mapping[Op, _Operation]] = {
+    Op.OR: _arithmetic(lambda a, b: a | b),
+    Op.XOR: _arithmetic(lambda a, b: a ^ b),
+    Op.AND: _arithmetic(lambda a, b: a & b),
+    Op.SLL: _arithmetic(lambda a, b: a << (b & _SHIFT_MASK)),
+    Op.SRL: _arithmetic(lambda a, b: a >> (b & _SHIFT_MASK)),
+    Op.SRA: _arithmetic(lambda a, b: signed(a) >> (b & _SHIFT_MASK)),
+    Op.SUB: _arithmetic(lambda a, b: a - b),
+    Op.ADD: _arithmetic(lambda a, b: a + b),
+    Op.MUL: _arithmetic(lambda a, b: a * b),
+    Op.SDIV: _division(lambda a, b: divide(signed(a), signed(b))),
+    Op.UDIV: _division(lambda a, b: a // b),
+    Op.SREM: _division(lambda a, b: remainder(signed(a), signed(b)), traps=True),
+    Op.UREM: _division(lambda a, b: a % b),
+    Op.NOT: _arithmetic(lambda a, _b: ~a),
+    Op.MOV: _arithmetic(lambda a, _b: a),
+    Op.CMP: _compare,
+    Op.TST: _test,
+    Op.SCMP: _compare_strings,
+    **{op: _branch(condition) for op, condition in BRANCHES.items()},
+    Op.RET: _return,
+    Op.NOP: _nothing,
+    Op.SETX: _integer,
+    Op.SETS: _string,
+    **{op: _load(kind, size, is_signed=is_signed) for op, (kind, size, is_signed) in LOADS.items()},
+    **{op: _store(size) for op, size in STORES.items()},
+    Op.COPYS: _copy,
+    Op.ALLOCS: _allocate,
+    Op.PUSHTR: _push,
+    Op.PUSHTV: _push,
+    Op.POPTS: _pop,
+    Op.FLUSHTS: _flush,
+    Op.CALL: _call,
+    Op.LDGA: _element,
+    Op.LDTA: _no_element,
+    Op.LDGS: _load_global,
+    Op.STGS: _store_global,
+    Op.LDLS: _load_local,
+    Op.STLS: _store_local,
+    Op.LDTS: _load_dynamic(Scope.THREAD, by_tuple=False),
+    Op.STTS: _store_dynamic(Scope.THREAD, by_tuple=False),
+    Op.LDGAA: _load_dynamic(Scope.GLOBAL, by_tuple=True),
+    Op.STGAA: _store_dynamic(Scope.GLOBAL, by_tuple=True),
+    Op.LDTAA: _load_dynamic(Scope.THREAD, by_tuple=True),
+    Op.STTAA: _store_dynamic(Scope.THREAD, by_tuple=True),
 }

@@ -1,7 +1,7 @@
 """DIF's operations beyond arithmetic: memory, scratch space, strings, variables.
 
-The interpreter (`machine`) and the translator (`translate`) both call these, so they cannot differ
-in them.  Faults are flags in the CPU's core; after a fault the returned value is not used.
+They define what machine code does, too, which asks them for what it cannot do itself.  Faults are
+flags in the CPU's core; after a fault the returned value is not used.
 
 Source: FreeBSD dtrace.c dtrace_dif_emulate(), dtrace_canload(), dtrace_canstore(), dtrace_vcopy().
 """
@@ -145,9 +145,11 @@ class Operations:
     # Variables
 
     def store_static(self, statics: Statics, index: int, copy: int, value: int) -> None:
-        """Store a global or clause-local that is kept by reference (STGS, STLS)."""
-        reference = statics.references[index]
-        if value == 0:
+        """Store a global or clause-local (STGS, STLS)."""
+        reference = statics.references.get(index)
+        if reference is None:
+            statics.values[copy][index] = value
+        elif value == 0:
             reference.set_null(copy)
         else:
             self._copy_in(value, reference.variable, reference.set_present(copy))

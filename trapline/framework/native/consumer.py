@@ -176,7 +176,7 @@ class NativeConsumer:
         runtime = self._runtime
         staged = isinstance(runtime.buffers[0], RingBuffer)
         code = ClauseCode(clause.predicate, clause.layout, self.surroundings, staged=staged)
-        own = {f"strings{n}": runtime.functions.string_table(difo) for n, difo in enumerate(code.strings)}
+        own = {f"strings{n}": runtime.machine.string_table(difo) for n, difo in enumerate(code.strings)}
         staging = words(clause.layout.needed // WORD + 1)
         own["staging"] = address_of(staging)
         compiled = code.module.compiled("clause")

@@ -1,7 +1,6 @@
 """A clause as one function of machine code: `run(ecb, args, machine)`.
 
-It does what the Python function of the same clause does (`trapline.framework.probe.ecb`), step by
-step:
+It does what `trapline.framework.clause` does, step by step:
 
     skip unless tracing is on
     reserve room in the buffer
@@ -30,8 +29,8 @@ from trapline.framework.base.faults import ILLOP, NO_ERROR
 from trapline.framework.base.program import ActionKind, Difo
 from trapline.framework.buffers.aggbuffer import Outcome
 from trapline.framework.buffers.layout import HEADER_SIZE, ID_SIZE, Placed, RecordLayout
+from trapline.framework.dif.interpreter import constant
 from trapline.framework.dif.needs import goes_stale, needs_scratch
-from trapline.framework.dif.translate import constant
 from trapline.framework.native import reserve
 from trapline.framework.native.aggregate import apply, kind_word
 from trapline.framework.native.clause_function import WORD, ClauseFunction

@@ -213,10 +213,7 @@ class Upcalls:
 
     def _store_static(self, scope: int, number: int, value: int, _d: int) -> None:
         statics, copy = self._statics(scope)
-        if slot(number) in statics.references:
-            self._operations.store_static(statics, slot(number), copy, value)
-        else:
-            statics.values[copy][slot(number)] = value
+        self._operations.store_static(statics, slot(number), copy, value)
 
     def _load_dynamic(self, scope: int, number: int, has_tuple: int, _d: int) -> int:
         return self._operations.load_dynamic(self._context, self._stack(used=has_tuple), number, _SCOPES[scope])

@@ -15,8 +15,6 @@ from trapline.framework.buffers.layout import Placed, RecordLayout
 
 # (arguments of the probe, the same object for all enablings of one firing)
 Run = Callable[[tuple[int, ...]], None]
-# Makes the `Run` of an `Ecb` from what differs between those of clauses that do the same.
-Maker = Callable[..., Run]
 
 
 @dataclass(slots=True, eq=False)
@@ -68,9 +66,9 @@ class MachineCode(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Form:
-    """The compiled form of equal clauses: a Python function, and perhaps machine code."""
+    """What equal clauses share: what runs an enabling of them in Python, and perhaps machine code."""
 
-    make: Maker = field(init=False)
+    make: Callable[[Ecb], Run] = field(init=False)
     native: MachineCode | None = None
 
 

@@ -12,7 +12,6 @@ from emu.support.plain import Word, address_of, words
 from emu.support.words import WORD_MASK
 from trapline.framework.base.blocks import ConsumerWord
 from trapline.framework.base.context import Context
-from trapline.framework.base.engines import ProgramEngine
 from trapline.framework.base.faults import DROP, fault_code
 from trapline.framework.base.probes import Probe
 from trapline.framework.base.variables import Variables
@@ -20,7 +19,6 @@ from trapline.framework.buffers.aggbuffer import AggregationBuffer
 from trapline.framework.buffers.buffers import FillBuffer, PrincipalBuffer
 from trapline.framework.buffers.speculation import Speculations
 from trapline.framework.dif.builtin import Builtins
-from trapline.framework.dif.functions import DifFunctions
 from trapline.framework.dif.interpreter import DifMachine
 from trapline.framework.dif.operations import Operations
 from trapline.framework.dif.subroutines import Subroutines
@@ -49,7 +47,7 @@ class Runtime:
 
     _next_clean = Word(ConsumerWord.NEXT_CLEAN)
 
-    def __init__(self, registry: Registry, engine: ProgramEngine, worth_compiling: int) -> None:
+    def __init__(self, registry: Registry, worth_compiling: int) -> None:
         self.world = registry.world
         self.words = words(len(ConsumerWord))
         """`ConsumerWord`, which machine code reads."""
@@ -69,7 +67,6 @@ class Runtime:
         self.speculations = Speculations(self.world.memory, self.enabled.record_size, self.world.guest.now)
         builtins = Builtins(self.operations)
         self.machine = DifMachine(self.operations, builtins, Subroutines(self.operations, self.speculations))
-        self.functions = DifFunctions(self.machine, self.world.memory, engine)
         self.effects = Effects(self.operations)
         self.double_errors = 0
         """Faults of the clauses of ERROR."""
@@ -186,5 +183,5 @@ class Runtime:
         for buffer in self.buffers:
             buffer.release()
         self.buffers.clear()
-        self.functions.release()
+        self.machine.release()
         self.world.memory.release(self._handle)

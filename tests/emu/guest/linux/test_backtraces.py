@@ -104,5 +104,5 @@ def test_machine_code_finds_the_stacks_that_python_finds(isa, monkeypatch):
     monkeypatch.setattr(Upcalls, "_record", lambda self, *operands: asked.append(operands) or plain(self, *operands))
     natively = stacks_of("native", isa, "cxx", monkeypatch)
     assert not asked  # no stack was left to Python
-    assert natively == stacks_of("python", isa, "cxx", monkeypatch)
+    assert natively == stacks_of("reference", isa, "cxx", monkeypatch)
     assert len(set(natively)) > 5

@@ -1,4 +1,4 @@
-"""A clause's machine code does what its Python function does: records, aggregations, faults, drops."""
+"""A clause's machine code does what its definition does: records, aggregations, faults, drops."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def traced(program, engine, monkeypatch, **options):
 @pytest.mark.parametrize("program", CLAUSES)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_a_clause_records_the_same_in_machine_code(program, options, monkeypatch):
-    *expected, natively = traced(program, "python", monkeypatch, **options)
+    *expected, natively = traced(program, "reference", monkeypatch, **options)
     assert not natively
     *found, natively = traced(program, "native", monkeypatch, **options)
     assert found == expected
@@ -83,7 +83,7 @@ def test_a_clause_records_the_same_in_machine_code(program, options, monkeypatch
 
 def test_an_aggregation_that_was_emptied_is_filled_anew(monkeypatch):
     snapshots = {}
-    for engine in ("python", "native"):
+    for engine in ("reference", "native"):
         monkeypatch.setenv("TRAPLINE_ENGINE", engine)
         bench = Bench()
         device = bench.open("f:entry, g:entry { @[probefunc, 1] = count(); @all = sum(arg0); }")
@@ -93,7 +93,7 @@ def test_an_aggregation_that_was_emptied_is_filled_anew(monkeypatch):
                 bench.fire(bench.f, 3)
                 bench.fire(bench.g, 4)
             taken.append(device.aggregation_snapshot(0))
-    assert snapshots["native"] == snapshots["python"]
+    assert snapshots["native"] == snapshots["reference"]
     assert len({str(one) for one in snapshots["native"]}) == 4
 
 
@@ -131,7 +131,7 @@ def test_a_probe_fired_by_an_operation_of_another_leaves_that_as_it_was(monkeypa
     assert record[268:270] == b"f\0"
 
 
-@pytest.mark.parametrize(("engine", "first"), [("native", 1), ("python", 0)])
+@pytest.mark.parametrize(("engine", "first"), [("native", 1), ("reference", 0)])
 def test_machine_code_runs_a_probe_when_all_its_enablings_have_it(engine, first, monkeypatch):
     monkeypatch.setenv("TRAPLINE_ENGINE", engine)
     bench = Bench("f:entry { trace(1); }")

@@ -90,12 +90,9 @@ def _endless(seed):
 
 @pytest.mark.skipif(not available(), reason="llvmlite is not installed")
 @pytest.mark.parametrize("isa", ISAS.values(), ids=ISAS)
-def test_random_programs_record_the_same_on_all_engines(isa):
-    programs, (python, reference) = traced(
-        isa, [ProgramEngine.PYTHON, ProgramEngine.REFERENCE], _endless(isa.name), PROGRAMS
-    )
+def test_random_programs_record_the_same_on_both_engines(isa):
+    programs, (reference,) = traced(isa, [ProgramEngine.REFERENCE], _endless(isa.name), PROGRAMS)
     _, (native,) = traced(isa, [ProgramEngine.NATIVE], programs, PROGRAMS)
     assert sum(len(data) for data, *_ in native) > ENOUGH
-    for program, one, two, three in zip(programs, native, python, reference, strict=True):
+    for program, one, two in zip(programs, native, reference, strict=True):
         assert one == two, program
-        assert two == three, program

@@ -70,7 +70,7 @@ def assert_only_first_hits_ask(text, asked):
 def test_no_argument_of_a_firing_enters_python_on_any_provider(isa, probes, shown):
     sums = "".join(f'@["{n}", probeprov, probefunc, probename] = sum(arg{n}); ' for n in range(10))
     command = "cat /etc/motd; spin 20; cat /etc/motd"
-    engines = ("reference", "python", "native")
+    engines = ("reference", "native")
     text, asked = shown("--isa", isa, "-Zqn", f"{probes} {{ {sums} }}", "-c", command, engines=engines)
     wanted = {part.split(":")[0].split("-")[0] for part in probes.split(", ")} - ({"kinst"} if isa == "i386" else set())
     assert wanted <= set(text.split())
@@ -86,7 +86,7 @@ def test_no_argument_of_a_programs_firing_enters_python(isa, shown):
     sums = "".join(f'@["{n}", probeprov, probename] = sum(arg{n}); ' for n in range(10))
     program = f"pid$target:zoo:fib:, syscall:::, cpc:::instructions-user-5000 {{ {sums} }}"
     command = f"{BUILT / isa / 'linux' / 'zoo'} recursion"
-    text, asked = shown("-qn", program, "-c", command, engines=("reference", "python", "native"))
+    text, asked = shown("-qn", program, "-c", command, engines=("reference", "native"))
     assert {"entry", "return", "instructions-user-5000"} <= set(text.split())
     assert_only_first_hits_ask(text, asked)
 

@@ -31,7 +31,7 @@ syscall:::return /self->s/ { discard(self->s); self->s = 0; }
 """
 COMMAND = "getpid 100; cat /etc/motd; getpid 99"
 BUFFERS = "policy=switch", "policy=fill", "policy=ring", "policy=ring size=4k", "policy=fill size=6k"
-ENGINES = ("reference", "python", "native")
+ENGINES = ("reference", "native")
 
 
 def upcalls(asked):

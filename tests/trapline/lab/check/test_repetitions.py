@@ -49,7 +49,7 @@ def same(isa: str, text: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> i
     return result.fired
 
 
-@pytest.mark.parametrize("engine", ["native", "python"])
+@pytest.mark.parametrize("engine", ["native", "reference"])
 @pytest.mark.parametrize("case", PROGRAMS)
 @pytest.mark.parametrize("isa", EXIT)
 def test_a_stepped_repetition_counts_as_an_unstepped_one(
@@ -58,7 +58,7 @@ def test_a_stepped_repetition_counts_as_an_unstepped_one(
     assert same(isa, PROGRAMS[case], engine, monkeypatch) > 6
 
 
-@pytest.mark.parametrize("engine", ["native", "python"])
+@pytest.mark.parametrize("engine", ["native", "reference"])
 @pytest.mark.parametrize("isa", NARROW)
 def test_addresses_of_half_the_bits_count_with_half_the_register(
     isa: str, engine: str, monkeypatch: pytest.MonkeyPatch

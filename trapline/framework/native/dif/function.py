@@ -19,9 +19,9 @@ from trapline.framework.base.dif import TUPLE_REGISTERS, Op
 from trapline.framework.base.dynvars import STRING_SIZE
 from trapline.framework.base.faults import DIVZERO, TUPOFLOW
 from trapline.framework.base.program import Difo, TypeKind
-from trapline.framework.dif.interpreter import LOADS, STORES
+from trapline.framework.dif.interpreter import LOADS, STORES, Instruction
 from trapline.framework.dif.operations import SIZE_MAX
-from trapline.framework.native.dif.translation import Instruction, Operation, Surroundings, Translation
+from trapline.framework.native.dif.translation import Operation, Surroundings, Translation
 from trapline.framework.native.dif.variables import VARIABLES
 from trapline.framework.native.firing_words import ENTRY
 from trapline.framework.native.subroutines.subroutines import WITHOUT_RESULT, subroutine_name
@@ -40,7 +40,7 @@ def _signed_quotient(f: Function, a: Word, b: Word) -> Word:
     return f.select(negates, f.neg(a), f.sdiv(a, f.select(negates, 1, b)))
 
 
-# Arithmetic, beside `machine.ARITHMETIC`
+# Arithmetic
 
 ARITHMETIC: Final[Mapping[Op, Callable[[Function, Word, Word], Word]]] = {
     Op.OR: lambda f, a, b: f.or_(a, b),

@@ -12,33 +12,12 @@ from collections.abc import Set as AbstractSet
 from emu.native.builder import Function, Module
 from emu.native.values import Condition, Word
 from emu.support.immutable import immutable
-from trapline.framework.base import dif
-from trapline.framework.base.dif import Op
+from trapline.framework.base.dif import INTEGER_REGISTERS, Op
 from trapline.framework.base.faults import FAULT
 from trapline.framework.base.program import BY_REFERENCE, Difo, DifVariable, Scope
-from trapline.framework.dif.interpreter import BRANCHES, INSTRUCTION_SIZE
+from trapline.framework.dif.interpreter import BRANCHES, INSTRUCTION_SIZE, Instruction
 from trapline.framework.native.firing_words import FLAGS_OFFSET, Firing
 from trapline.framework.native.upcall_code import Upcall, asks
-
-
-@immutable
-class Instruction:
-    """A decoded DIF instruction."""
-
-    place: int
-    op: Op
-    r1: int
-    r2: int
-    rd: int
-    index: int
-    """Bits 23:8: a variable, an integer, a string or a subroutine."""
-    label: int
-
-    @classmethod
-    def decode(cls, place: int, code: int) -> Instruction:
-        """Decode an instruction."""
-        fields = (dif.r1(code), dif.r2(code), dif.rd(code), dif.index(code), dif.label(code))
-        return cls(place, Op(dif.opcode(code)), *fields)
 
 
 @immutable
@@ -71,7 +50,7 @@ class Translation:
         self.firing = module.symbol("firing")
         self.tuple = module.symbol("tuple")
         self.ecb, self.arguments = self.f.parameters
-        self._registers = [self.f.variable(0) for _ in range(dif.INTEGER_REGISTERS)]
+        self._registers = [self.f.variable(0) for _ in range(INTEGER_REGISTERS)]
         self._conditions = {name: self.f.variable(0) for name in "nzc"}
         self._place = self.f.variable(0)
         self._fault = self.f.label()

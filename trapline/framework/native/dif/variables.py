@@ -16,9 +16,10 @@ from trapline.framework.base.dynvars import slot, variable_size
 from trapline.framework.base.faults import DROP, ILLOP
 from trapline.framework.base.program import DifVariable, Scope, TypeKind
 from trapline.framework.base.variables import HEADER, NULL
+from trapline.framework.dif.interpreter import Instruction
 from trapline.framework.dif.operations import THREAD_KEY_BITS, THREAD_KEY_OFFSET
 from trapline.framework.native.dif import builtins
-from trapline.framework.native.dif.translation import Instruction, Operation, Translation
+from trapline.framework.native.dif.translation import Operation, Translation
 from trapline.framework.native.upcall_code import Upcall
 
 _WORD: Final = 8

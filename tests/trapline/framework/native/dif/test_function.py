@@ -14,8 +14,6 @@ from emu.native.link import Linked
 from tests.trapline.framework.native.objects import calls, grammars, objects
 from tests.trapline.framework.support import Bench
 from trapline.framework.base.world import signed
-from trapline.framework.dif import translate as functions
-from trapline.framework.dif.interpreter import Loaded
 from trapline.framework.native.consumer import NativeConsumer
 from trapline.framework.native.dif.function import translate
 from trapline.framework.native.firing_words import UNREAD
@@ -80,9 +78,8 @@ TRIAL = Trial()
 
 def check(difo):
     machine = TRIAL.device.machine
-    loaded = Loaded(difo, TRIAL.device.functions.string_table(difo))
+    loaded = machine.load(difo)
     expected = TRIAL.python(lambda context: machine.run(loaded, context))
-    assert TRIAL.python(functions.translate(machine, loaded)) == expected
     assert TRIAL.native(loaded) == expected
 
 

@@ -14,7 +14,7 @@ from trapline.lab.museum.gallery import exhibits, show
 @pytest.mark.parametrize("name", list(exhibits()))
 def test_an_exhibit_is_shown_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = []
-    for engine in ("native", "python"):
+    for engine in ("native", "reference"):
         monkeypatch.setenv(VARIABLE, engine)
         lines: list[str] = []
         show(name, lines.append, Syntax.INTEL)
