@@ -15,7 +15,6 @@ from trapline.framework.base.dif import Subr
 from trapline.framework.dif.strings import BASE_MAX
 from trapline.framework.native.memory import own
 from trapline.framework.native.subroutines.addresses import ADDRESSES
-from trapline.framework.native.subroutines.json import JSON
 from trapline.framework.native.subroutines.numbers import MORE_SUBROUTINES
 from trapline.framework.native.subroutines.paths import PATHS
 from trapline.framework.native.subroutines.strtok import TOKENS
@@ -202,7 +201,6 @@ SUBROUTINES: Final[Mapping[int, Writer]] = {
     **PATHS,
     **ADDRESSES,
     **TOKENS,
-    **JSON,
     Subr.STRLEN: _strlen,
     Subr.STRJOIN: _strjoin,
     Subr.SUBSTR: _substr,
