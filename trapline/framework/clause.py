@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from emu.displaced.cpu_core import CoreWord
 from trapline.framework.base.context import UNREAD
 from trapline.framework.base.faults import DROP, ERROR, NO_ERROR
 from trapline.framework.base.program import ActionKind
@@ -32,6 +33,7 @@ from trapline.framework.probe.actions import Aggregate, aggregator, recorder
 from trapline.framework.probe.ecb import Clause, Ecb, Form, Run
 from trapline.framework.probe.runtime import Runtime
 
+_FLAGS: Final = int(CoreWord.FLAGS)
 # EPID, and the halves of the time stamp.
 _HEADER: Final = struct.Struct("<III")
 # Time stamp of a speculated record, until it is committed.
@@ -85,7 +87,7 @@ class PlainClause:
         self._runtime = runtime
         self._clause = clause
         self._layout = layout = clause.layout
-        self._core = runtime.world.core
+        self._core = runtime.world.core.words
         self._left = runtime.worth_compiling
         self._make_native = make_native
         codes = [code for difo in clause.objects for code in difo.code]
@@ -122,7 +124,7 @@ class PlainClause:
         offset = buffer.reserve(needed, self._layout.alignment)
         if offset == NO_ROOM:
             return
-        self._core.flags &= NO_ERROR
+        self._core[_FLAGS] &= NO_ERROR
         self._begin(ecb, args, cpu, buffer, offset + needed)
         firing = _Firing(buffer, offset, needed, cpu)
         failed_at = self._act(firing, iter(aggregates).__next__)
@@ -151,7 +153,7 @@ class PlainClause:
         core, ctx, run = self._core, self._runtime.context, self._runtime.machine.run
         if self._predicate is not None:
             wanted = run(self._predicate, ctx)
-            if core.flags & ERROR:
+            if core[_FLAGS] & ERROR:
                 return 0
             if not wanted:
                 return None
@@ -160,12 +162,12 @@ class PlainClause:
             if value is None:
                 assert action.loaded is not None
                 value = run(action.loaded, ctx)
-            if not core.flags & ERROR:
+            if not core[_FLAGS] & ERROR:
                 if action.aggregating is None:
                     self._do(firing, action, value)
                 else:
                     self._aggregate(firing, action, value, next_aggregate())
-            if core.flags & ERROR:
+            if core[_FLAGS] & ERROR:
                 return action.index + 1
         if self._records:
             self._finish(firing)
@@ -205,7 +207,7 @@ class PlainClause:
             firing.buffer = buffer
             firing.offset = buffer.reserve(self._layout.needed, self._layout.alignment)
         if buffer is None or firing.offset == NO_ROOM:
-            self._core.flags |= DROP
+            self._core[_FLAGS] |= DROP
 
     def _aggregate(self, firing: _Firing, action: _Action, value: int, aggregate: Aggregate) -> None:
         """Aggregate a value under a tuple: the bytes between the id slot and the value."""
