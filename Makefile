@@ -50,37 +50,14 @@ test-exhaustive: $(STAMP)
 test-debian: $(STAMP) debian
 	$(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal -m debian
 
-# The tests that draw examples (Hypothesis), with other examples than `make test`, and ten times as many.  The same SEED
-# draws the same ones.
-SEED ?= $(shell date +%s)
-test-new-examples: $(STAMP)
-	@echo "Again: make test-new-examples SEED=$(SEED)"
-	HYPOTHESIS_PROFILE=new-examples $(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal --hypothesis-seed=$(SEED) \
-		-m "hypothesis and not debian"
-
-# The lines of emu, providers and trapline that `make test` runs, also in processes that tests start: build/coverage.
-# Tests that measure time may fail below a tracer; `make test` judges them.
-COVERAGE := $(BIN)/python -m coverage
-coverage: $(STAMP)
-	$(INSTALL) -e '.[fast,test,coverage]'
-	rm -rf build/coverage
-	mkdir -p build/coverage
-	-$(BYTECODE) $(COVERAGE) run -m pytest -n 2 --dist worksteal -m "not debian and not exhaustive"
-	$(COVERAGE) combine --quiet
-	$(COVERAGE) html --quiet --directory build/coverage/html
-	$(COVERAGE) report --format markdown > build/coverage/report.md
-	$(COVERAGE) report --format total
-
-# A part of the tests on an arm64 host, on one or below qemu-aarch64 (docs/hosts.md): the calibrated layout, machine code for
-# arm64, both modes' traces; then tests in portable mode, and a check whose report must be this host's.
+# A part of the tests on an arm64 host, below qemu-aarch64 (docs/hosts.md): the calibrated layout, machine code for
+# arm64, and a check whose report must be this host's.
 ARM64 := .arm64
 ARM64_PYTHON = PYTHONPATH=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(ARM64)/python
-ARM64_TESTS := tests/emu/unicorn_layout tests/emu/native tests/emu/engine tests/emu/test_engine.py \
+ARM64_TESTS := tests/emu/wheel tests/emu/native tests/emu/engine tests/emu/test_engine.py \
 	tests/emu/test_native_firing.py tests/emu/probe/test_trap.py tests/trapline/framework/test_firing.py \
 	tests/trapline/lab/check/native/test_layout.py \
 	tests/trapline/lab/check/native/test_batch.py::test_both_find_the_same
-ARM64_PORTABLE_TESTS := tests/emu/engine/events/test_watch.py tests/emu/test_function_system_calls.py \
-	tests/emu/guest/linux/test_privileged.py
 ARM64_CHECK := -m trapline check testbins:zoo --no-run --every-instruction --function main --states 40
 ifneq ($(filter aarch64 arm64,$(shell uname -m)),)
 test-arm64: $(STAMP)
@@ -91,21 +68,14 @@ test-arm64: $(STAMP)
 	testbins/arm64-root $(ARM64) $(BIN)/python
 	$(ARM64_PYTHON) -m trapline doctor
 	$(ARM64_PYTHON) -m pytest -p no:cacheprovider $(ARM64_TESTS)
-	TRAPLINE_ENGINE=portable $(ARM64_PYTHON) -m pytest -p no:cacheprovider $(ARM64_PORTABLE_TESTS)
 	$(BIN)/python $(ARM64_CHECK) --report $(ARM64)/here.txt
 	$(ARM64_PYTHON) $(ARM64_CHECK) --report $(ARM64)/there.txt
 	sed -i 's/ in .* per second//' $(ARM64)/here.txt $(ARM64)/there.txt
 	diff $(ARM64)/here.txt $(ARM64)/there.txt
 endif
 
-# Portable mode, by Unicorn's public calls alone (docs/hosts.md): the engine, and Linux programs on four ISAs.
-PORTABLE_TESTS := tests/emu/engine/events/test_watch.py \
-	tests/emu/test_function_system_calls.py tests/emu/guest/linux/test_programs.py \
-	tests/emu/guest/linux/test_privileged.py
-
 engines: $(STAMP)
-	$(BYTECODE) TRAPLINE_ENGINE=portable $(BIN)/python -m pytest -n 2 $(ENGINE_TESTS) $(PORTABLE_TESTS)
-	$(BYTECODE) TRAPLINE_ENGINE=reference $(BIN)/python -m pytest -n 2 $(ENGINE_TESTS)
+	for engine in $(ENGINES); do $(BYTECODE) TRAPLINE_ENGINE=$$engine $(BIN)/python -m pytest -n 2 $(ENGINE_TESTS) || exit 1; done
 
 testbins:
 	$(MAKE) -C testbins

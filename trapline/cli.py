@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import click
+from emu.unicorn_layout.errors import UnusableLibraryError
 
 from emu.native import NOT_INSTALLED, missing
 from emu.support.did_you_mean import did_you_mean
@@ -177,6 +178,9 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt:
             click.echo("trapline: interrupted", err=True)
             ctx.exit(INTERRUPTED)
+        except UnusableLibraryError as error:
+            click.echo(f"trapline: {error}", err=True)
+            ctx.exit(1)
 
 
 @click.group(
@@ -202,7 +206,6 @@ def main(ctx: click.Context, *, version: bool, verbose: bool) -> None:
     if version:
         click.echo(f"trapline, version {installed_version()}")
         if verbose:
-            import_module("emu.unicorn_layout.layout")  # it knows whether the mode is portable
             click.echo(f"engine: {described(chosen())}")
         ctx.exit()
     if ctx.invoked_subcommand is None:

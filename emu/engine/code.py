@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
-from emu.engine.cpu import BaseCpu
+from emu.engine.cpu import Cpu
 from emu.engine.hits.watched import Hooked, Watched
 from emu.engine.memory.access import Access
 from emu.engine.memory.memory import Memory
@@ -26,7 +26,7 @@ class Code:
     """The code that one CPU runs; `fail` is called with the exception of a callback."""
 
     def __init__(
-        self, cpu: BaseCpu, memory: Memory, counter: Counter, hooks: CodeHooks, fail: Callable[[BaseException], None]
+        self, cpu: Cpu, memory: Memory, counter: Counter, hooks: CodeHooks, fail: Callable[[BaseException], None]
     ) -> None:
         self.running = False
         """Whether the CPU runs: then the sizes of blocks are in use."""
@@ -117,7 +117,7 @@ class Code:
         self._counter.forget_user_blocks_at(range(address, address + size, step))
 
     def _forget_translation(self, start: int, end: int) -> None:
-        self._cpu.forget_code(start, end, running=self.running)
+        self._cpu.forget_code(start, end)
 
     def on_code(self, address: int, callback: Callable[[], None], watched: Watched | None = None) -> None:
         """Call `callback` before the instruction at `address` runs.

@@ -1,13 +1,8 @@
-"""One emulated CPU.
-
-`BaseCpu` has what Unicorn's public calls do well.  `Cpu` adds its registers by their places in
-the state of Unicorn, and QEMU's functions for it; `emu.engine.portable` does the same without them.
-"""
+"""One emulated CPU: its registers by their offsets in Unicorn's state, and QEMU's functions for it."""
 
 from __future__ import annotations
 
 import ctypes
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -16,7 +11,6 @@ from unicorn.unicorn_py3.unicorn import UcContext, uclib
 
 from emu.engine.qemu import layout, vectors
 from emu.isa.base import Isa
-from emu.isa.unicorn_model import InterruptedCpu
 from emu.support.words import WORD_MASK
 
 # Words of the CPU state that `Register.slot` may number.
@@ -32,23 +26,8 @@ def _nothing() -> None:
     """Do nothing."""
 
 
-class BaseCpu(ABC):
+class Cpu:
     """The CPU of one engine: an `emu.isa.unicorn_model.ModelledCpu`, and more for other parts."""
-
-    address: int
-    """Address of QEMU's CPUState; 0 in portable mode."""
-    env: int
-    """Address of the CPU state; 0 in portable mode."""
-    words: Any
-    """The CPU state as 64-bit words, indexed by `Register.slot`."""
-    halted: Any
-    """Its `value` is 1 when the CPU waits for an interrupt."""
-    exception: Any
-    """Its `value` is the number of the current exception; -1: none."""
-    pc_word: Any
-    """Its `value` is the program counter."""
-    stale = False
-    """Whether code must be forgotten before the next block: the run is left there (`leave_run`)."""
 
     def __init__(self, isa: Isa) -> None:
         self.isa = isa
@@ -67,11 +46,22 @@ class BaseCpu(ABC):
         self._public = {register.name: register.unicorn for register in isa.registers.registers}
         self._word = ctypes.c_uint64()
         self._word_at = ctypes.addressof(self._word)
-
-        self.accessed: Callable[[bool, int, int, int], object] | None = None
-        """Takes what the CPU itself stores at an exception, where Unicorn's hooks do not see it."""
         self.on_public_write: Callable[[], object] = _nothing
         """Is called when a register is written by Unicorn's own call: it may change the CPU's mode."""
+        self.address, self.env = layout.check(self.uc, isa)
+        """The addresses of QEMU's CPUState, and of the CPU state in it."""
+        self.words = memoryview((ctypes.c_uint64 * _STATE_WORDS).from_address(self.env)).cast("B").cast("Q")
+        """The CPU state as 64-bit words, indexed by `Register.slot`."""
+        self.halted = ctypes.c_uint32.from_address(self.address + layout.CPU_HALTED)
+        """Its `value` is 1 when the CPU waits for an interrupt."""
+        self.exception = ctypes.c_int32.from_address(self.address + layout.CPU_EXCEPTION)
+        """Its `value` is the number of the current exception; -1: none."""
+        self.pc_word = ctypes.c_uint64.from_address(self.env + 8 * self._slots[isa.registers.pc])
+        """Its `value` is the program counter."""
+        self._pointer = ctypes.c_void_p(self.address)
+        self._deliver = getattr(uclib, self.model.deliver)
+        self._forget_code = self.function("tb_invalidate_phys_range")
+        self._flush_page, self._flush = self.function("tlb_flush_page"), self.function("tlb_flush")
 
     # -- the interface for models
 
@@ -84,78 +74,36 @@ class BaseCpu(ABC):
         self.uc.reg_write(number, value)
         self.on_public_write()
 
-    # -- what differs
-
-    @abstractmethod
     def deliver(self) -> None:
-        """Deliver the exception to the guest's own vector."""
+        """Let QEMU deliver the exception to the guest's own vector."""
+        self._deliver(self._pointer)
 
-    @abstractmethod
     def function(self, name: str) -> Any:
-        """Return a function of QEMU's for this CPU.  Raises `EngineError` in portable mode."""
+        """Return a function of QEMU's for this CPU."""
+        return getattr(uclib, f"{name}_{self.model.target}")
 
-    @abstractmethod
     def interrupt(self) -> None:
         """Deliver the clock interrupt to the guest's vector, if it is accepted."""
+        self.model.interrupt(self)
 
-    @abstractmethod
-    def note(self, number: int) -> None:
-        """Note the number of the exception that Unicorn's hook got; -1: it is over."""
-
-    @abstractmethod
-    def handled(self, number: int) -> None:
+    def handled(self) -> None:
         """Make QEMU forget an exception that the host has handled."""
+        if self.model.handled:
+            self.model.handled(self)
 
-    @abstractmethod
-    def enter_kernel(self, now: InterruptedCpu) -> None:
-        """Enter the guest's kernel by an instruction for system calls."""
+    # -- translations
 
-    @abstractmethod
-    def served(self) -> None:
-        """Note that a hook has served an exception after which Unicorn would end the run."""
-
-    @abstractmethod
-    def forget_code(self, start: int, end: int, *, running: bool) -> None:
+    def forget_code(self, start: int, end: int) -> None:
         """Drop Unicorn's translation of code at physical addresses [start, end)."""
+        self._forget_code(self.reference, ctypes.c_uint64(start), ctypes.c_uint64(end))
 
-    @abstractmethod
     def flush_page(self, address: int) -> None:
         """Make Unicorn forget the translation of a page's address."""
+        self._flush_page(self._pointer, ctypes.c_uint64(address))
 
-    @abstractmethod
     def flush_tlb(self) -> None:
         """Make Unicorn forget the translations of all addresses."""
-
-    @abstractmethod
-    def refresh(self) -> None:
-        """Do what was put off to the beginning of a run."""
-
-    @abstractmethod
-    def leave_run(self) -> None:
-        """Leave the run before the block that is entered, if code is `stale`."""
-
-    @abstractmethod
-    def resumes(self, crash: int) -> bool:
-        """Return whether a run that has ended must go on; `crash` is Unicorn's error, 0: none."""
-
-    @abstractmethod
-    def ended(self, waits: Callable[[], bool]) -> None:
-        """Note the end of a run without an error; `waits` says whether the CPU waits."""
-
-    @abstractmethod
-    def general(self, first: int, end: int) -> Any:
-        """Return the words of the slots [first, end) as bytes."""
-
-    @abstractmethod
-    def vectors(self) -> tuple[Any, ...]:
-        """Return the vector and floating-point registers as bytes, which can be assigned."""
-
-    @abstractmethod
-    def lose_reservation(self) -> None:
-        """Clear the reservation of a load-exclusive, as a CPU does on return from an exception.
-
-        Unicorn takes a trap without one, and keeps the reservation.
-        """
+        self._flush(self._pointer)
 
     def leave_block(self) -> None:
         """Make Unicorn leave the current block and continue at the pc; call it from a code hook."""
@@ -213,81 +161,6 @@ class BaseCpu(ABC):
         if self.model.left_out:
             for name, value in zip(self.model.left_out, getattr(context, _LEFT_OUT), strict=True):
                 self.write_register(name, value)
-
-
-class Cpu(BaseCpu):
-    """A CPU whose state is read and written where Unicorn keeps it."""
-
-    def __init__(self, isa: Isa) -> None:
-        super().__init__(isa)
-        self.address, self.env = layout.check(self.uc, isa)
-        self.words = memoryview((ctypes.c_uint64 * _STATE_WORDS).from_address(self.env)).cast("B").cast("Q")
-        self.halted = ctypes.c_uint32.from_address(self.address + layout.CPU_HALTED)
-        self.exception = ctypes.c_int32.from_address(self.address + layout.CPU_EXCEPTION)
-        self._pointer = ctypes.c_void_p(self.address)
-        self._deliver = getattr(uclib, self.model.deliver)
-        self._forget_code = self.function("tb_invalidate_phys_range")
-        self._flush_page, self._flush = self.function("tlb_flush_page"), self.function("tlb_flush")
-        self.pc_word = ctypes.c_uint64.from_address(self.env + 8 * self._slots[isa.registers.pc])
-
-    # -- the interface for models
-
-    def deliver(self) -> None:
-        """Let QEMU deliver the exception to the guest's own vector."""
-        self._deliver(self._pointer)
-
-    def function(self, name: str) -> Any:
-        """Return a function of QEMU's for this CPU."""
-        return getattr(uclib, f"{name}_{self.model.target}")
-
-    def interrupt(self) -> None:
-        """Deliver the clock interrupt to the guest's vector, if it is accepted."""
-        self.model.interrupt(self)
-
-    def note(self, number: int) -> None:
-        """Note the number of the exception that Unicorn's hook got: `exception` has it already."""
-
-    def handled(self, number: int) -> None:  # noqa: ARG002  whatever it was
-        """Make QEMU forget an exception that the host has handled."""
-        if self.model.handled:
-            self.model.handled(self)
-
-    def served(self) -> None:
-        """Do nothing: models clear the error."""
-
-    def enter_kernel(self, now: InterruptedCpu) -> None:
-        """Enter the guest's kernel."""
-        assert self.model.on_system_call is not None
-        self.model.on_system_call(now)
-
-    # -- translations
-
-    def forget_code(self, start: int, end: int, *, running: bool) -> None:  # noqa: ARG002  the same in a run
-        """Drop Unicorn's translation of code at physical addresses [start, end)."""
-        self._forget_code(self.reference, ctypes.c_uint64(start), ctypes.c_uint64(end))
-
-    def flush_page(self, address: int) -> None:
-        """Make Unicorn forget the translation of a page's address."""
-        self._flush_page(self._pointer, ctypes.c_uint64(address))
-
-    def flush_tlb(self) -> None:
-        """Make Unicorn forget the translations of all addresses."""
-        self._flush(self._pointer)
-
-    def refresh(self) -> None:
-        """Do nothing: nothing is put off."""
-
-    def leave_run(self) -> None:
-        """Do nothing: code is forgotten at once."""
-
-    def resumes(self, crash: int) -> bool:  # noqa: ARG002  no error is of Unicorn's own making
-        """Return False."""
-        return False
-
-    def ended(self, waits: Callable[[], bool]) -> None:
-        """Do nothing: `halted` says whether the CPU waits."""
-
-    # -- registers
 
     def general(self, first: int, end: int) -> memoryview:
         """Return the words of the slots [first, end) as bytes of the CPU state."""

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from emu.engine.cpu import BaseCpu
+from emu.engine.cpu import Cpu
 from emu.engine.memory.memory import Memory
 from emu.engine.memory.pages import PAGE
 from emu.engine.python_callbacks import Interrupted
@@ -26,7 +26,7 @@ class Special:
     def __init__(
         self,
         isa: Isa,
-        cpu: BaseCpu,
+        cpu: Cpu,
         memory: Memory,
         counter: Counter,
         now: Interrupted,
@@ -120,15 +120,11 @@ class Special:
         except BadAddressError as error:
             return self._memory.read(pc, error.address - pc)
 
-    def after_wait(self, pc: int) -> bool:
-        """Return whether the instruction before the pc waits for an interrupt."""
-        wait = self._isa.traps.wait
-        try:
-            return self._memory.read(pc - len(wait), len(wait)) == wait
-        except BadAddressError:
-            return False
-
     def _waits(self, pc: int) -> bool:
         """Return whether the CPU has just executed the instruction that waits for an interrupt."""
         wait = self._isa.traps.wait
-        return self._counter.ended_with(pc - len(wait), pc) and self.after_wait(pc)
+        try:
+            code = self._memory.read(pc - len(wait), len(wait))
+        except BadAddressError:
+            return False
+        return code == wait and self._counter.ended_with(pc - len(wait), pc)

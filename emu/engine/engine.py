@@ -34,7 +34,7 @@ import unicorn
 from emu.displaced.plans import Plan
 from emu.engine import native_callbacks, python_callbacks
 from emu.engine.code import Code
-from emu.engine.cpu import BaseCpu, Cpu
+from emu.engine.cpu import Cpu
 from emu.engine.emulated_instructions import Special
 from emu.engine.handlers import Handlers
 from emu.engine.hits.plan_encoding import Adjust, Encoder, Window, Windows
@@ -42,7 +42,6 @@ from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.memory.address_spaces import Spaces
 from emu.engine.memory.memory import GuestMemory, HostMemory, Memory
 from emu.engine.memory.pages import AddressSpace, PageMap
-from emu.engine.portable import PortableCpu
 from emu.engine.qemu import exit_checks, exits, inline_caches, jump_cache
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.hooks import Hooks
@@ -52,12 +51,9 @@ from emu.engine.qemu.temporaries import Temporaries
 from emu.engine.qemu.tlb import SoftTlb
 from emu.engine.qemu.ud_hooks import Refusals
 from emu.engine.run import NOWHERE, Running
-from emu.engine.scanning import PublicCodeHooks, Scanner
 from emu.engine.state import BLOCKS, Word
 from emu.engine.time.counting import Counter
 from emu.isa.base import Isa
-from emu.unicorn_layout.layout import current
-from emu.unicorn_layout.modes import Mode
 
 _ON_INSTRUCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -88,9 +84,8 @@ class Engine:
         shared: Memory | None = None,
     ) -> None:
         self.isa = isa
-        portable = current().mode is Mode.PORTABLE
-        self.accelerated = not portable and (native_callbacks.available() if accelerated is None else accelerated)
-        self.cpu: BaseCpu = PortableCpu(isa) if portable else Cpu(isa)
+        self.accelerated = native_callbacks.available() if accelerated is None else accelerated
+        self.cpu = Cpu(isa)
         self.words = self.cpu.words
         self.memory: Memory = (
             GuestMemory(ram_size, isa, self.words) if pages is None else HostMemory(ram_size, pages, shared)
@@ -103,7 +98,7 @@ class Engine:
         self._plans = Encoder(isa, self.cpu.env)
         self.tracepoints = Tracepoints(self._plans, *self._who())
         self.handlers = Handlers(isa, self.cpu, self.memory, self.counter, self.tracepoints, on_system_call)
-        self._code_hooks = PublicCodeHooks() if portable else CodeHooks(*self._translation())
+        self._code_hooks = CodeHooks(*self._translation())
         self.code = Code(self.cpu, self.memory, self.counter, self._code_hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
         self._windows = Windows()
@@ -117,9 +112,8 @@ class Engine:
         self.callbacks = self._install_callbacks(delivers=on_system_call is None)
         now = python_callbacks.Interrupted(self.cpu, self._state, self.handlers)
         self.special = Special(isa, self.cpu, self.memory, self.counter, now)
-        if not portable:
-            self._exits = self.callbacks.special or exits.interpreted(self._code_hooks.choose, self.special.found)
-            exits.install(self.cpu, *self._exits)
+        self._exits = self.callbacks.special or exits.interpreted(self._code_hooks.choose, self.special.found)
+        exits.install(self.cpu, *self._exits)
         mark = exit_checks.mark(self.cpu)
         if mark is not None:
             self._code_hooks.leave_out_tests(mark)
@@ -182,7 +176,6 @@ class Engine:
         model, handlers = self.isa.unicorn, self.handlers
         callbacks: native_callbacks.Callbacks | python_callbacks.Callbacks
         if self.accelerated:
-            assert isinstance(self.cpu, Cpu)
             callbacks = native_callbacks.Callbacks(
                 self.cpu,
                 self.counter,
@@ -196,9 +189,7 @@ class Engine:
                 delivers=delivers,
             )
         else:
-            callbacks = python_callbacks.Callbacks(
-                self.cpu, self.counter, handlers, delivers=delivers, enter=self._enter()
-            )
+            callbacks = python_callbacks.Callbacks(self.cpu, self.counter, handlers, delivers=delivers)
         if isinstance(callbacks, native_callbacks.Callbacks):
             self.code.watcher = callbacks.watched
             self.tracepoints.on_set = self._serve_first
@@ -226,18 +217,6 @@ class Engine:
         self._state[Word.INVALIDATIONS] = self._state[Word.INVALIDATIONS] or jump_cache.invalidations(self.cpu) or 0
         self.tracepoints.on_set = self.code.serve
         self.code.serve(address)
-
-    def _enter(self) -> Callable[[int, int], bool] | None:
-        """Return the function that searches each block in portable mode."""
-        if not isinstance(self.cpu, PortableCpu):
-            return None
-        assert isinstance(self._code_hooks, PublicCodeHooks)
-        self.cpu.memory, self.cpu.tlb = self.memory, self._tlb
-        scanner = Scanner(self.cpu, self.memory, self._hooks, self._code_hooks)
-        self.cpu.at_exit, self.cpu.fail = scanner.at_exit, self.handlers.fail
-        if self._tlb is not None:
-            self._tlb.fetched = scanner.search_page
-        return scanner.enter
 
     @property
     def watched(self) -> bool:
@@ -268,7 +247,7 @@ class Engine:
         """Return the addresses of the words with the current address space and the current thread."""
         state = ctypes.addressof(self.counter.state_array)
         space, thread = (state + 8 * word for word in (Word.SPACE, Word.THREAD))
-        if isinstance(self.memory, GuestMemory) and self.cpu.env:
+        if isinstance(self.memory, GuestMemory):
             space = self.cpu.env + 8 * self.isa.registers.slots[self.isa.registers.root]
         return space, thread
 

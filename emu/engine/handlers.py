@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.engine.cpu import BaseCpu
+from emu.engine.cpu import Cpu
 from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.memory.memory import Memory
 from emu.engine.state import DELIVER, HANDLED, Word
@@ -23,7 +23,7 @@ class Handlers:
     def __init__(
         self,
         isa: Isa,
-        cpu: BaseCpu,
+        cpu: Cpu,
         memory: Memory,
         counter: Counter,
         tracepoints: Tracepoints,
@@ -90,7 +90,7 @@ class Handlers:
             served = self.take_special()
             answer = self.on_trap(number) if served is None else served
             if answer == HANDLED:
-                self._cpu.handled(number)
+                self._cpu.handled()
         except BaseException as error:  # noqa: BLE001  raised again by the engine
             self.fail(error)
             return HANDLED

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.engine.cpu import BaseCpu
+from emu.engine.cpu import Cpu
 from emu.engine.errors import shut_down
 from emu.engine.handlers import Handlers
 from emu.engine.state import DELIVER, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
@@ -35,7 +35,7 @@ _UC_CTL: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32
 class Interrupted:
     """The CPU while Unicorn runs: an `emu.isa.unicorn_model.InterruptedCpu`."""
 
-    def __init__(self, cpu: BaseCpu, words: memoryview, handlers: Handlers) -> None:
+    def __init__(self, cpu: Cpu, words: memoryview, handlers: Handlers) -> None:
         self.handle = cpu.handle
         self.env = cpu.env
         self.exception = cpu.exception
@@ -44,7 +44,6 @@ class Interrupted:
         self.write_public = cpu.write_public
         self.pc = cpu.pc_word
         self.ask = handlers.trap
-        self.served = cpu.served
         self._words = words
         self._handlers = handlers
         self._cpu = cpu
@@ -93,26 +92,21 @@ class Callbacks:
     """Python callbacks with the attributes of `emu.engine.native_callbacks.Callbacks`.
 
     `delivers`: system calls go to the guest's own vector; else they are traps like others.
-    `enter(address, size)` is asked about each block that is not in the table: whether it must not
-    be executed now.
     """
 
-    def __init__(
-        self, cpu: BaseCpu, counter: Counter, handlers: Handlers, *, delivers: bool,
-        enter: Callable[[int, int], bool] | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, cpu: Cpu, counter: Counter, handlers: Handlers, *, delivers: bool) -> None:
         model = cpu.model
         now = Interrupted(cpu, counter.state, handlers)
         self.fill = None  # Python is the hook: emu.engine.qemu.tlb
         self.special = None  # Python is called instead: emu.engine.emulated_instructions
         self.code_hook = None  # Python is the hook: emu.engine.qemu.code_hooks
-        self.block = _BLOCK_HOOK(_block(counter, cpu, enter))
+        self.block = _BLOCK_HOOK(_block(counter, cpu))
         self.trap = _TRAP_HOOK(_trap(now, cpu, delivers=delivers))
         self.invalid = self.system_call = self.refused = None
         if model.on_invalid:
             self.invalid = _INVALID_HOOK(partial(_invalid, now, model.on_invalid))
         if model.on_system_call and delivers:
-            self.system_call = _INSTRUCTION_HOOK(partial(_system_call, now, cpu.enter_kernel))
+            self.system_call = _INSTRUCTION_HOOK(partial(_system_call, now, model.on_system_call))
         if model.on_refused:
             self.refused = _CODE_HOOK(partial(_refused, now, model.on_refused))
 
@@ -138,7 +132,7 @@ def moved(words: memoryview[int]) -> bool:
     return True
 
 
-def _block(counter: Counter, cpu: BaseCpu, enter: Callable[[int, int], bool] | None) -> Callable[..., None]:
+def _block(counter: Counter, cpu: Cpu) -> Callable[..., None]:
     words, table, kernel_start = counter.state, counter.table, cpu.isa.kernel_start
     handle = ctypes.c_void_p(cpu.handle)
     start, half = ctypes.addressof(table), counter.half
@@ -155,16 +149,9 @@ def _block(counter: Counter, cpu: BaseCpu, enter: Callable[[int, int], bool] | N
             words[Word.STOPPED] = 1
             uclib.uc_emu_stop(handle)
             return
-        if cpu.stale:
-            words[Word.BLOCK] = 0
-            cpu.leave_run()
-            return
         index = (address >> 1 ^ address >> 17) & half - 1 | (half if address >= kernel_start else 0)
         entry = table[index]
         if entry.address != address:
-            if enter is not None and enter(address, size):
-                words[Word.BLOCK] = 0
-                return
             uc_ctl(handle, TB_REQUEST_CACHE, address, ctypes.byref(asked))
             entry.address, entry.count, entry.size = address, asked.icount, size
         words[Word.TOTAL] = total + entry.count
@@ -175,12 +162,11 @@ def _block(counter: Counter, cpu: BaseCpu, enter: Callable[[int, int], bool] | N
     return block
 
 
-def _trap(now: Interrupted, cpu: BaseCpu, *, delivers: bool) -> Callable[..., None]:
+def _trap(now: Interrupted, cpu: Cpu, *, delivers: bool) -> Callable[..., None]:
     model = cpu.model
     direct = model.system_call if delivers else None
 
     def trap(_uc: int, number: int, _words: int) -> None:
-        cpu.note(number)
         now.pc.value -= model.pc_ahead
         if number == model.breakpoint:
             now.pc.value -= model.breakpoint_length
@@ -191,7 +177,7 @@ def _trap(now: Interrupted, cpu: BaseCpu, *, delivers: bool) -> Callable[..., No
             wanted = DELIVER if number == direct else now.ask(number)
         if wanted:
             now.deliver()
-        cpu.note(-1)
+        now.exception.value = -1
 
     return trap
 

@@ -18,7 +18,7 @@ from emu.engine.time.counting import PREPAID
 
 if TYPE_CHECKING:
     from emu.engine.code import Code
-    from emu.engine.cpu import BaseCpu
+    from emu.engine.cpu import Cpu
     from emu.engine.emulated_instructions import Special
     from emu.engine.handlers import Handlers
     from emu.engine.qemu.code_hooks import CodeHooks
@@ -40,7 +40,7 @@ class Running:
 
     def __init__(
         self,
-        cpu: BaseCpu,
+        cpu: Cpu,
         counter: Counter,
         code: Code,
         code_hooks: CodeHooks,
@@ -101,7 +101,6 @@ class Running:
         run under way ends before its next block.  Instructions then take some 50 us each.
         """
         self._watch = Watch(watcher, accessed, self._hooks)
-        self._cpu.accessed = accessed
         self.stop()
 
     @property
@@ -130,7 +129,7 @@ class Running:
                 return False
             soft = min(soft, self._state[Word.SOFT])
         watch.end()
-        self._watch = self._cpu.accessed = None
+        self._watch = None
         return None if self._state[Word.HARD] else False  # the watcher may have called `stop`
 
     def step(self) -> bool:
@@ -141,10 +140,6 @@ class Running:
         """
         self._emulate(NEVER, NEVER, count=1)
         return self._halted() and not self._special.take()
-
-    def _waits(self) -> bool:
-        """Return whether a run that nothing has stopped ended by waiting for an interrupt."""
-        return self._special.after_wait(self._pc)
 
     def _halted(self) -> bool:
         """Return whether the CPU has stopped to wait for an interrupt, and clear the mark of it."""
@@ -170,12 +165,8 @@ class Running:
             pass
 
     def _run_once(self, count: int) -> bool:
-        """Run Unicorn; True: run it again, because it only stopped before a special instruction.
-
-        The same where the CPU only left the run to forget code.
-        """
+        """Run Unicorn; True: run it again, because it only stopped before a special instruction."""
         self._counter.refresh()
-        self._cpu.refresh()
         self._state[Word.STOPPED] = 0
         if self._tlb is not None:
             self._tlb.missed = None
@@ -184,11 +175,7 @@ class Running:
         self._code.running = False
         self._handlers.raise_failure()
         self._counter.settle()
-        if self._cpu.resumes(crash):
-            return not self._state[Word.STOPPED] and not count
         if not crash:
-            if not self._state[Word.STOPPED]:
-                self._cpu.ended(self._waits)
             return False
         if self._tlb and self._tlb.missed:
             address, access = self._tlb.missed

@@ -7,7 +7,6 @@ say what works with it, and each level depends on those above it.
 | --- | --- | --- | --- |
 | code runs | `registers.py` | `REGISTERS`: names, Unicorn ids, slots in the CPU state, D's regs[] | `registers` |
 | code runs | `unicorn.py`, `unicorn.ll` | `UNICORN`: how Unicorn models the CPU | `unicorn` |
-| code runs | `public.py` | `PUBLIC`: the CPU in portable mode; `unicorn.py` takes it | `unicorn` |
 | code runs | `elf.py` | `ELF`: e_machine, operands in assembly | `elf` |
 | functions, stacks | `calling_convention.py` | `CALLING`: arguments, results, frames | `calling` |
 | guests have page tables | `page_tables.py` | `PAGING`: a page walk without side effects | `paging` |

@@ -14,7 +14,6 @@ equal.
 from __future__ import annotations
 
 import ctypes
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Final, NamedTuple, Protocol
@@ -49,7 +48,7 @@ class ModelledCpu(Protocol):
     handle: int
     """Address of Unicorn's own structure (struct uc_struct)."""
     env: int
-    """Address of the CPU's registers (QEMU's CPUArchState); 0 in portable mode."""
+    """Address of the CPU's registers (QEMU's CPUArchState)."""
     exception: ctypes.c_int32
     """Number of the current exception (QEMU's exception_index); -1: none."""
 
@@ -76,9 +75,6 @@ class InterruptedCpu(ModelledCpu, Protocol):
 
     def breakpoint(self) -> int:
         """Return what `Handlers.on_breakpoint` answers: DELIVER or HANDLED."""
-
-    def served(self) -> None:
-        """Note that an exception was served after which Unicorn would end the run."""
 
     def uncount_user(self, address: int) -> None:
         """Take the instruction at an address off the count, if the address is a user program's."""
@@ -128,8 +124,6 @@ class SpecialInstructions:
     serve: Callable[[ServingCpu, bytes], int | Raise]
     """Does what the one does that starts these bytes, but for the pc; returns its length, or the
     exception with which the CPU refuses it."""
-    level: Callable[[ModelledCpu], int] = lambda _cpu: 0
-    """The part of the CPU's state on which `found` depends, such as the privilege."""
     empty: Callable[[Callable[[int], int], int], bool] = lambda _fetch, _address: False
     """(fetch, address): whether Unicorn makes a block of no bytes of the instruction at an address,
     which the CPU refuses; `serve` returns the exception."""
@@ -166,98 +160,6 @@ class Leaking(NamedTuple):
     """The number of temporaries that a block has so far (nb_temps)."""
     operations: int
     """The number of its operations (nb_ops)."""
-
-
-class PublicCpu(ModelledCpu, Protocol):
-    """The CPU in portable mode, where only Unicorn's public calls are used (`emu.engine.portable`)."""
-
-    pc_word: Any
-    """Its `value` is the program counter."""
-    hidden: dict[str, int]
-    """Values that no public call reads, kept with each context of the CPU."""
-
-    def read_register(self, name: str) -> int:
-        """Return a register."""
-
-    def write_register(self, name: str, value: int) -> None:
-        """Set a register."""
-
-    def read_any(self, number: int | tuple[int, int]) -> Any:
-        """Return a register as Unicorn's binding gives it: a number, or a tuple.
-
-        A register and a number select one of many.
-        """
-
-    def keep(self, name: str) -> None:
-        """Keep the state of the CPU under a name."""
-
-    def go_back(self, name: str) -> None:
-        """Return to a state that was kept."""
-
-    def load(self, address: int, size: int) -> int:
-        """Return a number from the guest's memory.  Raises `BadAddressError`."""
-
-    def store(self, address: int, size: int, value: int) -> None:
-        """Store a number.  Raises `BadAddressError`."""
-
-    def code(self) -> bytes:
-        """Return the code at the pc, as far as it is mapped."""
-
-    def before(self, size: int) -> bytes:
-        """Return so many bytes before the pc; fewer where they are not mapped."""
-
-    def present(self, address: int) -> bool:
-        """Return whether an address is mapped."""
-
-    def missing(self, address: int) -> int:
-        """Return the level of the page tables, from 0 on, whose entry ends the walk to an address."""
-
-    def unreachable(self, *, write: bool) -> int | None:
-        """Return the first byte that the instruction at the pc cannot access; None: unknown."""
-
-    def told_at(self, address: int) -> int:
-        """Return how the instruction at the pc accesses an address, as UC_PROT_*; 0: not at all."""
-
-    def aside(self, action: Callable[[Callable[[int, bytes], None]], None]) -> None:
-        """Do something before RAM is there, with memory of one page at `PAGE_ASIDE`.
-
-        `action` takes a function that writes to it.
-        """
-
-    def show(self, content: bytes, action: Callable[[int], None]) -> None:
-        """Do something while the CPU sees a page with this content; `action` takes its address."""
-
-    def run_between(self, start: int, end: int) -> None:
-        """Execute code from one address until another is reached."""
-
-
-# Where `PublicCpu.aside` has its page.
-PAGE_ASIDE = 0x1000
-
-
-@immutable
-class PublicModel:
-    """One CPU in portable mode: what takes the place of private state."""
-
-    deliver: Callable[[PublicCpu, int], None]
-    """Does what the CPU does at an exception with Unicorn's number."""
-    interrupt: Callable[[PublicCpu], None]
-    """Does what the CPU does at the clock interrupt."""
-    prepare: Callable[[PublicCpu], None] = lambda _cpu: None
-    """Done before RAM is there."""
-    handled: Callable[[PublicCpu, int], None] = lambda _cpu, _number: None
-    """Makes QEMU forget an exception that the host has handled."""
-    system_call: Callable[[PublicCpu], None] | None = None
-    """Enters the guest's kernel; None: QEMU raises an exception."""
-    reads: Mapping[str, Callable[[PublicCpu], int]] = field(default_factory=dict)
-    """Registers that no public call reads as they are."""
-    writes: Mapping[str, Callable[[PublicCpu, int], None]] = field(default_factory=dict)
-    """Registers that no public call writes as they are."""
-    fatal: re.Pattern[bytes] | None = None
-    """Code that aborts Unicorn's translator, at any address; None: there is none."""
-    crowded: Callable[[bytes], list[tuple[int, int]]] = lambda _code: []
-    """Returns runs of instructions, by their start and end in some code, that may be a block whose
-    translation overflows QEMU's tables (`emu.engine.qemu.temporaries`)."""
 
 
 @immutable
@@ -317,8 +219,6 @@ class UnicornModel:
     """The names that `unicorn.ll` may use after a dollar sign."""
     ir: tuple[str, ...] = ()
     """Packages whose `unicorn.ll` hold the callbacks in machine code."""
-    public: PublicModel | None = None
-    """The CPU in portable mode; None: the ISA has no such mode."""
     on_invalid: Callable[[InterruptedCpu], int] | None = None
     """Takes an invalid instruction, and answers DELIVER or HANDLED; None: none arrives.  `invalid`
     in machine code."""

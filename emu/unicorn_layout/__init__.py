@@ -2,8 +2,9 @@
 
 | module | content |
 | --- | --- |
+| `emu.unicorn_layout.errors` | the error of a library that cannot be used |
 | `emu.unicorn_layout.library` | the identity of the library |
-| `emu.unicorn_layout.layout` | the offsets: from a table, from calibration, or none (portable mode) |
+| `emu.unicorn_layout.layout` | the offsets: from a table, or from calibration |
 | `emu.unicorn_layout.find` | the search of the offsets by experiments, in a process of its own |
 | `emu.unicorn_layout.bench` | an engine to experiment with |
 | `emu.unicorn_layout.common` | the experiments that are the same on every CPU |

@@ -24,8 +24,8 @@ _LARGEST: Final = 1 << 20
 _CODE: Final = """
 import sys
 from importlib import import_module
-from emu.unicorn_layout.layout import WheelLayout, Mode, assume
-assume(WheelLayout(Mode.TABLE, "experiments do not use it"))
+from emu.unicorn_layout.layout import WheelLayout, assume
+assume(WheelLayout())  # the experiments do not use it
 import_module("emu.isa.calibration").main(sys.argv[1])
 """
 # The part of the answer that every command needs (`emu.isa.calibration`).

@@ -2,29 +2,25 @@
 
 Unicorn's public register calls cost about a microsecond each, and it offers no call at all for
 delivering an exception to the guest's own vector.  Both are possible, because the wheels export
-QEMU's functions, and because its structures have fixed offsets.  There are two ways to them, and
-one to do without them:
+QEMU's functions, and because its structures have fixed offsets.  There are two ways to them:
 
-| mode | when | what |
-| --- | --- | --- |
-| table | the library is the known one | the tables in the source: nothing is searched |
-| calibrated | it is another one | the offsets are found by experiments, once, and kept on disk |
-| portable | they are not found, or TRAPLINE_ENGINE asks for it | public calls alone are used, more \
-slowly; the tables are used as names of registers |
+* the library is the known one: the tables in the source are used, and nothing is searched;
+* it is another one: the offsets are found by experiments, once, and kept on disk.
+
+Where the experiments fail the library cannot be used (`UnusableLibraryError`).
 
 A part of the layout belongs to the module that uses it, which also has its table: `part`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from emu.unicorn_layout import library
+from emu.unicorn_layout.errors import UnusableLibraryError
 from emu.unicorn_layout.library import Library, Parts
-from emu.unicorn_layout.modes import VARIABLE, Mode
 
 # The name of the part that is the same on every CPU.
 COMMON: Final = "common"
@@ -36,13 +32,10 @@ REMEDY: Final = f"pip install unicorn=={library.KNOWN_VERSION}"
 
 @dataclass(frozen=True)
 class WheelLayout:
-    """The layout of one library, as far as it is known."""
+    """The layout of one library."""
 
-    mode: Mode
-    reason: str
-    """Why it is this mode: a sentence without its first word, "since ..."."""
-    parts: Parts = field(default_factory=dict)
-    """The offsets that experiments have found, in bytes: by part and name."""
+    parts: Parts | None = None
+    """The offsets that experiments have found, in bytes: by part and name; None: the tables hold."""
 
 
 class _Current:
@@ -52,24 +45,28 @@ class _Current:
 
 
 def choose(this: Library, find_parts: Callable[[Library], Parts] | None = None) -> WheelLayout:
-    """Return the layout of a library; `find_parts` replaces the experiments."""
+    """Return the layout of a library; `find_parts` replaces the experiments.
+
+    Raises `UnusableLibraryError`.
+    """
     if this.is_known:
-        return WheelLayout(Mode.TABLE, "this library is the known one")
+        return WheelLayout()
     from emu.unicorn_layout.find import CalibrationError, find  # noqa: PLC0415  rarely needed
 
     try:
-        return WheelLayout(Mode.CALIBRATED, f"{this} is not the known library", (find_parts or find)(this))
+        return WheelLayout((find_parts or find)(this))
     except CalibrationError as error:
-        return WheelLayout(Mode.PORTABLE, str(error))
+        raise _unusable(this, str(error)) from None
+
+
+def _unusable(this: Library, reason: str) -> UnusableLibraryError:
+    return UnusableLibraryError(f"{this} cannot be used: {reason}; {REMEDY}, on Linux or macOS")
 
 
 def current() -> WheelLayout:
-    """Return the layout that this process uses."""
+    """Return the layout that this process uses.  Raises `UnusableLibraryError`."""
     if _Current.layout is None:
-        if os.environ.get(VARIABLE) == Mode.PORTABLE:
-            _Current.layout = WheelLayout(Mode.PORTABLE, f"{VARIABLE} asks for it")
-        else:
-            _Current.layout = choose(library.this())
+        _Current.layout = choose(library.this())
     return _Current.layout
 
 
@@ -81,16 +78,14 @@ def assume(layout: WheelLayout) -> None:
 def part(name: str, known: Mapping[str, int]) -> Mapping[str, int]:
     """Return the offsets of a part of the layout, whose table for the known library is `known`.
 
-    In portable mode that is the table: its numbers only tell registers apart.
+    Raises `UnusableLibraryError`.
     """
-    layout = current()
-    if layout.mode is not Mode.CALIBRATED:
+    parts = current().parts
+    if parts is None:
         return known
-    found = layout.parts.get(name, {})
-    missing = sorted(set(known) - set(found))
-    if missing:
-        assume(WheelLayout(Mode.PORTABLE, f"calibration did not find {name} {', '.join(missing)}"))
-        return known
+    found = parts.get(name, {})
+    if missing := sorted(set(known) - set(found)):
+        raise _unusable(library.this(), f"calibration did not find {name} {', '.join(missing)}")
     return {offset: found[offset] for offset in known}
 
 
@@ -101,11 +96,8 @@ def further(name: str, known: Mapping[str, int]) -> Mapping[str, int]:
     """
     from emu.unicorn_layout.find import CalibrationError, find  # noqa: PLC0415  rarely needed
 
-    layout = current()
-    if layout.mode is Mode.TABLE:
+    if current().parts is None:
         return known
-    if layout.mode is Mode.PORTABLE:
-        raise CalibrationError(f"none in {layout.mode} mode")
     found = find(library.this(), name).get(name, {})
     if missing := sorted(set(known) - set(found)):
         raise CalibrationError(f"calibration did not find {name} {', '.join(missing)}")
@@ -114,11 +106,6 @@ def further(name: str, known: Mapping[str, int]) -> Mapping[str, int]:
 
 def warning() -> str:
     """Return the warning that every user gets; "" if there is none."""
-    layout, this = current(), library.this()
-    match layout.mode:
-        case Mode.CALIBRATED:
-            return f"{this} is not the library that is tested: its layout was found by experiments"
-        case Mode.PORTABLE if os.environ.get(VARIABLE) != Mode.PORTABLE:
-            return f"portable mode, which is slow: {layout.reason}; {REMEDY}"
-        case _:
-            return ""
+    if current().parts is None:
+        return ""
+    return f"{library.this()} is not the library that is tested: its layout was found by experiments"

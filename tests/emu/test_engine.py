@@ -109,6 +109,37 @@ def test_writing_code_where_nothing_is_mapped_is_an_error(isa):
         guest.engine.write_code(0x4000_0000, b"\0\0\0\0")
 
 
+# Add 1 to the result, and jump to the next instruction; return.
+BLOCKS = {
+    "x86_64": ("ffc0eb00", "c3"),
+    "i386": ("40eb00", "c3"),
+    "aarch64": ("0004009101000014", "c0035fd6"),
+    "riscv64": ("130515006f004000", "67800000"),
+}
+
+
+@isas
+@engines
+@pytest.mark.parametrize("writes", [False, True])
+def test_code_is_forgotten_while_it_runs(isa, accelerated, writes):
+    block, end = map(bytes.fromhex, BLOCKS[isa.name])
+    guest = FunctionGuest(isa, 5 * block + end, accelerated=accelerated)
+    engine, seen = guest.engine, []
+
+    def forget():
+        seen.append(engine.instructions)
+        if writes:
+            engine.write_code(CODE + 3 * len(block), end)
+        else:
+            engine.forget_code(guest.physical(CODE), 1)
+
+    engine.on_code(CODE, forget)
+    engine.write_register(isa.calling.results[0], 0)
+    engine.forget_code(guest.physical(CODE), 1)  # the first block begins where the next would be
+    assert guest.call(limit=100) == (3 if writes else 5)
+    assert (seen, engine.instructions) == ([0], (8 if writes else 12))
+
+
 @isas
 @engines
 def test_a_displaced_instruction_counts_as_the_instruction_itself(isa, accelerated):

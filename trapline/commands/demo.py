@@ -11,8 +11,6 @@ from rich.text import Text
 
 from emu.guest.base import GuestError
 from emu.isa import DEFAULT_ISA, ISAS
-from emu.unicorn_layout.layout import current
-from emu.unicorn_layout.modes import Mode
 from trapline.commands.shared import ReportConsole
 from trapline.lab import demo
 from trapline.lab.demo import Traced
@@ -29,8 +27,6 @@ def demo_command(isa: str) -> None:
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     console = ReportConsole(width)
     console.print(Text.assemble(("trapline dtrace -qn '", "dim"), (demo.PROGRAM, "bold"), ("'", "dim")))
-    if current().mode is Mode.PORTABLE:
-        console.print("Portable mode: this takes half a minute, or more on a busy host (trapline doctor).")
     try:
         with console.status("booting a kernel of each ISA"):
             panels = [_panel(traced) for traced in demo.traces()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import click
@@ -13,7 +12,6 @@ from emu.unicorn_layout import layout, library
 from emu.unicorn_layout.find import CalibrationError, experiment, understood
 from emu.unicorn_layout.layout import BLOCKS, COMMON
 from emu.unicorn_layout.library import Parts
-from emu.unicorn_layout.modes import VARIABLE, Mode
 from trapline.framework.base.engines import chosen, described
 from trapline.lab.check.native import layout as blocks_layout
 from trapline.version import installed_version
@@ -27,18 +25,17 @@ _BLOCKS = blocks_layout.KNOWN
 @click.option("-v", "verbose", is_flag=True, help="Show the offsets that are used, in bytes.")
 @click.option("--calibrate", is_flag=True, help="Find the offsets now, and compare them with those that are used.")
 def doctor_command(*, verbose: bool, calibrate: bool) -> None:
-    """Say how Trapline reads the state of Unicorn's CPUs on this host, why, and what to do.
+    """Say how Trapline reads the state of Unicorn's CPUs on this host, and what runs D programs.
 
     \b
     trapline doctor
     trapline doctor --calibrate
     """  # noqa: D301  (click reads the backspace: lines as they are)
     current = layout.current()
-    click.echo(f"{library.this()}: {_mode(current)}")
-    click.echo(_advice(current))
+    click.echo(f"{library.this()}: {_found(current)}")
     python = ".".join(str(number) for number in sys.version_info[:3])
     click.echo(f"trapline {installed_version()}, Python {python}, engine: {described(chosen())}")
-    if current.mode is not Mode.PORTABLE and blocks_layout.reason():
+    if blocks_layout.reason():
         click.echo(f"trapline check tries states in Python, since {blocks_layout.reason()}")
     if verbose:
         click.echo(f"library: {library.this().path}")
@@ -48,26 +45,14 @@ def doctor_command(*, verbose: bool, calibrate: bool) -> None:
         sys.exit(1)
 
 
-def _mode(current: layout.WheelLayout) -> str:
-    match current.mode:
-        case Mode.TABLE:
-            return "its layout is known"
-        case Mode.CALIBRATED:
-            return f"its layout was found by experiments, since {current.reason}"
-        case Mode.PORTABLE:
-            return f"portable mode, by public calls alone, since {current.reason}"
-
-
-def _advice(current: layout.WheelLayout) -> str:
-    if current.mode is not Mode.PORTABLE:
-        return "nothing is to be done"
-    if os.environ.get(VARIABLE) == Mode.PORTABLE:
-        return f"traces are the same, and slower; without {VARIABLE} the fastest mode of this host is used"
-    return f"traces are the same, and slower; `{layout.REMEDY}` installs the library that is tested, on Linux and macOS"
+def _found(current: layout.WheelLayout) -> str:
+    if current.parts is None:
+        return "its layout is known"
+    return "its layout was found by experiments, since it is not the known library"
 
 
 def _used(current: layout.WheelLayout) -> Parts:
-    """Return the offsets that are used, by part; in portable mode those of the table."""
+    """Return the offsets that are used, by part."""
     return {**(current.parts or _TABLES), BLOCKS: blocks_layout.offsets() or _BLOCKS}
 
 

@@ -21,7 +21,6 @@ from emu.support.words import WORD_MASK
 # Bytes of the largest access.
 _LARGEST: Final = 64
 _PCS: Final = {"rip", "eip"}
-_POPS: Final = ("pop", "ret", "leave", "iret")
 _EITHER: Final = Access.READ | Access.WRITE
 # Instructions whose operands are not decoded again.
 _REMEMBERED: Final = 1024
@@ -68,15 +67,6 @@ def addresses(cpu: StoppedCpu, code: bytes, access: Access) -> Iterator[int]:
     return (place.address(cpu) for place in _places(cpu.isa, code) if access in place.access)
 
 
-def told_at(cpu: StoppedCpu, code: bytes, address: int) -> Access:
-    """Return how an instruction accesses an address, as far as the decoder says."""
-    told = Access(0)
-    for place in _places(cpu.isa, code):
-        if place.told and 0 <= address - place.address(cpu) < _LARGEST:
-            told |= place.told
-    return told
-
-
 class _Register(NamedTuple):
     """A register's part in an address."""
 
@@ -92,8 +82,6 @@ class _Place(NamedTuple):
     registers: tuple[_Register, ...]
     displacement: int = 0
     from_pc: bool = False
-    told: Access = Access(0)
-    """What the decoder says: `access` is what cannot be excluded."""
 
     def address(self, cpu: StoppedCpu) -> int:
         """Return the address, from the registers as they are."""
@@ -114,10 +102,10 @@ def _places(isa: Isa, code: bytes) -> tuple[_Place, ...]:
     if isa.registers.link is None:  # x86: calls and pushes store on the stack, others may pop
         sp = (_Register(isa.registers.sp),)
         if insn.group(CS_GRP_CALL) or insn.mnemonic.startswith("push"):
-            access, stack = Access.READ, (_Place(Access.WRITE, sp, -isa.word, told=Access.WRITE),)
+            access, stack = Access.READ, (_Place(Access.WRITE, sp, -isa.word),)
         else:
             access = Access.WRITE if insn.mnemonic.startswith("pop") else _EITHER
-            stack = (_Place(Access.READ, sp, told=Access.READ if insn.mnemonic.startswith(_POPS) else Access(0)),)
+            stack = (_Place(Access.READ, sp),)
     operands = (_place(isa, insn, operand, access) for operand in insn.operands if operand.type == CS_OP_MEM)
     return (*operands, *stack)
 
@@ -133,8 +121,7 @@ def _place(isa: Isa, insn: Any, operand: Any, access: Access) -> _Place:
     from_pc = any(name in _PCS for name, _ in named)
     known = (_register(isa, name, scale) for name, scale in named if name not in _PCS)
     registers = tuple(register for register in known if register.name in isa.registers.by_name)
-    told = Access(getattr(operand, "access", 0)) & access
-    return _Place(access, registers, memory.disp + (insn.size if from_pc else 0), from_pc, told)
+    return _Place(access, registers, memory.disp + (insn.size if from_pc else 0), from_pc)
 
 
 def _register(isa: Isa, name: str, scale: int) -> _Register:

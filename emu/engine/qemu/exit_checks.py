@@ -29,15 +29,14 @@ import ctypes
 import re
 from typing import Final
 
-from emu.engine.cpu import BaseCpu
-from emu.engine.errors import EngineError
+from emu.engine.cpu import Cpu
 from emu.support.function_address import function_address
 
 _BEGINNING: Final = re.compile(rb"\x48\x8b\xb7(....)\x80\xbe(....)\x00\x74.\xc3", re.DOTALL)
 _SIZE: Final = 17
 
 
-def mark(cpu: BaseCpu) -> ctypes.c_uint8 | None:
+def mark(cpu: Cpu) -> ctypes.c_uint8 | None:
     """Return the mark of a CPU's engine: 1 leaves the tests out; None if its place is not known."""
     found = _beginning(cpu)
     if found is None:
@@ -46,15 +45,15 @@ def mark(cpu: BaseCpu) -> ctypes.c_uint8 | None:
     return place if not place.value else None
 
 
-def engine_place(cpu: BaseCpu) -> int | None:
+def engine_place(cpu: Cpu) -> int | None:
     """Return where the context for translation has its engine's address; None: it is not known."""
     found = _beginning(cpu)
     return None if found is None else int.from_bytes(found[1], "little")
 
 
-def _beginning(cpu: BaseCpu) -> re.Match[bytes] | None:
+def _beginning(cpu: Cpu) -> re.Match[bytes] | None:
     try:
         function = cpu.function("check_exit_request")
-    except (AttributeError, EngineError):  # the library does not export it, or portable mode
+    except AttributeError:  # the library does not export it
         return None
     return _BEGINNING.fullmatch(ctypes.string_at(function_address(function), _SIZE))

@@ -15,7 +15,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
-from emu.engine.cpu import BaseCpu
+from emu.engine.cpu import Cpu
 from emu.engine.errors import EngineError
 from emu.engine.qemu.layout import ADVICE, UC_EXITS, UC_INVALIDATE, word
 
@@ -29,7 +29,7 @@ _ON_INVALIDATE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c
 _ON_COMPARE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 
-def install(cpu: BaseCpu, special: Any, keep: Any) -> None:
+def install(cpu: Cpu, special: Any, keep: Any) -> None:
     """Make the translator call `special`, and make emu_start call `keep` when it ends.
 
     Both are addresses of C functions, which must stay valid.  Raises `EngineError`.

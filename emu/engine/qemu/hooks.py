@@ -8,7 +8,7 @@ from typing import Any
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.engine.cpu import BaseCpu
+from emu.engine.cpu import Cpu
 from emu.engine.errors import EngineError
 
 
@@ -18,7 +18,7 @@ class Hooks:
     `data` is the address that each callback gets as its last argument.
     """
 
-    def __init__(self, cpu: BaseCpu, data: int) -> None:
+    def __init__(self, cpu: Cpu, data: int) -> None:
         self._reference = cpu.reference
         self._data = ctypes.c_void_p(data)
         self._kept: list[Any] = []

@@ -41,8 +41,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from emu.engine.cpu import BaseCpu
-from emu.engine.errors import EngineError
+from emu.engine.cpu import Cpu
 from emu.engine.memory.pages import PAGE
 from emu.engine.qemu import exit_checks
 from emu.engine.qemu.block_chaining import Links
@@ -90,7 +89,7 @@ NAMES: Final = {
 class Jumps:
     """The table of one engine; `state`: the engine's words."""
 
-    def __init__(self, cpu: BaseCpu, state: memoryview[int]) -> None:
+    def __init__(self, cpu: Cpu, state: memoryview[int]) -> None:
         self._state = state
         self._count: ctypes.c_uint64 | None = None
         self.forget()
@@ -109,14 +108,14 @@ class Jumps:
             self._count.value += 1  # linked ends compare it
 
 
-def invalidations(cpu: BaseCpu) -> int | None:
+def invalidations(cpu: Cpu) -> int | None:
     """Return the address of QEMU's count of dropped blocks; None if it is not found."""
     owner = exit_checks.engine_place(cpu) if POSSIBLE else None
     if owner is None:
         return None
     try:
         function = cpu.function("tcg_tb_phys_invalidate_count")
-    except (AttributeError, EngineError):
+    except AttributeError:  # the library does not export it
         return None
     found = _COUNT.fullmatch(ctypes.string_at(function_address(function), _COUNT_SIZE))
     context = _context(cpu.handle, owner)

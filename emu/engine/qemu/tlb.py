@@ -18,13 +18,13 @@ When Unicorn forgets a page, the table forgets the same; a new generation invali
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import unicorn
 
-from emu.engine.cpu import BaseCpu
+from emu.engine.cpu import Cpu
 from emu.engine.memory.access import Access
 from emu.engine.memory.memory import HostMemory
 from emu.engine.memory.pages import PAGE, AddressSpace
@@ -124,16 +124,12 @@ class Fills:
 class SoftTlb:
     """The TLB of one engine; `nowhere` is the address that emu_start looks up when it ends."""
 
-    def __init__(self, cpu: BaseCpu, memory: HostMemory, nowhere: int, state: memoryview[int]) -> None:
+    def __init__(self, cpu: Cpu, memory: HostMemory, nowhere: int, state: memoryview[int]) -> None:
         cpu.uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
         self.missed: tuple[int, Access] | None = None
         """The access that was refused last."""
         self.failure: BaseException | None = None
         """The exception of the hook itself, since none may leave it."""
-        self.own: int | None = None
-        """The number of a page that shows the blank page of RAM to the CPU; None: there is none."""
-        self.fetched: Callable[[int], object] = lambda _page: None
-        """Is told the address of a page before code in it is executed."""
         self._flush_page, self._flush = cpu.flush_page, cpu.flush_tlb
         self._state = state
         self.jumps = Jumps(cpu, state)
@@ -150,14 +146,12 @@ class SoftTlb:
                 self.failure = error
                 found = None
             if found is None:
-                if address // PAGE in {nowhere // PAGE, self.own}:
+                if address // PAGE == nowhere // PAGE:
                     found = (0, Access.READ | Access.EXECUTE)
                 else:
                     self.missed = (address, access)
                     return False
             else:
-                if access is Access.EXECUTE:
-                    self.fetched(address & -PAGE)
                 self._current.keep(address // PAGE, *found)
             entry[0].physical, entry[0].granted = found
             return True

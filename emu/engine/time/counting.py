@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from emu.engine.cpu import BaseCpu
+from emu.engine.cpu import Cpu
 from emu.engine.memory.memory import Memory
 from emu.engine.qemu import block_chaining
 from emu.engine.qemu.inlined_count import ENTRIES, ENTRY_SIZE, Late, low_memory
@@ -53,7 +53,7 @@ class Counter:
     counts are written into the translated blocks, where the host allows it.
     """
 
-    def __init__(self, isa: Isa, cpu: BaseCpu, memory: Memory, blocks: int, *, inlined: bool = False) -> None:
+    def __init__(self, isa: Isa, cpu: Cpu, memory: Memory, blocks: int, *, inlined: bool = False) -> None:
         self.half = blocks
         """Entries of the table for user blocks; then as many for kernel blocks."""
         shared = _Shared(blocks, inlined=inlined)

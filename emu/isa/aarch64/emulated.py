@@ -31,17 +31,12 @@ _X: Final = tuple(register.name for register in REGISTERS.registers[:31])
 _TICK: Final = 16
 
 
-def _level(cpu: ModelledCpu) -> int:
-    """Return the exception level, in its place in PSTATE; 0: user mode."""
-    return cpu.read_public(uc.UC_ARM64_REG_PSTATE) & _LEVEL
-
-
 def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int) -> bool:
     word = fetch(address) & ~_RT
     if word != MRS_CNTPCT:
         return word == MRS_CNTVCT
     # Programs may not read the physical counter; the CPU raises the exception.
-    return bool(_level(cpu))
+    return bool(cpu.read_public(uc.UC_ARM64_REG_PSTATE) & _LEVEL)
 
 
 def _serve(cpu: ServingCpu, code: bytes) -> int:
@@ -51,4 +46,4 @@ def _serve(cpu: ServingCpu, code: bytes) -> int:
     return 4
 
 
-SPECIAL: Final = SpecialInstructions(found=_found, fetch_unit=4, serve=_serve, level=_level)
+SPECIAL: Final = SpecialInstructions(found=_found, fetch_unit=4, serve=_serve)

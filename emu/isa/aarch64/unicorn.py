@@ -13,7 +13,6 @@ from unicorn import arm64_const as uc
 
 from emu.isa.aarch64.emulated import MRS_CNTPCT, MRS_CNTVCT, PSTATE, SPECIAL
 from emu.isa.aarch64.offsets import OFFSETS
-from emu.isa.aarch64.public import PUBLIC
 from emu.isa.unicorn_model import ModelledCpu, UnicornModel, VectorFile
 
 _EXCEPTION_SVC: Final = 2
@@ -70,5 +69,4 @@ UNICORN = UnicornModel(
         "ARM64_PSTATE": PSTATE,
     },
     ir=(__package__,),
-    public=PUBLIC,
 )

@@ -8,7 +8,6 @@ from typing import Final
 import unicorn
 from unicorn import x86_const as uc
 
-from emu.isa.i386.public import PUBLIC
 from emu.isa.i386.registers import GENERAL
 from emu.isa.i386.traps import INT3
 from emu.isa.unicorn_model import InterruptedCpu, Leaking, UnicornModel, VectorFile
@@ -61,7 +60,6 @@ UNICORN = UnicornModel(
     # There is no REX prefix in this mode: its bytes are the opcodes of inc and dec.
     names={**x86.NAMES, "REX": 0x100},
     ir=(x86.__package__, __package__),
-    public=PUBLIC,
     on_invalid=_undefined,
     on_refused=_refused,
 )

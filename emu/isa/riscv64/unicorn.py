@@ -13,7 +13,6 @@ from unicorn import riscv_const as uc
 
 from emu.isa.riscv64.emulated import CYCLE, INSTRET, READ, READ_MASK, SPECIAL, TIME
 from emu.isa.riscv64.offsets import OFFSETS
-from emu.isa.riscv64.public import PUBLIC
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, UnicornModel, VectorFile
 
 # RISCV_EXCP_U_ECALL
@@ -35,10 +34,7 @@ def _interrupt(cpu: ModelledCpu) -> None:
 
 def _invalid(cpu: InterruptedCpu) -> int:
     """Take ebreak: it sets an error that would end the run although the exception was handled."""
-    if cpu.env:
-        ctypes.c_uint32.from_address(cpu.handle + _INVALID_ERROR).value = 0
-    else:
-        cpu.served()
+    ctypes.c_uint32.from_address(cpu.handle + _INVALID_ERROR).value = 0
     return cpu.breakpoint()
 
 
@@ -68,5 +64,4 @@ UNICORN = UnicornModel(
     },
     ir=(__package__,),
     on_invalid=_invalid,
-    public=PUBLIC,
 )

@@ -212,6 +212,5 @@ def special(registers: tuple[str, ...], flags: str, *, counter: bool = True) -> 
         found=partial(_found, long_mode=len(registers) > 8, counter=counter),
         fetch_unit=1,
         serve=lambda cpu, code: _serve(cpu, code, registers, flags),
-        level=lambda cpu: 4 * has_x87(cpu) + 2 * is_stepped(cpu) + in_user_mode(cpu),
         after=lambda cpu: single_step if is_stepped(cpu) else None,
     )

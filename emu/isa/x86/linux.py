@@ -10,7 +10,6 @@ from emu.isa.unicorn_model import ModelledCpu
 from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.instruction import PREFIXES
 from emu.isa.x86.lock import LOCK
-from emu.support.bad_address import BadAddressError
 
 # A number of our own for the debug exception of icebp, of which Linux tells programs another reason.
 _ICEBP_VECTOR: Final = 0x101
@@ -58,14 +57,7 @@ def raised(cpu: ModelledCpu, stopped: StoppedCpu, number: int, pc: int) -> tuple
     gives #DB behind it.  Before either, LOCK is undefined.  Source: Intel SDM volume 3, 6.4.4 and
     6.12.1.2.
     """
-
-    def before() -> bytes:
-        try:
-            return stopped.read(pc - _INT_LENGTH, _INT_LENGTH)
-        except BadAddressError:
-            return b""
-
-    if number not in _OPEN_GATES and x86.raised_by_int(cpu, before, number):
+    if number not in _OPEN_GATES and x86.raised_by_int(cpu):
         return x86.GENERAL_PROTECTION, pc - _INT_LENGTH
     if number == x86.INVALID_OPCODE:
         for at in range(pc, pc + _LONGEST):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from typing import Final
 
 from unicorn import Uc
@@ -25,8 +24,7 @@ GENERAL_PROTECTION: Final = 13
 INT: Final = 0xCD
 # TF of the flags, and BS of DR6.
 _TRAP_FLAG: Final = 0x100
-# CR0.EM and CR0.TS, and the bits of QEMU's hflags that repeat them (target/i386/cpu.h).
-_EMULATED_OR_SWITCHED: Final = 1 << 2 | 1 << 3
+# The bits of QEMU's hflags that repeat CR0.EM and CR0.TS (target/i386/cpu.h).
 NO_X87: Final = 1 << 10 | 1 << 11
 _SINGLE_STEP: Final = 1 << 14
 # The kernel guest's clock interrupt (testbins/kernel/<isa>/intr.S).
@@ -105,8 +103,7 @@ def general_protection(cpu: InterruptedCpu) -> int:
 
 def is_stepped(cpu: ModelledCpu) -> bool:
     """Return whether the trap flag is set: the CPU has a debug exception after each instruction."""
-    flags = ctypes.c_uint32.from_address(cpu.env + FLAGS).value if cpu.env else cpu.read_public(uc.UC_X86_REG_EFLAGS)
-    return bool(flags & _TRAP_FLAG)
+    return bool(ctypes.c_uint32.from_address(cpu.env + FLAGS).value & _TRAP_FLAG)
 
 
 def single_step(cpu: InterruptedCpu) -> int:
@@ -117,30 +114,21 @@ def single_step(cpu: InterruptedCpu) -> int:
 
 def in_user_mode(cpu: ModelledCpu) -> bool:
     """Return whether the CPU is at privilege level 3."""
-    level = ctypes.c_uint32.from_address(cpu.env + HFLAGS).value if cpu.env else cpu.read_public(uc.UC_X86_REG_CS)
-    return level & 3 == 3
+    return ctypes.c_uint32.from_address(cpu.env + HFLAGS).value & 3 == 3
 
 
 def has_x87(cpu: ModelledCpu) -> bool:
     """Return whether the x87's instructions are executed; otherwise they raise #NM."""
-    if cpu.env:
-        return not ctypes.c_uint32.from_address(cpu.env + HFLAGS).value & NO_X87
-    return not cpu.read_public(uc.UC_X86_REG_CR0) & _EMULATED_OR_SWITCHED
+    return not ctypes.c_uint32.from_address(cpu.env + HFLAGS).value & NO_X87
 
 
-def raised_by_int(cpu: ModelledCpu, before: Callable[[], bytes], number: int) -> bool:
-    """Return whether an `int` instruction raised the latest exception.
-
-    Without the state of the CPU, the bytes `before` the pc tell: they are that instruction.
-    """
-    if cpu.env:
-        return bool(ctypes.c_int32.from_address(cpu.env + IS_INT).value)
-    return before() == bytes((INT, number & 0xFF))
+def raised_by_int(cpu: ModelledCpu) -> bool:
+    """Return whether an `int` instruction raised the latest exception."""
+    return bool(ctypes.c_int32.from_address(cpu.env + IS_INT).value)
 
 
 def _raise(cpu: InterruptedCpu, number: int) -> int:
-    if cpu.env:
-        ctypes.c_uint32.from_address(cpu.env + _ERROR_CODE).value = 0
-        ctypes.c_uint32.from_address(cpu.env + IS_INT).value = 0
+    ctypes.c_uint32.from_address(cpu.env + _ERROR_CODE).value = 0
+    ctypes.c_uint32.from_address(cpu.env + IS_INT).value = 0
     cpu.exception.value = number
     return cpu.ask(number)

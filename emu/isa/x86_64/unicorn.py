@@ -14,7 +14,6 @@ from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.emulated import special
 from emu.isa.x86.offsets import OFFSETS
 from emu.isa.x86.sticky_flags import accruing
-from emu.isa.x86_64.public import PUBLIC
 from emu.isa.x86_64.registers import REGISTERS
 
 # The values that SYSCALL loads into CS and SS, whatever the tables say (Intel SDM volume 2, SYSCALL), as QEMU keeps
@@ -80,7 +79,6 @@ UNICORN = UnicornModel(
         "RFLAGS": _RFLAGS,
     },
     ir=(x86.__package__, __package__),
-    public=PUBLIC,
     on_invalid=x86.invalid_opcode,
     on_system_call=_system_call,
 )

@@ -6,22 +6,20 @@
 | `reference` | the DIF machine (`trapline.framework.dif.interpreter`), an instruction at a time |
 
 The environment variable TRAPLINE_ENGINE chooses; without it the first one that can run here does.
-Its value `portable` chooses `reference`, on a CPU by Unicorn's public calls alone
-(`emu.unicorn_layout.layout`).
-Without the variable, the DIF machine runs the first firings of a clause, which becomes machine code
-when it has fired often enough to be worth compiling.
+In that case a clause starts as a Python function, which needs no compilation, and becomes machine
+code when it has fired often enough to be worth compiling.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from enum import StrEnum
 from typing import Final
 
 from emu.native import available, missing
-from emu.unicorn_layout.modes import VARIABLE, Mode
 
+# The environment variable that chooses the engine.
+VARIABLE: Final = "TRAPLINE_ENGINE"
 # A clause is compiled to machine code after this number of firings, which took as long as the compilation takes.
 _WORTH: Final = 1000
 
@@ -40,32 +38,16 @@ class EngineError(ValueError):
 def chosen() -> ProgramEngine:
     """Return the engine that runs.  Raises `EngineError`."""
     name = os.environ.get(VARIABLE)
-    if name == Mode.PORTABLE:
-        return ProgramEngine.REFERENCE
     if not name:
-        return ProgramEngine.NATIVE if available() and not _portable() else ProgramEngine.REFERENCE
+        return ProgramEngine.NATIVE if available() else ProgramEngine.PYTHON
     try:
         engine = ProgramEngine(name)
     except ValueError:
-        known = ", ".join((*ProgramEngine, Mode.PORTABLE))
+        known = ", ".join(ProgramEngine)
         raise EngineError(f"{VARIABLE}: '{name}' is not an engine; there are {known}") from None
     if engine is ProgramEngine.NATIVE and not available():
         raise EngineError(f"{VARIABLE}: the engine 'native' needs llvmlite: pip install llvmlite")
-    if engine is ProgramEngine.NATIVE and _portable():
-        raise EngineError(f"{VARIABLE}: the engine 'native' cannot run in portable mode: {_portable()}")
     return engine
-
-
-def _portable() -> str:
-    """Return why Unicorn's CPUs are reached by public calls alone; "": they are not.
-
-    What makes an engine has imported the module that knows; without that, there is no CPU.
-    """
-    module = sys.modules.get("emu.unicorn_layout.layout")
-    if module is None:
-        return ""
-    layout = module.current()
-    return str(layout.reason) if layout.mode is Mode.PORTABLE else ""
 
 
 def worth_compiling(engine: ProgramEngine, *, asked: bool) -> int:
@@ -80,9 +62,7 @@ def worth_compiling(engine: ProgramEngine, *, asked: bool) -> int:
 
 def described(engine: ProgramEngine) -> str:
     """Describe an engine in a few words."""
-    portable = f"; portable mode, since {_portable()}" if _portable() else ""
-    words = {
+    return {
         ProgramEngine.NATIVE: "native (machine code by LLVM)",
         ProgramEngine.REFERENCE: "reference (the DIF machine)" + (f", since {missing()}" if missing() else ""),
     }[engine]
-    return words + portable

@@ -27,8 +27,6 @@ from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.guest.linux_kernel.platforms.platform import Wires
 from emu.guest.linux_kernel.tasks import Tasks
 from emu.support.immutable import immutable
-from emu.unicorn_layout.layout import REMEDY, current
-from emu.unicorn_layout.modes import Mode
 
 RAM: Final = 256 << 20
 # Virtual time within which user space must be reached.
@@ -67,8 +65,6 @@ class LinuxKernelMachine:
         board = BOARDS.get(parts.kernel.isa)
         if board is None:
             raise KernelFileError(f"there is no machine for kernels of {parts.kernel.isa}")
-        if current().mode is Mode.PORTABLE:
-            raise KernelFileError(f"a Linux kernel cannot run in portable mode: {current().reason}; {REMEDY}")
         self.parts = parts
         self.isa = board.isa
         on_call = self._call if board.serves_calls else None

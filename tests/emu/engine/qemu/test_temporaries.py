@@ -1,18 +1,12 @@
 """Long blocks of instructions that keep QEMU's temporaries: compilers write them where constants are stored."""
 
-import itertools
-
 import pytest
 
 from emu.engine import native_callbacks
 from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.launch import Program
 from emu.isa import ISAS
-from emu.isa.unicorn_model import MOST_TEMPORARIES
-from emu.unicorn_layout import layout
-from emu.unicorn_layout.modes import Mode
 from tests.emu.guest.linux.elf_program import elf_program
-from tests.support.some import some
 
 engines = pytest.mark.parametrize(
     "accelerated",
@@ -21,9 +15,8 @@ engines = pytest.mark.parametrize(
             True, marks=pytest.mark.skipif(not native_callbacks.available(), reason="llvmlite is not installed")
         ),
         False,
-        None,
     ],
-    ids=["native", "python", "portable"],
+    ids=["native", "python"],
 )
 modes = pytest.mark.parametrize("isa", ["x86_64", "i386"])
 # fld1 twice: the numbers of the instructions' operands; xor eax, eax, and a pointer to the stack.
@@ -48,43 +41,12 @@ REPEATED = {
 @engines
 @modes
 @pytest.mark.parametrize("case", REPEATED)
-def test_a_long_block_ends_sooner_and_the_program_goes_on(isa, case, accelerated, monkeypatch, tmp_path):
+def test_a_long_block_ends_sooner_and_the_program_goes_on(isa, case, accelerated, tmp_path):
     """The host's process would end here: QEMU writes behind its table."""
-    if accelerated is None:
-        if case == "fxch":
-            pytest.skip("docs/unicorn.md: nothing else than that, 230 times, is not shortened enough")
-        monkeypatch.setattr(layout._Current, "layout", layout.WheelLayout(Mode.PORTABLE, "a test"))
     path = tmp_path / "program"
     code = bytes.fromhex(BEGINNING + STACK[isa] + REPEATED[case] * 511 + EXIT[isa])
     path.write_bytes(elf_program(isa, code))
     path.chmod(0o755)
-    guest = LinuxGuest(ISAS[isa], Program(str(path)), accelerated=bool(accelerated))
+    guest = LinuxGuest(ISAS[isa], Program(str(path)), accelerated=accelerated)
     guest.run(guest.now() + 1_000_000)
     assert guest.exit_status == 42
-
-
-@modes
-def test_short_blocks_are_left_as_they_are(isa):
-    crowded = ISAS[isa].unicorn.public.crowded
-    jump = bytes.fromhex("eb00")
-    for kept, one in ((2, "d9c9"), (1, "dd17"), (1, "660f70c101")):
-        code = bytes.fromhex(one)
-        most = code * (MOST_TEMPORARIES // kept)
-        assert crowded(most + jump + most) == []
-        assert crowded(jump + most + code) == [(2, 2 + len(most + code))]
-        assert crowded(most + code + jump + most + code) == [
-            (0, len(most + code + jump)),
-            (len(most + code + jump), 2 * len(most + code) + 2),
-        ]
-    # The bytes alone are in other instructions too: mov eax, 0xd8d8d8d8.
-    assert crowded(bytes.fromhex("b8d8d8d8d8") * 800) == []
-
-
-@modes
-def test_data_between_code_is_passed_over(isa):
-    crowded = ISAS[isa].unicorn.public.crowded
-    run = bytes.fromhex("d9c9") * 300
-    for data in some(itertools.islice((bytes((one,)) * 7 for one in (0x00, 0x06, 0xFF, 0xD6)), 4)):
-        (found,) = crowded(data + run)
-        assert found[0] <= len(data) + 2
-        assert found[1] == len(data + run)

@@ -44,10 +44,9 @@ def test_an_order_depends_on_the_seed_alone(isa):
     assert len(set(ran.of("ticks").values())) == 1
 
 
-@pytest.mark.parametrize("engine", ["reference", "portable"])
-def test_every_engine_has_the_same_order(engine, monkeypatch):
+def test_every_engine_has_the_same_order(monkeypatch):
     native = traced("riscv64", seed=3)
-    monkeypatch.setenv("TRAPLINE_ENGINE", engine)
+    monkeypatch.setenv("TRAPLINE_ENGINE", "python")
     assert traced("riscv64", seed=3).found == native.found
 
 

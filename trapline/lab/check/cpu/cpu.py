@@ -126,13 +126,14 @@ class TrialCpu:
         """Address in this process of the eight pages."""
         self.clobbered_by_calls = isa.calling.system_call_clobbers
         """Registers in which a system call leaves where it was made."""
-        places = (self._registers, *self._vectors)
-        here = [place for place in places if isinstance(place, memoryview)]
-        self.places = [(ctypes.addressof(ctypes.c_uint8.from_buffer(place)), len(place)) for place in here]
-        """Address in this process and size of each run of registers that is compared; none in portable mode."""
+        self.places = [
+            (ctypes.addressof(ctypes.c_uint8.from_buffer(place)), len(place))
+            for place in (self._registers, *self._vectors)
+        ]
+        """Address in this process and size of each run of registers that is compared."""
         self.paddings = [
             (at + part.start, part.stop - part.start)
-            for (at, _), parts in zip(self.places[1:], self._paddings, strict=bool(self.places))
+            for (at, _), parts in zip(self.places[1:], self._paddings, strict=True)
             for part in parts
         ]
         """The same of the bytes between them that no register has."""
@@ -156,7 +157,7 @@ class TrialCpu:
         """Return the file that is mapped at an address of code, and the offset in it."""
         return next((file, address - start) for start, end, file in self.files if start <= address < end)
 
-    def _general(self) -> Any:
+    def _general(self) -> memoryview:
         """Return the general registers as bytes of the CPU state."""
         slots = [self.isa.registers.slots[name] for name in general_registers(self.isa)]
         assert slots == list(range(slots[0], slots[0] + len(slots))), "the registers follow each other"
@@ -219,7 +220,7 @@ class TrialCpu:
                 for name in self.clobbered_by_calls:
                     cpu.engine.write_register(name, 0)
         pairs = zip(self.places, other.places, strict=True)
-        apart = not self.places or any(_memcmp(at, there, size) for (at, size), (there, _) in pairs)
+        apart = any(_memcmp(at, there, size) for (at, size), (there, _) in pairs)
         if apart and (self.general(), self.vectors()) != (other.general(), other.vectors()):
             return False
         return self.flags() == other.flags()

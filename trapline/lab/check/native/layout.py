@@ -13,8 +13,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from emu.unicorn_layout.find import CalibrationError
-from emu.unicorn_layout.layout import BLOCKS, current, further
-from emu.unicorn_layout.modes import Mode
+from emu.unicorn_layout.layout import BLOCKS, further
 
 KNOWN: Final[Mapping[str, int]] = {
     # struct uc_struct
@@ -86,7 +85,7 @@ class BlockLayout(NamedTuple):
 
 def offsets() -> Mapping[str, int]:
     """Return the offsets for this library by their names; none if they cannot be found."""
-    return _found(current().mode)[0]
+    return _found()[0]
 
 
 def find() -> BlockLayout | None:
@@ -97,11 +96,11 @@ def find() -> BlockLayout | None:
 
 def reason() -> str:
     """Return why the layout cannot be found; "" if it can."""
-    return _found(current().mode)[1]
+    return _found()[1]
 
 
 @cache
-def _found(_mode: Mode) -> tuple[Mapping[str, int], str]:
+def _found() -> tuple[Mapping[str, int], str]:
     try:
         return further(BLOCKS, KNOWN), ""
     except CalibrationError as error:
