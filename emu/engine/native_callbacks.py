@@ -36,7 +36,6 @@ from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.code_hooks_code import CodeHooksCode
 from emu.engine.qemu.inlined_count import ENTRY_SIZE, MARKER, POSSIBLE
 from emu.engine.qemu.tlb import FILLS, SoftTlb
-from emu.engine.shorter_code import write_shorten
 from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, Word
 from emu.engine.time.clock_words import ClockWord
 from emu.engine.time.counting import PREPAID, Counter
@@ -166,7 +165,6 @@ def _source(isa: Isa, names: Mapping[str, int], addresses: Iterable[str], *, hos
     symbols = {name: module.symbol(_SYMBOL + name) for name in addresses}
     _write_firing(module, isa, symbols, hosted=hosted)
     if POSSIBLE:
-        write_shorten(module)
         LinksCode(module, symbols["words"], 8 * isa.registers.slots[isa.registers.pc])
     places = [files("emu.engine").joinpath("ir", name) for name in ("common.ll", "blocks.ll", *_WRITE)]
     places += [files(package).joinpath("unicorn.ll") for package in isa.unicorn.ir]

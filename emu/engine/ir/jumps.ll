@@ -1,7 +1,7 @@
 ; Where jumps continue, on hosts that are x86-64 (emu/engine/qemu/jump_cache.py).  The ends that lead to one address are linked
 ; by emu/engine/qemu/block_chaining_code.py.
 
-; Makes the code of a new block shorter (emu/engine/shorter.py), and its ends jump to @go_on instead of calling QEMU's helper.
+; Makes the ends of a new block jump to @go_on instead of calling QEMU's helper.
 ; %start is an address in the first bytes of its code, %code where the hook returns to.  Its description, which is before
 ; the code, has the address of the code and its size behind each other.
 define internal void @redirect(ptr %start, ptr %code) noinline {
@@ -31,13 +31,10 @@ described:
   %size = load i64, ptr %size.p
   %end = add i64 %begin, %size
   %sane = icmp ule i64 %size, $JUMPS_LONGEST
-  br i1 %sane, label %shorten, label %done
-shorten:
-  call i64 @shorten_block(i64 %from, i64 %end)
-  br label %scan
+  br i1 %sane, label %scan, label %done
 scan:
   ; call helper    jmp *%rax
-  %place = phi i64 [ %from, %shorten ], [ %following, %again ]
+  %place = phi i64 [ %from, %described ], [ %following, %again ]
   %following = add i64 %place, 1
   %last = add i64 %place, 7
   %more = icmp ule i64 %last, %end
