@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import click
 from emu.unicorn_layout.errors import UnusableLibraryError
 
+from emu.engine.rewriters import RewriterError, switched_off
 from emu.native import NOT_INSTALLED, missing
 from emu.support.did_you_mean import did_you_mean
 from trapline.framework.base.engines import EngineError, ProgramEngine, chosen, described
@@ -200,7 +201,8 @@ def main(ctx: click.Context, *, version: bool, verbose: bool) -> None:
     """
     try:
         engine = chosen()
-    except EngineError as error:
+        switched_off()
+    except (EngineError, RewriterError) as error:
         click.echo(f"trapline: {error}", err=True)
         ctx.exit(1)
     if version:

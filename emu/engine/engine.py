@@ -32,7 +32,7 @@ from typing import Final
 import unicorn
 
 from emu.displaced.plans import Plan
-from emu.engine import native_callbacks, python_callbacks
+from emu.engine import native_callbacks, python_callbacks, rewriters
 from emu.engine.code import Code
 from emu.engine.cpu import Cpu
 from emu.engine.emulated_instructions import Special
@@ -91,7 +91,8 @@ class Engine:
             GuestMemory(ram_size, isa, self.words) if pages is None else HostMemory(ram_size, pages, shared)
         )
         self.cpu.uc.mem_map_ptr(0, ram_size, unicorn.UC_PROT_ALL, self.memory.pointer)
-        self.counter = Counter(isa, self.cpu, self.memory, blocks, inlined=self.accelerated and inlined)
+        written = self.accelerated and inlined and rewriters.runs(rewriters.INLINE_COUNTS)
+        self.counter = Counter(isa, self.cpu, self.memory, blocks, inlined=written)
         self._discounting: dict[tuple[int, int], tuple[Adjust, ...]] = {}
         self._state = self.counter.state
         self._hooks = Hooks(self.cpu, ctypes.addressof(self.counter.state_array))
@@ -192,11 +193,15 @@ class Engine:
             callbacks = python_callbacks.Callbacks(self.cpu, self.counter, handlers, delivers=delivers)
         if isinstance(callbacks, native_callbacks.Callbacks):
             self.code.watcher = callbacks.watched
-            self.tracepoints.on_set = self._serve_first
+            self.tracepoints.on_set = self.code.serve
+            if rewriters.runs(rewriters.INLINE_CACHES):
+                self._state[Word.INVALIDATIONS] = jump_cache.invalidations(self.cpu) or 0
         add = self._hooks.add
         add(unicorn.UC_HOOK_BLOCK, callbacks.block, data=MARKER)
         hook = callbacks.code_hook or self._code_hooks.callback
-        self._code_hooks.attach(partial(add, unicorn.UC_HOOK_CODE, hook, data=inline_caches.MARKER))
+        # Without the marker no call of the hook is known, so none is made shorter.
+        marker = inline_caches.MARKER if rewriters.runs(rewriters.INLINE_CACHES) else None
+        self._code_hooks.attach(partial(add, unicorn.UC_HOOK_CODE, hook, data=marker))
         add(unicorn.UC_HOOK_INTR, callbacks.trap)
         if callbacks.invalid:
             add(unicorn.UC_HOOK_INSN_INVALID, callbacks.invalid)
@@ -211,12 +216,6 @@ class Engine:
             system_call = callbacks.system_call or _ON_INSTRUCTION(lambda _uc, _words: handlers.system_call())
             add(unicorn.UC_HOOK_INSN, system_call, instruction=model.system_call_instruction)
         return callbacks
-
-    def _serve_first(self, address: int) -> None:
-        """Serve the first tracepoint: sites need QEMU's count, whose search takes a millisecond."""
-        self._state[Word.INVALIDATIONS] = self._state[Word.INVALIDATIONS] or jump_cache.invalidations(self.cpu) or 0
-        self.tracepoints.on_set = self.code.serve
-        self.code.serve(address)
 
     @property
     def watched(self) -> bool:

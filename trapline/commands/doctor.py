@@ -6,7 +6,9 @@ import sys
 
 import click
 
+from emu.engine import rewriters
 from emu.engine.qemu import layout as engine_layout
+from emu.engine.rewriters import REWRITERS
 from emu.isa.calibration import KNOWN
 from emu.unicorn_layout import layout, library
 from emu.unicorn_layout.find import CalibrationError, experiment, understood
@@ -37,6 +39,9 @@ def doctor_command(*, verbose: bool, calibrate: bool) -> None:
     click.echo(f"trapline {installed_version()}, Python {python}, engine: {described(chosen())}")
     if blocks_layout.reason():
         click.echo(f"trapline check tries states in Python, since {blocks_layout.reason()}")
+    for name, rewriter in REWRITERS.items():
+        off = rewriters.reason(name)
+        click.echo(f"{name:15} {f'off, since {off}' if off else 'on'}: {rewriter.does}")
     if verbose:
         click.echo(f"library: {library.this().path}")
         _show(_used(current))

@@ -17,7 +17,7 @@ The mark's place is read from the function that makes the tests, which begins wi
     je   make the test
     ret
 
-On a host that is not x86-64, and where the library has other instructions there, all tests stay.
+Where the library has other instructions there, all tests stay.
 
 Source: Unicorn 2.1.4, qemu/tcg/tcg-op.c check_exit_request(), include/uc_priv.h
 (uc_struct.no_exit_request); the instructions were observed.
@@ -29,31 +29,21 @@ import ctypes
 import re
 from typing import Final
 
+from emu.engine import rewriters
 from emu.engine.cpu import Cpu
 from emu.support.function_address import function_address
 
-_BEGINNING: Final = re.compile(rb"\x48\x8b\xb7(....)\x80\xbe(....)\x00\x74.\xc3", re.DOTALL)
+_BEGINNING: Final = re.compile(rb"\x48\x8b\xb7....\x80\xbe(....)\x00\x74.\xc3", re.DOTALL)
 _SIZE: Final = 17
 
 
 def mark(cpu: Cpu) -> ctypes.c_uint8 | None:
-    """Return the mark of a CPU's engine: 1 leaves the tests out; None if its place is not known."""
-    found = _beginning(cpu)
+    """Return the mark of a CPU's engine: 1 leaves the tests out; None: the tests stay."""
+    if not rewriters.runs(rewriters.EXIT_CHECKS):
+        return None
+    code = ctypes.string_at(function_address(cpu.function("check_exit_request")), _SIZE)
+    found = _BEGINNING.fullmatch(code)
     if found is None:
         return None
-    place = ctypes.c_uint8.from_address(cpu.handle + int.from_bytes(found[2], "little"))
+    place = ctypes.c_uint8.from_address(cpu.handle + int.from_bytes(found[1], "little"))
     return place if not place.value else None
-
-
-def engine_place(cpu: Cpu) -> int | None:
-    """Return where the context for translation has its engine's address; None: it is not known."""
-    found = _beginning(cpu)
-    return None if found is None else int.from_bytes(found[1], "little")
-
-
-def _beginning(cpu: Cpu) -> re.Match[bytes] | None:
-    try:
-        function = cpu.function("check_exit_request")
-    except AttributeError:  # the library does not export it
-        return None
-    return _BEGINNING.fullmatch(ctypes.string_at(function_address(function), _SIZE))

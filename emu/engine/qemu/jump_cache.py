@@ -25,10 +25,8 @@ helper. The whole table holds or does not hold:
 A guest with page tables can change its mappings unseen, so only guests whose address space the
 host keeps have such a table.
 
-The place of QEMU's count is read from its function that returns it, and the place of the engine
-in the translator's context from the function that `emu.engine.qemu.exit_checks` reads, too; the
-context is the only object with this engine there. Where these functions have other instructions,
-and on hosts that are not Linux on x86-64, QEMU's helper is called as before.
+The offset of QEMU's count in the translator's context is read from the function that returns it.
+Where that has other instructions, QEMU's helper is called as before.
 
 Source: Unicorn 2.1.4, qemu/include/exec/tb-lookup.h, exec/tb-hash.h, qemu/accel/tcg/translate-all.c
 (do_tb_phys_invalidate, do_tb_flush), qemu/tcg/tcg.c (tcg_tb_phys_invalidate_count).
@@ -38,19 +36,17 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator
 from typing import Final
 
+from emu.engine import rewriters
 from emu.engine.cpu import Cpu
 from emu.engine.memory.pages import PAGE
-from emu.engine.qemu import exit_checks
 from emu.engine.qemu.block_chaining import Links
-from emu.engine.qemu.inlined_count import ASKED_BLOCK, GO_ON, LINKED_BLOCK, POSSIBLE
-from emu.engine.qemu.layout import word
+from emu.engine.qemu.inlined_count import ASKED_BLOCK, GO_ON, LINKED_BLOCK
+from emu.engine.qemu.temporaries import context
 from emu.engine.state import NEVER, Word
 from emu.support.function_address import function_address
 from emu.support.plain import WORD, address_of, words
-from emu.unicorn_layout.read import Reader
 
 # A count that QEMU does not reach.
 FORGOTTEN: Final = NEVER
@@ -61,12 +57,6 @@ _PAIR: Final = 32
 # mov COUNT(%rdi),%rax    ret
 _COUNT: Final = re.compile(rb"\x48\x8b\x87(....)\xc3", re.DOTALL)
 _COUNT_SIZE: Final = 8
-# Bytes of struct uc_struct that are searched.
-_ENGINE: Final = 0x1000
-
-# The place of the pointer to the context in an engine, by the engine's place in the context: the search takes a
-# millisecond, and all engines of a process have the same library.
-_places: Final[dict[int, int]] = {}
 
 NAMES: Final = {
     "FORGOTTEN": FORGOTTEN,
@@ -93,10 +83,11 @@ class Jumps:
         self._state = state
         self._count: ctypes.c_uint64 | None = None
         self.forget()
-        count = invalidations(cpu)
+        count = invalidations(cpu) if rewriters.runs(rewriters.JUMP_CACHE) else None
         if count is not None:
             self._count = ctypes.c_uint64.from_address(count)
-            self._links = Links(count, cpu.env, state)
+            if rewriters.runs(rewriters.BLOCK_CHAINING):
+                self._links = Links(count, cpu.env, state)
             self._table = words(2 * ENTRIES + _PAIR // WORD)
             state[Word.INVALIDATIONS] = count
             state[Word.JUMPS] = -(-address_of(self._table) // _PAIR) * _PAIR
@@ -109,38 +100,7 @@ class Jumps:
 
 
 def invalidations(cpu: Cpu) -> int | None:
-    """Return the address of QEMU's count of dropped blocks; None if it is not found."""
-    owner = exit_checks.engine_place(cpu) if POSSIBLE else None
-    if owner is None:
-        return None
-    try:
-        function = cpu.function("tcg_tb_phys_invalidate_count")
-    except AttributeError:  # the library does not export it
-        return None
-    found = _COUNT.fullmatch(ctypes.string_at(function_address(function), _COUNT_SIZE))
-    context = _context(cpu.handle, owner)
-    if found is None or context is None:
-        return None
-    return context + int.from_bytes(found[1], "little")
-
-
-def _context(handle: int, owner: int) -> int | None:
-    """Return the address of the object of an engine that has the engine's address at a place."""
-    if owner not in _places:
-        found = list(_fitting(handle, owner))
-        if len(found) != 1:
-            return None
-        _places[owner] = found[0]
-    return word(handle + _places[owner])
-
-
-def _fitting(handle: int, owner: int) -> Iterator[int]:
-    """Yield the places of pointers to such objects in an engine."""
-    reader = Reader()
-    try:
-        for place in range(0, _ENGINE, WORD):
-            pointer = reader.word(handle + place) or 0
-            if pointer and pointer % WORD == 0 and reader.word(pointer + owner) == handle:
-                yield place
-    finally:
-        reader.close()
+    """Return the address of QEMU's count of dropped blocks; None if its offset is not known."""
+    code = ctypes.string_at(function_address(cpu.function("tcg_tb_phys_invalidate_count")), _COUNT_SIZE)
+    found = _COUNT.fullmatch(code)
+    return None if found is None else context(cpu.handle) + int.from_bytes(found[1], "little")

@@ -205,8 +205,6 @@ def test_sites_of_a_kernel_remember_their_next_blocks(isa, monkeypatch):
     monkeypatch.setenv("TRAPLINE_ENGINE", "native")
     machine = boot(kernel_guest(KernelOptions(isa=isa, command="getpid 100000")))
     guest = machine.guest
-    # QEMU's count is searched when it is needed: a run that traces nothing starts without it.
-    assert not guest.engine.counter.state[Word.INVALIDATIONS]
     with Tracer(guest, machine.dtrace, {"aggrate": "1us"}, provide=machine.probes.provide) as tracer:
         tracer.enable("fbt::sys_getpid:entry, fbt::sys_getpid:return { @ = count(); }")
         tracer.session.go()
