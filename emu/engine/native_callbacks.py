@@ -30,7 +30,6 @@ from emu.engine.hits.watched import Hooked
 from emu.engine.hits.watched_code import WatchedCode
 from emu.engine.memory.memory import Memory
 from emu.engine.qemu import jump_cache, layout, temporaries
-from emu.engine.qemu.block_chaining_code import LinksCode
 from emu.engine.qemu.code_addresses import HookPlaces
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.code_hooks_code import CodeHooksCode
@@ -129,8 +128,6 @@ class Callbacks:
         if POSSIBLE:
             counter.late.go_on = self._linked.address("go_on")
             counter.late.asked_block = self._linked.address("asked_block")
-            counter.late.linked_block = self._linked.address("linked_block")
-            counter.late.stale_block = self._linked.address("stale_block")
         self.trap = self._function("trap")
         self.invalid = self._function("invalid") if model.on_invalid else None
         self.system_call = self._function("system_call") if model.on_system_call and delivers else None
@@ -164,8 +161,6 @@ def _source(isa: Isa, names: Mapping[str, int], addresses: Iterable[str], *, hos
     module = Module()
     symbols = {name: module.symbol(_SYMBOL + name) for name in addresses}
     _write_firing(module, isa, symbols, hosted=hosted)
-    if POSSIBLE:
-        LinksCode(module, symbols["words"], 8 * isa.registers.slots[isa.registers.pc])
     places = [files("emu.engine").joinpath("ir", name) for name in ("common.ll", "blocks.ll", *_WRITE)]
     places += [files(package).joinpath("unicorn.ll") for package in isa.unicorn.ir]
     text = "\n".join(place.read_text() for place in places)

@@ -25,7 +25,6 @@ _ALL: Final = "all"
 EXIT_CHECKS: Final = "exit-checks"
 INLINE_COUNTS: Final = "inline-counts"
 JUMP_CACHE: Final = "jump-cache"
-BLOCK_CHAINING: Final = "block-chaining"
 INLINE_CACHES: Final = "inline-caches"
 
 
@@ -58,11 +57,6 @@ REWRITERS: Final[Mapping[str, Rewriter]] = {
         "finds the block at the target of an indirect jump in a table of Trapline's",
         "emu.engine.qemu.jump_cache",
         needs=INLINE_COUNTS,
-    ),
-    BLOCK_CHAINING: Rewriter(
-        "chains a block to the only block that follows it, if that is in another page",
-        "emu.engine.qemu.block_chaining",
-        needs=JUMP_CACHE,
     ),
     INLINE_CACHES: Rewriter(
         "remembers the tracepoint and the next block at each breakpoint that machine code serves",

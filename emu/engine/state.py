@@ -110,15 +110,11 @@ class Word(IntEnum):
     DISCOUNTED = 33
     """What was subtracted from TOTAL for instructions that the CPU carries out."""
 
-    LINKS = 34
-    """Address of the table of linked ends (`emu.engine.qemu.block_chaining`); 0: none."""
-    LINK_OFFSET = 35
-    """INVALIDATIONS, from the CPU state."""
-    REFUSED = 36
+    REFUSED = 34
     """1: REACH has refused an access, and takes care of the fault; the hit ends there."""
 
 
-WORDS: Final = 37
+WORDS: Final = 35
 NEVER: Final = (1 << 63) - 1
 # Entries of the table for user blocks; then as many for kernel blocks.
 BLOCKS: Final = 1 << 15

@@ -1,5 +1,4 @@
-; Where jumps continue, on hosts that are x86-64 (emu/engine/qemu/jump_cache.py).  The ends that lead to one address are linked
-; by emu/engine/qemu/block_chaining_code.py.
+; Where jumps continue, on hosts that are x86-64 (emu/engine/qemu/jump_cache.py).
 
 ; Makes the ends of a new block jump to @go_on instead of calling QEMU's helper.
 ; %start is an address in the first bytes of its code, %code where the hook returns to.  Its description, which is before
@@ -54,7 +53,7 @@ relative:
   %is.helper = icmp eq i64 %target, $helper_lookup_tb_ptr
   br i1 %is.helper, label %write.near, label %again
 write.near:
-  call void @put_end(i64 %place)
+  call void @put_jump(i64 %place)
   br label %again
 far:
   ; call *constant(%rip)    jmp *%rax
@@ -82,7 +81,7 @@ pooled:
   br i1 %pooled.helper, label %write.far, label %again
 write.far:
   ; The sixth byte becomes a nop.
-  call void @put_end(i64 %place)
+  call void @put_jump(i64 %place)
   call void @put8(ptr %place.p, i64 5, i8 u0x90)
   br label %again
 again:
@@ -91,29 +90,8 @@ done:
   ret void
 }
 
-; The call of an end that leads to one address, or of another one.
-define internal void @put_end(i64 %place) {
-  %leads = call i64 @leads_to_one(i64 %place)
-  %one = icmp ne i64 %leads, 0
-  br i1 %one, label %link, label %other
-link:
-  call void @put_link(i64 %place)
-  ret void
-other:
-  call i64 @put_jump(i64 %place)
-  ret void
-}
-
-; call the bytes that call @linked_block
-define internal void @put_link(i64 %place) {
-  %late = call i64 @word(i64 $OVERDUE)
-  %stub = add i64 %late, $JUMPS_LINKED
-  call void @put_near(i64 %place, i8 u0xE8, i64 %stub)
-  ret void
-}
-
 ; jmp @go_on, if it is in reach, or the bytes that are
-define internal i64 @put_jump(i64 %place) {
+define internal void @put_jump(i64 %place) {
   %return = add i64 %place, 5
   %direct = sub i64 ptrtoint (ptr @go_on to i64), %return
   %direct.32 = trunc i64 %direct to i32
@@ -122,17 +100,10 @@ define internal i64 @put_jump(i64 %place) {
   %late = call i64 @word(i64 $OVERDUE)
   %stub = add i64 %late, $JUMPS_STUB
   %target = select i1 %reached, i64 ptrtoint (ptr @go_on to i64), i64 %stub
-  call void @put_near(i64 %place, i8 u0xE9, i64 %target)
-  ret i64 0
-}
-
-; A call or a jump of five bytes.
-define internal void @put_near(i64 %place, i8 %opcode, i64 %target) {
-  %return = add i64 %place, 5
   %offset = sub i64 %target, %return
   %offset.32 = trunc i64 %offset to i32
   %place.p = inttoptr i64 %place to ptr
-  call void @put8(ptr %place.p, i64 0, i8 %opcode)
+  call void @put8(ptr %place.p, i64 0, i8 u0xE9)
   call void @put32(ptr %place.p, i64 1, i32 %offset.32)
   ret void
 }
@@ -169,20 +140,6 @@ ask:
   %stub.p = inttoptr i64 %stub to ptr
   %asked = musttail call i64 %stub.p(ptr %env)
   ret i64 %asked
-}
-
-; The same as a function, for emu/engine/qemu/block_chaining_code.py: the machine code.
-define internal i64 @next_block(i64 %env) {
-  %env.p = inttoptr i64 %env to ptr
-  %found = call ptr @found_block(ptr %env.p)
-  %known = icmp ne ptr %found, null
-  br i1 %known, label %give, label %ask
-give:
-  %code = load i64, ptr %found
-  ret i64 %code
-ask:
-  %answer = call i64 @asked_block(ptr %env.p)
-  ret i64 %answer
 }
 
 ; Where the table has the machine code of the block at the pc; null if it has none.

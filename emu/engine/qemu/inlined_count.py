@@ -26,8 +26,8 @@ block takes this path.
 
 Each changed block has an entry of its own, like those of the table, with the address to continue
 at. Entries and words are in the lowest 2 GiB of the address space, where an address takes four
-bytes of an instruction instead of eight: otherwise the code would not fit.  On a host that is not
-Linux on x86-64 the calls remain.
+bytes of an instruction instead of eight: otherwise the code would not fit.  On another
+build of Unicorn the calls remain.
 
 Source: Unicorn 2.1.4, qemu/include/tcg/tcg-op.h gen_uc_tracecode() and check_exit_request(),
 qemu/tcg/i386/tcg-target.inc.c; the bytes were observed.
@@ -56,15 +56,11 @@ ENTRIES: Final = 1 << 17
 _MAP_32BIT: Final = 0x40
 # Where the bytes for `go_on` are behind those for `overdue`.
 GO_ON: Final = 32
-# The same for `served_hook`, and for `linked_block` and `stale_block`.
+# The same for `served_hook` and `asked_block`.
 SERVED_HOOK: Final = 64
-LINKED_BLOCK: Final = 96
-STALE_BLOCK: Final = 128
-# And for `asked_block`.
-ASKED_BLOCK: Final = 160
+ASKED_BLOCK: Final = 96
 
-# pop %rsi    mov %rbp,%rdi    movabs $..,%rax    jmp *%rax    call *%rax, then jmp *%rax
-_POP: Final = b"\x5e"
+# mov %rbp,%rdi    movabs $..,%rax    jmp *%rax    call *%rax, then jmp *%rax
 _ENV: Final = b"\x48\x89\xef"
 _LOAD: Final = b"\x48\xb8"
 _JUMP: Final = b"\xff\xe0"
@@ -96,9 +92,8 @@ class Late:
     """The few bytes that written blocks jump to when a deadline may be due.
 
     `overdue` is the address of the function in `ir/inlined.ll`.  Behind them are those that call
-    `go_on` (`emu.engine.qemu.jump_cache`), those that call `served_hook`
-    (`emu.engine.qemu.inline_caches`), and those for `emu.engine.qemu.block_chaining` and for what
-    the table of jumps does not have: these do not return to the block.
+    `go_on` (`emu.engine.qemu.jump_cache`), those that call `served_hook` (`emu.engine.qemu.inline_caches`), and
+    those for what the table of jumps does not have: these do not return to the block.
     """
 
     def __init__(self, state: memoryview[int]) -> None:
@@ -106,7 +101,6 @@ class Late:
         self.overdue = 0
         self.go_on = self.asked_block = 0
         self.served_hook = 0
-        self.linked_block = self.stale_block = 0
 
     def place(self, code: int) -> None:
         """Put them behind the translated code; if there is no room, no block is ever changed."""
@@ -118,8 +112,6 @@ class Late:
             (0, _LOAD, self.overdue, _CALL_JUMP),
             (GO_ON, _LOAD, self.go_on, _JUMP),
             (SERVED_HOOK, _LOAD, self.served_hook, _JUMP),
-            (LINKED_BLOCK, _POP + _ENV + _LOAD, self.linked_block, _CALL_JUMP),
-            (STALE_BLOCK, _POP + _ENV + _LOAD, self.stale_block, _CALL_JUMP),
             (ASKED_BLOCK, _ENV + _LOAD, self.asked_block, _CALL_JUMP),
         ):
             stub = before + function.to_bytes(8, "little") + after

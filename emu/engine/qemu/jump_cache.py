@@ -6,13 +6,12 @@ blocks of a page in 64 places by the lower bits of their addresses, so that thos
 function displace each other; and each call compares five fields of a block's description. That
 takes a third of the time of an interpreter.
 
-So when the count is written into a new block (`emu.engine.qemu.inlined_count`), its calls of the
-helper are replaced by jumps to `go_on` (`ir/jumps.ll`), which has a table of its own: an entry is a
-pc and the address of the block's machine code, to which it jumps. Ends that lead to one block need
-not ask (`emu.engine.qemu.block_chaining`). Two entries are the pair of all addresses with the same
-lower bits: with one entry, some jumps of a hot loop displaced each other, which was 2.5 % of
-Python's jumps on i386, and with pairs it is 0.05 %. What is not in the table is asked of the
-helper. The whole table holds or does not hold:
+So when the count is written into a new block (`emu.engine.qemu.inlined_count`), its calls of the helper are
+replaced by jumps to `go_on` (`ir/jumps.ll`), which has a table of its own: an entry is a pc and the
+address of the block's machine code, to which it jumps. Two entries are the pair of all addresses
+with the same lower bits: with one entry, some jumps of a hot loop displaced each other, which was
+2.5 % of Python's jumps on i386, and with pairs it is 0.05 %. What is not in the table is asked of
+the helper. The whole table holds or does not hold:
 
 | what makes it invalid | how that is noticed |
 | --- | --- |
@@ -41,8 +40,7 @@ from typing import Final
 from emu.engine import rewriters
 from emu.engine.cpu import Cpu
 from emu.engine.memory.pages import PAGE
-from emu.engine.qemu.block_chaining import Links
-from emu.engine.qemu.inlined_count import ASKED_BLOCK, GO_ON, LINKED_BLOCK
+from emu.engine.qemu.inlined_count import ASKED_BLOCK, GO_ON
 from emu.engine.qemu.temporaries import context
 from emu.engine.state import NEVER, Word
 from emu.support.function_address import function_address
@@ -72,7 +70,6 @@ NAMES: Final = {
     "JUMPS_LONGEST": 1 << 16,
     "JUMPS_STUB": GO_ON,
     "JUMPS_ASK": ASKED_BLOCK,
-    "JUMPS_LINKED": LINKED_BLOCK,
 }
 
 
@@ -81,13 +78,9 @@ class Jumps:
 
     def __init__(self, cpu: Cpu, state: memoryview[int]) -> None:
         self._state = state
-        self._count: ctypes.c_uint64 | None = None
         self.forget()
         count = invalidations(cpu) if rewriters.runs(rewriters.JUMP_CACHE) else None
         if count is not None:
-            self._count = ctypes.c_uint64.from_address(count)
-            if rewriters.runs(rewriters.BLOCK_CHAINING):
-                self._links = Links(count, cpu.env, state)
             self._table = words(2 * ENTRIES + _PAIR // WORD)
             state[Word.INVALIDATIONS] = count
             state[Word.JUMPS] = -(-address_of(self._table) // _PAIR) * _PAIR
@@ -95,8 +88,6 @@ class Jumps:
     def forget(self) -> None:
         """Forget all jumps."""
         self._state[Word.INVALIDATED] = FORGOTTEN
-        if self._count is not None:
-            self._count.value += 1  # linked ends compare it
 
 
 def invalidations(cpu: Cpu) -> int | None:

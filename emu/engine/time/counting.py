@@ -12,7 +12,6 @@ from typing import Final
 
 from emu.engine.cpu import Cpu
 from emu.engine.memory.memory import Memory
-from emu.engine.qemu import block_chaining
 from emu.engine.qemu.inlined_count import ENTRIES, ENTRY_SIZE, Late, low_memory
 from emu.engine.state import NEVER, WORDS, TableEntry, Word
 from emu.isa.base import Isa
@@ -218,7 +217,6 @@ class Counter:
         """Let Unicorn translate all blocks again, between two runs: hooks were added or removed."""
         self.on_forget()
         self._cpu.uc.ctl_flush_tb()
-        block_chaining.forget_all(self.state)
         self.state[Word.FREE] = self._written[0]
         self._last = 0
 

@@ -9,7 +9,6 @@ from emu.engine import native_callbacks, rewriters
 from emu.engine.cpu import Cpu
 from emu.engine.qemu import exit_checks, inlined_count
 from emu.engine.rewriters import (
-    BLOCK_CHAINING,
     EXIT_CHECKS,
     INLINE_CACHES,
     INLINE_COUNTS,
@@ -21,7 +20,6 @@ from emu.engine.rewriters import (
 from emu.engine.state import Word
 from emu.isa import ISAS, X86_64
 from emu.unicorn_layout import layout, library
-from tests.emu.engine.qemu.test_block_chaining import ends
 from tests.emu.engine.qemu.test_inline_caches import sites
 from tests.emu.engine.qemu.test_jump_cache import Machine
 from tests.emu.guest.linux.support import expected, zoo
@@ -42,11 +40,10 @@ KERNEL_PROGRAM = "fbt::sys_getpid:, fbt::malloc: { @[probefunc, probename] = cou
 MILLISECONDS = 1_000_000
 # What stays of all when one is switched off.
 LEFT = {
-    EXIT_CHECKS: {INLINE_COUNTS, JUMP_CACHE, BLOCK_CHAINING, INLINE_CACHES},
+    EXIT_CHECKS: {INLINE_COUNTS, JUMP_CACHE, INLINE_CACHES},
     INLINE_COUNTS: {EXIT_CHECKS},
     JUMP_CACHE: {EXIT_CHECKS, INLINE_COUNTS, INLINE_CACHES},
-    BLOCK_CHAINING: {EXIT_CHECKS, INLINE_COUNTS, JUMP_CACHE, INLINE_CACHES},
-    INLINE_CACHES: {EXIT_CHECKS, INLINE_COUNTS, JUMP_CACHE, BLOCK_CHAINING},
+    INLINE_CACHES: {EXIT_CHECKS, INLINE_COUNTS, JUMP_CACHE},
     "all": set(),
 }
 
@@ -60,13 +57,11 @@ def active(isa):
     traced = Traced(ISAS[isa]).enable("entry", "return")
     traced.guest.call(30)
     calls = sites(traced.guest.engine) if state[Word.FREE] else {}
-    chained = state[Word.LINKS] and ends(machine)
     table = state[Word.JUMPS] and state[Word.LATEST]
     seen = {
         EXIT_CHECKS: exit_checks.mark(cpu) is not None,
         INLINE_COUNTS: state[Word.FREE] > machine.engine.counter._written[0],
         JUMP_CACHE: bool(table and machine.found),
-        BLOCK_CHAINING: bool(chained),
         INLINE_CACHES: bool(calls),
     }
     return {name for name, is_active in seen.items() if is_active}
@@ -143,17 +138,16 @@ def test_an_unknown_name_is_an_error_of_one_line_with_the_names(monkeypatch):
 
 
 def test_doctor_lists_them_with_the_reason(monkeypatch):
-    monkeypatch.setenv(VARIABLE, JUMP_CACHE)
+    monkeypatch.setenv(VARIABLE, INLINE_COUNTS)
     lines = run_trapline(["doctor"]).stdout.splitlines()
     states = {
         line.split()[0]: line.split(maxsplit=1)[1].split(":")[0] for line in lines if line.split()[0] in REWRITERS
     }
     assert states == {
         EXIT_CHECKS: "on",
-        INLINE_COUNTS: "on",
-        JUMP_CACHE: f"off, since {VARIABLE} names it",
-        BLOCK_CHAINING: f"off, since it needs {JUMP_CACHE}",
-        INLINE_CACHES: "on",
+        INLINE_COUNTS: f"off, since {VARIABLE} names it",
+        JUMP_CACHE: f"off, since it needs {INLINE_COUNTS}",
+        INLINE_CACHES: f"off, since it needs {INLINE_COUNTS}",
     }
 
 
