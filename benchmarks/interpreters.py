@@ -111,7 +111,7 @@ def _row(isa: Isa, root: Path, qemu: str, one: Interpreter, scale: Scale) -> lis
                 "qemu": [qemu, *below(root), f"{root}{path}", *guest[1:]],
             }
             for name, words in commands.items():
-                taken, said[name, works] = _run(words, outside)
+                taken, said[name, works] = cpu_seconds(words, outside)
                 least[name, works] = min(taken, least.get((name, works), taken))
         if said["guest", True].split() != said["qemu", True].split():
             raise SystemExit(f"{isa.name}: {one.program} printed {said['guest', True]!r}, not {said['qemu', True]!r}")
@@ -120,7 +120,7 @@ def _row(isa: Isa, root: Path, qemu: str, one: Interpreter, scale: Scale) -> lis
     return [isa.title, one.program, own["guest"], own["qemu"], own["guest"] / own["qemu"], whole]
 
 
-def _run(words: Sequence[str], environment: dict[str, str]) -> tuple[float, str]:
+def cpu_seconds(words: Sequence[str], environment: dict[str, str]) -> tuple[float, str]:
     """Return the CPU seconds of a command, and what it printed."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(words, capture_output=True, text=True, env=environment, check=True)
