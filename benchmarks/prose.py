@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from benchmarks import evidence, scripts, wheel_size, wheels
 from benchmarks.tables import table
+from emu.engine.rewriters import REWRITERS
 
 HOME: Final = Path(__file__).parent
 README: Final = HOME / "README.md"
@@ -143,6 +144,13 @@ def _interpreters(rows: Rows) -> Iterator[str]:
     )
 
 
+def _rewriters(rows: Rows) -> Iterator[str]:
+    for name in REWRITERS:
+        found = [row[5] for row in rows._rows if row[2] == name]  # noqa: SLF001  the column has another name
+        if found:
+            yield f"`{name}` saves {_range(found, '.0f')} % of the interpreters' CPU seconds ({rows.isas()})."
+
+
 def _startup(rows: Rows) -> Iterator[str]:
     for command in ("dtrace -n 'BEGIN{exit(0)}'", "dtrace -l"):
         yield f"`{command}` takes {_range(rows.values('seconds', command), '.2f')} s."
@@ -176,6 +184,7 @@ _TABLES: Final[Mapping[str, Callable[[Rows], Iterator[str]]]] = {
     "linux": _linux,
     "linux_speed": _linux_speed,
     "interpreters": _interpreters,
+    "rewriters": _rewriters,
     "sdt": _sdt,
     "startup": _startup,
     "check_speed": _check_speed,
