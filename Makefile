@@ -50,7 +50,28 @@ test-exhaustive: $(STAMP)
 test-debian: $(STAMP) debian
 	$(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal -m debian
 
-# A part of the tests on an arm64 host, below qemu-aarch64 (docs/hosts.md): the calibrated layout, machine code for
+# The tests that draw examples (Hypothesis), with other examples than `make test`, and ten times as many.  The same SEED
+# draws the same ones.
+SEED ?= $(shell date +%s)
+test-new-examples: $(STAMP)
+	@echo "Again: make test-new-examples SEED=$(SEED)"
+	HYPOTHESIS_PROFILE=new-examples $(BYTECODE) $(BIN)/python -m pytest -n 2 --dist worksteal --hypothesis-seed=$(SEED) \
+		-m "hypothesis and not debian"
+
+# The lines of emu, providers and trapline that `make test` runs, also in processes that tests start: build/coverage.
+# Tests that measure time may fail below a tracer; `make test` judges them.
+COVERAGE := $(BIN)/python -m coverage
+coverage: $(STAMP)
+	$(INSTALL) -e '.[fast,test,coverage]'
+	rm -rf build/coverage
+	mkdir -p build/coverage
+	-$(BYTECODE) $(COVERAGE) run -m pytest -n 2 --dist worksteal -m "not debian and not exhaustive"
+	$(COVERAGE) combine --quiet
+	$(COVERAGE) html --quiet --directory build/coverage/html
+	$(COVERAGE) report --format markdown > build/coverage/report.md
+	$(COVERAGE) report --format total
+
+# A part of the tests on an arm64 host, on one or below qemu-aarch64 (docs/hosts.md): the calibrated layout, machine code for
 # arm64, and a check whose report must be this host's.
 ARM64 := .arm64
 ARM64_PYTHON = PYTHONPATH=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(ARM64)/python
