@@ -75,7 +75,7 @@ coverage: $(STAMP)
 # arm64, and a check whose report must be this host's.
 ARM64 := .arm64
 ARM64_PYTHON = PYTHONPATH=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 $(ARM64)/python
-ARM64_TESTS := tests/emu/wheel tests/emu/native tests/emu/engine tests/emu/test_engine.py \
+ARM64_TESTS := tests/emu/unicorn_layout tests/emu/native tests/emu/engine tests/emu/test_engine.py \
 	tests/emu/test_native_firing.py tests/emu/probe/test_trap.py tests/trapline/framework/test_firing.py \
 	tests/trapline/lab/check/native/test_layout.py \
 	tests/trapline/lab/check/native/test_batch.py::test_both_find_the_same

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from benchmarks import evidence, scripts, wheel_size, wheels
 from benchmarks.tables import table
-from emu.engine.rewriters import REWRITERS
+from emu.engine.qemu.rewriters import REWRITERS
 
 HOME: Final = Path(__file__).parent
 README: Final = HOME / "README.md"

@@ -1,4 +1,4 @@
-"""The CPU seconds that each rewriter (`emu.engine.rewriters`) saves in Debian's interpreters.
+"""The CPU seconds that each rewriter (`emu.engine.qemu.rewriters`) saves in Debian's interpreters.
 
 The scripts are those of `benchmarks.interpreters`.  Each turn runs a script with all rewriters, and
 then without each of them, so that other load on the machine affects all of them alike.
@@ -16,7 +16,7 @@ from typing import Final
 
 from benchmarks.figures import Cell, Figures, Scale
 from benchmarks.interpreters import DEBIAN, INTERPRETERS, Interpreter, cpu_seconds
-from emu.engine.rewriters import INLINE_CACHES, REWRITERS, VARIABLE, reason
+from emu.engine.qemu.rewriters import INLINE_CACHES, REWRITERS, VARIABLE, reason
 from emu.isa import Isa
 
 _TURNS: Final = 5

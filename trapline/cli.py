@@ -11,11 +11,11 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import click
-from emu.unicorn_layout.errors import UnusableLibraryError
 
-from emu.engine.rewriters import RewriterError, switched_off
+from emu.engine.qemu.rewriters import RewriterError, switched_off
 from emu.native import NOT_INSTALLED, missing
 from emu.support.did_you_mean import did_you_mean
+from emu.unicorn_layout.errors import UnusableLibraryError
 from trapline.framework.base.engines import EngineError, ProgramEngine, chosen, described
 from trapline.support import collector
 from trapline.support.standard_streams import abandon_output

@@ -32,7 +32,7 @@ from typing import Final
 import unicorn
 
 from emu.displaced.plans import Plan
-from emu.engine import native_callbacks, python_callbacks, rewriters
+from emu.engine import native_callbacks, python_callbacks
 from emu.engine.code import Code
 from emu.engine.cpu import Cpu
 from emu.engine.emulated_instructions import Special
@@ -42,7 +42,7 @@ from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.memory.address_spaces import Spaces
 from emu.engine.memory.memory import GuestMemory, HostMemory, Memory
 from emu.engine.memory.pages import AddressSpace, PageMap
-from emu.engine.qemu import exit_checks, exits, inline_caches, jump_cache
+from emu.engine.qemu import exit_checks, exits, inline_caches, jump_cache, rewriters
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.hooks import Hooks
 from emu.engine.qemu.inlined_count import MARKER

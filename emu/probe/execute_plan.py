@@ -1,7 +1,7 @@
 """The meaning of plans: `interpret` executes one in Python.
 
-`emu.engine.hits.plan_code` executes them in machine code, if it can access their memory; tests hold the
-two equal.
+`emu.engine.hits.plan_code` executes them in machine code, if it can access their memory; tests hold
+the two equal.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def interpret(plan: Plan, isa: Isa, cpu: Cpu, address: int) -> None:
     """Execute a plan for the displaced instruction at an address.
 
     This defines the meaning of plans.  The pc that the plan reads is that address, whatever the pc
-    register contains.  Raises `emu.support.bad_address.BadAddressError`; the registers are then as they
-    were.
+    register contains.  Raises `emu.support.bad_address.BadAddressError`; the registers are then as
+    they were.
     """
     slots, mask = isa.registers.slots, isa.address_mask
     pc = isa.registers.pc

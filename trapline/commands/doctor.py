@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from emu.engine import rewriters
 from emu.engine.qemu import layout as engine_layout
-from emu.engine.rewriters import REWRITERS
+from emu.engine.qemu import rewriters
+from emu.engine.qemu.rewriters import REWRITERS
 from emu.isa.calibration import KNOWN
 from emu.unicorn_layout import layout, library
 from emu.unicorn_layout.find import CalibrationError, experiment, understood

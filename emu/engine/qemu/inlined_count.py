@@ -92,8 +92,9 @@ class Late:
     """The few bytes that written blocks jump to when a deadline may be due.
 
     `overdue` is the address of the function in `ir/inlined.ll`.  Behind them are those that call
-    `go_on` (`emu.engine.qemu.jump_cache`), those that call `served_hook` (`emu.engine.qemu.inline_caches`), and
-    those for what the table of jumps does not have: these do not return to the block.
+    `go_on` (`emu.engine.qemu.jump_cache`), those that call `served_hook`
+    (`emu.engine.qemu.inline_caches`), and those for what the table of jumps does not have: these do
+    not return to the block.
     """
 
     def __init__(self, state: memoryview[int]) -> None:

@@ -6,12 +6,12 @@ blocks of a page in 64 places by the lower bits of their addresses, so that thos
 function displace each other; and each call compares five fields of a block's description. That
 takes a third of the time of an interpreter.
 
-So when the count is written into a new block (`emu.engine.qemu.inlined_count`), its calls of the helper are
-replaced by jumps to `go_on` (`ir/jumps.ll`), which has a table of its own: an entry is a pc and the
-address of the block's machine code, to which it jumps. Two entries are the pair of all addresses
-with the same lower bits: with one entry, some jumps of a hot loop displaced each other, which was
-2.5 % of Python's jumps on i386, and with pairs it is 0.05 %. What is not in the table is asked of
-the helper. The whole table holds or does not hold:
+So when the count is written into a new block (`emu.engine.qemu.inlined_count`), its calls of the
+helper are replaced by jumps to `go_on` (`ir/jumps.ll`), which has a table of its own: an entry is a
+pc and the address of the block's machine code, to which it jumps. Two entries are the pair of all
+addresses with the same lower bits: with one entry, some jumps of a hot loop displaced each other,
+which was 2.5 % of Python's jumps on i386, and with pairs it is 0.05 %. What is not in the table is
+asked of the helper. The whole table holds or does not hold:
 
 | what makes it invalid | how that is noticed |
 | --- | --- |
@@ -37,9 +37,9 @@ import ctypes
 import re
 from typing import Final
 
-from emu.engine import rewriters
 from emu.engine.cpu import Cpu
 from emu.engine.memory.pages import PAGE
+from emu.engine.qemu import rewriters
 from emu.engine.qemu.inlined_count import ASKED_BLOCK, GO_ON
 from emu.engine.qemu.temporaries import context
 from emu.engine.state import NEVER, Word

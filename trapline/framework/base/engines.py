@@ -39,7 +39,7 @@ def chosen() -> ProgramEngine:
     """Return the engine that runs.  Raises `EngineError`."""
     name = os.environ.get(VARIABLE)
     if not name:
-        return ProgramEngine.NATIVE if available() else ProgramEngine.PYTHON
+        return ProgramEngine.NATIVE if available() else ProgramEngine.REFERENCE
     try:
         engine = ProgramEngine(name)
     except ValueError:

@@ -13,8 +13,8 @@ from trapline.framework.base.device import DeviceError
 from trapline.framework.base.probes import Probe
 from trapline.framework.base.program import ActionDescription, Difo, EcbDescription, ProbeDescription
 from trapline.framework.buffers.layout import LayoutError, lay_out
-from trapline.framework.clause import PlainClause, runner
 from trapline.framework.dif.validate import InvalidDifError, is_destructive, validate
+from trapline.framework.probe.clause import PlainClause, runner
 from trapline.framework.probe.ecb import Clause, Ecb, Form, Run
 from trapline.framework.probe.registry import Registry
 from trapline.framework.probe.runtime import Runtime

@@ -1,6 +1,6 @@
 """A clause as one function of machine code: `run(ecb, args, machine)`.
 
-It does what `trapline.framework.clause` does, step by step:
+It does what `trapline.framework.probe.clause` does, step by step:
 
     skip unless tracing is on
     reserve room in the buffer

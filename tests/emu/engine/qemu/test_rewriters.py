@@ -5,10 +5,10 @@ from importlib import import_module
 
 import pytest
 
-from emu.engine import native_callbacks, rewriters
+from emu.engine import native_callbacks
 from emu.engine.cpu import Cpu
-from emu.engine.qemu import exit_checks, inlined_count
-from emu.engine.rewriters import (
+from emu.engine.qemu import exit_checks, inlined_count, rewriters
+from emu.engine.qemu.rewriters import (
     EXIT_CHECKS,
     INLINE_CACHES,
     INLINE_COUNTS,

@@ -2,12 +2,12 @@
 
 Each makes guests faster, and nothing else: counts, traces and faults are the same without it.  All
 rest on the machine code of one build, so they run only where that build is known
-(`emu.unicorn_layout.library`).  `TRAPLINE_WITHOUT=jump-cache,exit-checks` switches some off by name, and
-`all` all of them, so that a wrong result can be bisected.
+(`emu.unicorn_layout.library`).  `TRAPLINE_WITHOUT=jump-cache,exit-checks` switches some off by
+name, and `all` all of them, so that a wrong result can be bisected.
 
 QEMU's data is also changed where a guest would not run right otherwise: by
-`emu.engine.qemu.exits`, `emu.engine.qemu.code_hooks` and `emu.engine.qemu.temporaries`.  That rests on offsets
-which are found in every build, and cannot be switched off.
+`emu.engine.qemu.exits`, `emu.engine.qemu.code_hooks` and `emu.engine.qemu.temporaries`.  That rests
+on offsets which are found in every build, and cannot be switched off.
 """
 
 from __future__ import annotations
@@ -77,10 +77,7 @@ def switched_off() -> frozenset[str]:
 
 def reason(name: str) -> str:
     """Return why a rewriter does not run here; "" if it runs.  Raises `RewriterError`."""
-    from emu.unicorn_layout import (
-        layout,
-        library,
-    )
+    from emu.unicorn_layout import layout, library  # noqa: PLC0415  names are checked where no layout is needed yet
 
     if name in switched_off():
         return f"{VARIABLE} names it"
