@@ -17,9 +17,6 @@ from importlib.resources import files
 from string import Template
 from typing import Final
 
-import unicorn
-from unicorn.unicorn_py3.unicorn import uclib
-
 from emu.engine.cpu import Cpu
 from emu.engine.handlers import Handlers
 from emu.engine.hits.firing_code import ASK, LATE, Asked, FiringCode
@@ -29,7 +26,7 @@ from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.hits.watched import Hooked
 from emu.engine.hits.watched_code import WatchedCode
 from emu.engine.memory.memory import Memory
-from emu.engine.qemu import jump_cache, layout, temporaries
+from emu.engine.qemu import jump_cache, layout, library, temporaries
 from emu.engine.qemu.code_addresses import HookPlaces
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.code_hooks_code import CodeHooksCode
@@ -102,11 +99,11 @@ class Callbacks:
             "on_first_block": _ON_FIRST_BLOCK(counter.late.place),
         }
         addresses = {name: function_address(function) for name, function in self._handlers.items()}
-        addresses |= {name: function_address(getattr(uclib, name)) for name in _UNICORN}
+        addresses |= {name: library.address(name) for name in _UNICORN}
         addresses |= {name: function_address(cpu.function(name)) for name in CALLBACKS}
         addresses |= {
             "env": cpu.env,
-            "do_interrupt": function_address(getattr(uclib, model.deliver)),
+            "do_interrupt": library.address(model.deliver),
             "words": counter.address,
             "table": ctypes.addressof(counter.table),
             "handle": cpu.handle,
@@ -224,7 +221,7 @@ def _names_of(isa: Isa, half: int, *, delivers: bool) -> dict[str, int]:
         "TABLE_MASK": half - 1,
         "FILLS_MASK": FILLS - 1,
         "JUMPS_UNIT": isa.instruction_alignment.bit_length() - 1,
-        "READ_KIND": unicorn.UC_MEM_READ,
+        "READ_KIND": library.READ,
         "WRITTEN_SIZE": ENTRY_SIZE,
         "MARKER": MARKER,
         "TABLE_BITS": half.bit_length() - 1,

@@ -6,8 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from unicorn.unicorn_py3.unicorn import uclib
-
+from emu.engine.qemu import library
 from emu.native.block import Block
 from emu.native.link import Linked
 from emu.support.function_address import function_address
@@ -96,7 +95,7 @@ class Lines:
             "buffer": self._words.address,
             "env": engine.cpu.env,
             "handle": engine.cpu.handle,
-            "register_read": function_address(uclib.uc_reg_read),
+            "register_read": library.address("uc_reg_read"),
         }
         code = EventCode(definition, self._guest.isa, guest, self._options).module
         linked = Linked(code.compiled("event"), symbols)

@@ -24,12 +24,11 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Final
 
-import unicorn
-
 from emu.engine.engine import Engine
 from emu.engine.state import Word
 from emu.guest.linux_kernel.machine.machine import LinuxKernelMachine, MachineParts
 from emu.support import disk_cache
+from emu.unicorn_layout import library
 
 _MAGIC: Final = b"traplinesnap1\n"
 _PAGE: Final = 4096
@@ -52,7 +51,7 @@ _BYTES: Final = "bytes"
 @lru_cache(1)
 def _version() -> str:
     """Return a text that identifies the sources that make a machine."""
-    digest = hashlib.sha256(unicorn.__version__.encode())
+    digest = hashlib.sha256(library.this().version.encode())
     for package in _SOURCES:
         _add(files(package), digest)
     return digest.hexdigest()

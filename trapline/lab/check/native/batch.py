@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-import unicorn
-from unicorn.unicorn_py3.unicorn import uclib
-
 from emu.engine.memory.access import Access
+from emu.engine.qemu import library
 from emu.engine.qemu.hooks import Hooks
 from emu.guest.linux.signal.faults import page_fault
 from emu.isa import ISAS
@@ -43,7 +41,7 @@ def _linked(isa_name: str, offsets: layout.BlockLayout) -> Any:
     code = TrialCode(isa, offsets, flags=number)
     source = code.module.source
     machine_code = compiled("check", source.encode(), lambda: source)
-    linked = Linked(machine_code, {name: function_address(getattr(uclib, name)) for name in code.names})
+    linked = Linked(machine_code, {name: library.address(name) for name in code.names})
     return linked, _AGREE(linked.address("agree"))
 
 
@@ -111,7 +109,7 @@ class _Trial:
             nothing=ctypes.addressof(self._nothing),
         )
         own = ctypes.c_void_p(linked.address("fill"))
-        self.block.own_hook = Hooks(engine.cpu, self.block.address).add(unicorn.UC_HOOK_TLB_FILL, own)
+        self.block.own_hook = Hooks(engine.cpu, self.block.address).add(library.TLB_FILL, own)
         ctypes.c_uint8.from_address(self.block.own_hook + hook_out).value = 1
 
     def leave_stepping(self, address: int) -> None:

@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-import unicorn
-
 from emu.engine.hits.plan_code import ARGUMENT
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
+from emu.engine.qemu import library
 from emu.engine.state import Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
@@ -120,7 +119,7 @@ class MemoryCode:
             callback, words = (f.load(trial, TrialBlock.offset(name)) for name in ("fill", "words"))
             f.ret(f.and_(f.call(callback, uc, address, number, entry, words), 1))
         # Unicorn's numbers for read, write and fetch follow each other, as the bits of an access do.
-        access = f.shl(1, f.sub(number, unicorn.UC_MEM_READ))
+        access = f.shl(1, f.sub(number, library.READ))
         f.ret_if(f.eq(f.and_(rights, access), 0), 0)
         f.store(entry, f.add(f.load(trial, TrialBlock.offset("physical")), f.and_(address, KINDS * PAGE - 1)))
         with f.choice(f.eq(access, Access.WRITE)) as (writes, other):
