@@ -30,7 +30,7 @@ def test_version_says_which_engine_runs(monkeypatch, engine):
 def test_an_unknown_engine_is_one_line(monkeypatch):
     monkeypatch.setenv(engines.VARIABLE, "fast")
     run = run_trapline(PROGRAM)
-    expected = "trapline: TRAPLINE_ENGINE: 'fast' is not an engine; there are native, python, reference\n"
+    expected = "trapline: TRAPLINE_ENGINE: 'fast' is not an engine; there are native, reference\n"
     assert (run.returncode, run.stdout, run.stderr) == (1, "", expected)
 
 

@@ -142,9 +142,9 @@ def test_doctor_says_how_and_what_to_do():
 # The program of a process in which the library is another one, and an experiment fails.
 UNUSABLE = """
 import sys
-from emu.unicorn_layout import finding, library
+from emu.unicorn_layout import find, library
 library._KNOWN_BUILD = b"another"
-finding._CODE = "import sys; sys.exit('no pipes here')"
+find._CODE = "import sys; sys.exit('no pipes here')"
 sys.argv = ["trapline", *sys.argv[1:]]
 from trapline.start import main
 main()

@@ -25,6 +25,7 @@ from tests.emu.engine.qemu.test_jump_cache import Machine
 from tests.emu.guest.linux.support import expected, zoo
 from tests.emu.test_native_firing import Traced
 from tests.support.command import ROOT, run_trapline
+from tests.support.some import some
 from trapline.consumer.tracer import Tracer
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
@@ -154,7 +155,7 @@ def test_doctor_lists_them_with_the_reason(monkeypatch):
 def test_each_names_its_module_and_the_page_has_the_same_table():
     page = (ROOT / "docs" / "engine.md").read_text()
     rows = [tuple(cell.strip() for cell in line.split("|")[1:-1]) for line in page.splitlines() if line[:1] == "|"]
-    for name, rewriter in REWRITERS.items():
+    for name, rewriter in some(REWRITERS.items()):
         assert import_module(rewriter.module).__doc__, name
         assert (
             f"`{name}`",
