@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emu.elf.image import Image, SegmentFlag
-from emu.isa.walk import instructions
+from emu.isa.disassembly import instructions
 
 
 def no_instruction(image: Image, address: int) -> str | None:

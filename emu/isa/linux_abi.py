@@ -18,9 +18,11 @@ from emu.isa.linux_signals import (
     ILL_ILLOPC,
     SI_KERNEL,
     SIGINFO_SIZE,
+    FrameState,
+    PageFaultTrap,
     Signal,
+    Trap,
 )
-from emu.isa.signal_state import FrameState, PageFaultTrap, Trap
 from emu.isa.unicorn_model import ModelledCpu
 from emu.support.immutable import immutable
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from emu.displaced.decision import Displaced, DisplacedRow, DisplacedTable, Otherwise
 from emu.displaced.plans import Load, Plan, Set, Store
-from emu.isa.aarch64.jump import NOP_WORD
 from emu.isa.aarch64.registers import REGISTERS
+from emu.isa.aarch64.traps import NOP_WORD
 
 _STUB = "FreeBSD sys/cddl/dev/dtrace/aarch64/dtrace_subr.c"
 

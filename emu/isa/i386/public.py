@@ -12,11 +12,11 @@ from typing import Final
 
 from unicorn import x86_const as uc
 
+from emu.isa.disassembly import CS_MODE_32
 from emu.isa.unicorn_model import PublicCpu, PublicModel
 from emu.isa.x86 import public as x86
 from emu.isa.x86.delivery import deliver, interrupt
 from emu.isa.x86.leaking import crowded
-from emu.support.capstone_numbers import CS_MODE_32
 
 # The selectors of the segments by the names of their bases.
 _SELECTORS: Final = {"fs_base": uc.UC_X86_REG_FS, "gs_base": uc.UC_X86_REG_GS}

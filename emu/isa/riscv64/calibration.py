@@ -7,8 +7,7 @@ from typing import Final
 import unicorn
 from unicorn import riscv_const as uc
 
-from emu.isa.riscv64.offsets import PART
-from emu.isa.riscv64.registers import GENERAL, REGISTERS
+from emu.isa.riscv64.registers import GENERAL, PART, REGISTERS
 from emu.unicorn_layout.bench import Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
 from emu.unicorn_layout.bench import words_of_code as _code
 

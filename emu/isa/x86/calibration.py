@@ -7,7 +7,7 @@ from typing import Final
 import unicorn
 from unicorn import x86_const as uc
 
-from emu.isa.x86.offsets import PART
+from emu.isa.x86.registers import PART
 from emu.unicorn_layout.bench import CODE, Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
 
 _SHORT: Final = 2

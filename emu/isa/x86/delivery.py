@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 from unicorn import x86_const as uc
 
 from emu.isa.unicorn_model import PublicCpu
-from emu.isa.x86.instruction import PREFIXES
-from emu.isa.x86.lock import LOCK
+from emu.isa.x86.instruction import LOCK, PREFIXES
 from emu.isa.x86.public import Mode, change_to_kernel, level
 from emu.isa.x86.unicorn import GENERAL_PROTECTION, INT, INVALID_OPCODE
 

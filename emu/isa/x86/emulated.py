@@ -34,10 +34,9 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from emu.isa.unicorn_model import ModelledCpu, Raise, ServingCpu, SpecialInstructions
-from emu.isa.x86 import x87, x87_stack
+from emu.isa.x86 import x87
 from emu.isa.x86.cpuid import answer
-from emu.isa.x86.instruction import PREFIXES
-from emu.isa.x86.lock import LOCK, lockable
+from emu.isa.x86.instruction import LOCK, PREFIXES, lockable
 from emu.isa.x86.unicorn import general_protection, has_x87, in_user_mode, invalid_opcode, is_stepped, single_step
 
 _REX: Final = range(0x40, 0x50)
@@ -159,7 +158,7 @@ def _serve(cpu: ServingCpu, code: bytes, registers: tuple[str, ...], flags: str)
         case _Kind.PAUSE:
             return found.at + 1
         case _Kind.X87:
-            x87_stack.execute(cpu, code[found.at + 1])
+            x87.execute(cpu, code[found.at + 1])
             return found.at + 2
         case _Kind.IDENTITY:
             return found.at + _identify(cpu, registers)

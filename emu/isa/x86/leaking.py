@@ -15,8 +15,7 @@ import re
 from typing import Final
 
 from emu.isa.unicorn_model import MOST_TEMPORARIES
-from emu.isa.x86.instruction import PREFIXES
-from emu.isa.x86.length import instruction_lengths
+from emu.isa.x86.instruction import PREFIXES, instruction_lengths
 
 _KEPT_AT_MOST: Final = 2
 _KEEPING: Final = re.compile(rb"[\xd8-\xdf]|\x0f(?:[\x70\x78\xc6\x3a]|\x38[\xf0\xf1])")

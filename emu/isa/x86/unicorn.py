@@ -11,7 +11,7 @@ from unicorn import x86_const as uc
 
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, VectorFile
 from emu.isa.x86 import sticky_flags, x87
-from emu.isa.x86.offsets import OFFSETS
+from emu.isa.x86.registers import OFFSETS
 
 # QEMU's name of the CPU: one model serves both modes.
 TARGET: Final = "x86_64"

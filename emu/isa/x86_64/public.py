@@ -7,11 +7,11 @@ from typing import Final
 
 from unicorn import x86_const as uc
 
+from emu.isa.disassembly import CS_MODE_64
 from emu.isa.unicorn_model import PublicModel
 from emu.isa.x86 import public as x86
 from emu.isa.x86.delivery import deliver, interrupt, system_call
 from emu.isa.x86.leaking import crowded
-from emu.support.capstone_numbers import CS_MODE_64
 
 _MODE: Final = x86.Mode(
     word=8,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from unicorn import x86_const as uc
 
 from emu.isa.base import Register, RegisterFile
-from emu.isa.x86.offsets import segment, slot
+from emu.isa.x86.registers import segment, slot
 
 # Order of CPUX86State.regs in QEMU: the encoding numbers.
 _GENERAL = (
