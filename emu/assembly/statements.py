@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from emu.assembly.errors import AssemblyError
 from emu.isa.assembly import number_in
 from emu.support.did_you_mean import counted
+
+
+class AssemblyError(Exception):
+    """Text that cannot be assembled: the message names the instruction and what is wrong."""
+
 
 # Directive -> bytes of each of its numbers.
 DIRECTIVES: Final = {

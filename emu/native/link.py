@@ -1,7 +1,7 @@
 """Object code in memory: a linker for ELF relocatable files.
 
 LLVM's own linker would need LLVM, whose import takes longer than the rest of the start-up; this one
-supports only the output of `emu.native.compile`, on the hosts of `emu.native.hosts`.
+supports only the output of `emu.native.compile`, on the host architectures in `HOSTS`.
 
 Where code reads a symbol's address from a table, or branches to one that may be too far, a stub
 behind the code has the address, or a jump to it.
@@ -15,10 +15,40 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from emu.isa.relocations import Reference, Relocation
-from emu.native.hosts import HOSTS, host_relocations
+from emu.isa import isa_of_machine
+from emu.isa.relocations import Reference, Relocation, Relocations, relocations_of
 from emu.native.libc import forget_instructions, libc
 from emu.support.function_address import function_address
+
+
+class Host(NamedTuple):
+    """A host architecture that machine code is generated for; its relocations are those of the ISA."""
+
+    far_jump: bytes = b""
+    """Jumps to the address that follows it; empty: nothing needs that."""
+    jumps: frozenset[int] = frozenset()
+    """The relocations whose target may be replaced by a jump to it, if it is too far."""
+    coherent: bool = True
+    """Whether the CPU executes what was written without being told."""
+
+
+# By e_machine: EM_X86_64, EM_AARCH64.
+HOSTS: Final = {
+    62: Host(),
+    183: Host(
+        far_jump=bytes.fromhex("50000058 00021fd6"),  # ldr x16,[pc,#8]    br x16
+        jumps=frozenset({282, 283}),  # R_AARCH64_JUMP26, R_AARCH64_CALL26
+        coherent=False,
+    ),
+}
+
+
+def host_relocations(machine: int) -> Relocations:
+    """Return the relocations of object code for a host, by its e_machine."""
+    isa = isa_of_machine(machine)
+    assert isa is not None
+    return relocations_of(isa)
+
 
 _HEADER: Final = struct.Struct("<16xHHIQQQIHHHHHH")
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")

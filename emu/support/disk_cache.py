@@ -21,8 +21,10 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -109,3 +111,35 @@ def _write(path: Path, data: bytes) -> None:
     except OSError:
         Path(aside).unlink(missing_ok=True)
         raise
+
+
+@lru_cache
+def signature(*packages: str) -> bytes | None:
+    """Return bytes that change whenever a Python file of some packages does; nothing is imported.
+
+    They are the paths, sizes and times of the files: reading them all would take longer than what
+    is kept saves.  None: the packages are not in folders.
+    """
+    try:
+        found = [file for package in packages for folder in _folders(package) for file in _files(folder)]
+    except OSError:
+        return None
+    return repr(sorted(found)).encode()
+
+
+def _folders(package: str) -> list[str]:
+    spec = find_spec(package)
+    folders = None if spec is None else spec.submodule_search_locations
+    if not folders:
+        raise FileNotFoundError(package)
+    return list(folders)
+
+
+def _files(folder: str) -> Iterator[tuple[str, int, int]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _files(entry.path)
+            elif entry.name.endswith(".py"):
+                status = entry.stat()
+                yield entry.path, status.st_size, status.st_mtime_ns
