@@ -1,7 +1,8 @@
 """ELF files: their loadable segments, sections, symbols and code.
 
-`emu.elf.file` reads and checks a file's tables, `emu.elf.symbols` finds symbols.  Machines share images:
-a file that many of them have is read once in a process.
+`emu.elf.file` reads and checks a file's tables, `emu.elf.symbols` finds symbols.
+
+Machines share images: a file that many of them have is read once in a process.
 """
 
 from __future__ import annotations

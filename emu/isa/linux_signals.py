@@ -1,4 +1,4 @@
-"""Signals of Linux (include/uapi/asm-generic/signal.h, siginfo.h), and the registers in their frames."""
+"""Signals of Linux (include/uapi/asm-generic/signal.h, siginfo.h), and registers in frames."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The experiments that find the state of Unicorn's AArch64 CPU (`emu.unicorn_layout`), and its system registers.
+"""The experiments that find the state of Unicorn's AArch64 CPU (`emu.unicorn_layout`).
 
-The machine for Linux kernels replaces the functions of a few system registers (`emu.guest.linux_kernel`).
+Its system registers are among them: the machine for Linux kernels replaces the functions of a few
+(`emu.guest.linux_kernel`).
 """
 
 from __future__ import annotations

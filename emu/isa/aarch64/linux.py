@@ -1,6 +1,6 @@
 """Linux on AArch64 (arch/arm64/include/uapi/asm).
 
-The vector registers and the syndrome are in the frame of a signal as records, ended by an empty one.
+The frame of a signal has the vector registers and the syndrome as records, ended by an empty one.
 
 Source: Linux 6.12 arch/arm64/include/uapi/asm/sigcontext.h, arch/arm64/kernel/signal.c
 (setup_sigframe, parse_user_sigframe), arch/arm64/mm/fault.c.

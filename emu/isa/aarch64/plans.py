@@ -1,4 +1,4 @@
-"""Plans of AArch64's branches and of instructions relative to the pc, and the conditions of branches.
+"""Plans of AArch64's branches, their conditions, and plans of instructions relative to the pc.
 
 Source: Arm ARM, C6.2; C1.2.4 (condition codes: eq, ne, cs ... al, nv).
 """

@@ -1,4 +1,4 @@
-"""The rules of i386 for fetches of code that another CPU writes: those of x86, and known bugs of CPUs."""
+"""The rules of i386 for fetches of code that another CPU writes, and known bugs of CPUs."""
 
 from __future__ import annotations
 

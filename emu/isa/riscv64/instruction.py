@@ -27,7 +27,8 @@ def instruction_length(code: bytes) -> int:
 def words(code: bytes) -> Iterator[tuple[int, int, int]]:
     """Yield the offset, the length and the word of each whole instruction.
 
-    It reads the halfwords once, since pid scans whole objects; `emu.isa.disassembly` is for any ISA.
+    The halfwords are read once, since pid scans whole objects; `instructions` of
+    `emu.isa.disassembly` is for any ISA.
     """
     halves = struct.unpack(f"<{len(code) // 2}H", code[: len(code) & ~1])
     at = 0

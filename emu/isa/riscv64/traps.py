@@ -1,4 +1,7 @@
-"""RISC-V traps, and the jump that SDT writes over a nop (RISC-V unprivileged specification, 2.5 and 2.4)."""
+"""RISC-V traps, and the jump that SDT writes over a nop.
+
+Source: RISC-V unprivileged specification, 2.5 (jal) and 2.4 (nop).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The instructions of x86, in 64-bit mode and in 32-bit mode: fields, lengths, events, repetition, LOCK.
+"""The instructions of x86, in both modes: fields, lengths, events, repetition, LOCK.
 
 A LOCK prefix makes most instructions undefined.  That is how FBT on i386 gets its trap without
 int3: 0xf0 over `push ebp` leaves a LOCK before `mov ebp, esp`, which cannot be locked, so the CPU

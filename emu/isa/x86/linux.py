@@ -1,9 +1,9 @@
-"""The common part of Linux on x86-64 and on i386: faults, loads of segments, the floating-point state of signals.
+"""The common part of Linux on x86-64 and i386: faults, segments, floating point in signals.
 
 A program loads segment registers with selectors of the descriptor table: of the flat data segment,
-and in 32-bit programs of the thread's own entries, whose bases set_thread_area and clone set.  There
-is no such table here: the load raises an exception, whose handler executes it.  Only fs and gs can
-have the thread's entries; the bases of the others stay 0.
+and in 32-bit programs of the thread's own entries, whose bases set_thread_area and clone set.
+There is no such table here: the load raises an exception, whose handler executes it.  Only fs and
+gs can have the thread's entries; the bases of the others stay 0.
 
 The x87 and SSE registers are in the frame of a signal in the format of fxsave and xsave.
 

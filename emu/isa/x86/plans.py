@@ -1,6 +1,7 @@
 """Plans of the x86 instructions that transfer control, and the conditions of jumps.
 
-Source: Intel SDM volume 2; volume 1, appendix B (condition codes: the low four bits of jcc's opcode).
+Source: Intel SDM volume 2; volume 1, appendix B (condition codes: the low four bits of jcc's
+opcode).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The registers of x86 in Unicorn's CPU, by their offsets (`emu.unicorn_layout.layout`), the same in both modes.
+"""The offsets of x86's registers in Unicorn's CPU (`emu.unicorn_layout.layout`), in both modes.
 
 `KNOWN`: qemu/target/i386/cpu.h (CPUX86State) of Unicorn 2.1.4.
 """

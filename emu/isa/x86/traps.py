@@ -1,4 +1,4 @@
-"""The common part of traps and patches on x86-64 and i386: the near jump (JMP), the flags, the cache.
+"""The common part of traps and patches on x86-64 and i386: near jump, flags, cache.
 
 Source: Intel SDM volume 2, JMP; volume 1, 3.4.3 (the flags that instructions compute).
 """

@@ -1,4 +1,4 @@
-"""The x87's remainders and transcendental functions, by the manual's tables, on the CPU's registers.
+"""The x87's remainders and transcendental functions, by the manual's tables.
 
 QEMU 5 computes them with the host's `double`, so that even `fmod` of i386's C library, which must
 be exact, was wrong in its last digits (target/i386/fpu_helper.c of Unicorn 2.1.4).  Remainders are
