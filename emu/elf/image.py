@@ -130,8 +130,8 @@ class Image:
 
         Without a symbol table they are those that `emu.elf.stripped` finds.
         """
-        places = self._places if self.kind is ElfKind.RELOCATABLE else {}
-        return tuple(file_symbols(self._file, places, self.frame_entries))
+        addresses = self._section_addresses if self.kind is ElfKind.RELOCATABLE else {}
+        return tuple(file_symbols(self._file, addresses, self.frame_entries))
 
     @cached_property
     def functions(self) -> tuple[Symbol, ...]:
@@ -176,8 +176,8 @@ class Image:
         The zeros that a loader puts after a segment's data are not included.  Raises
         `BadAddressError`.
         """
-        place = bisect_right(self._starts, address) - 1
-        segment = self.segments[place] if place >= 0 else None
+        index = bisect_right(self._starts, address) - 1
+        segment = self.segments[index] if index >= 0 else None
         if segment is None or address >= segment.vaddr + len(segment.data):
             raise BadAddressError(address)
         offset = address - segment.vaddr
@@ -200,7 +200,7 @@ class Image:
         """
         found = tuple(
             FileSection(
-                self._places[number] if self.kind is ElfKind.RELOCATABLE else section.address,
+                self._section_addresses[number] if self.kind is ElfKind.RELOCATABLE else section.address,
                 bytes(self._file.section_data(f"section {section.name}", section)),
             )
             for number, section in enumerate(self._file.sections)
@@ -216,7 +216,7 @@ class Image:
 
     @cached_property
     def frames(self) -> FrameTable:
-        """The same as rules, by instruction."""
+        """Rules of unwinding, by instruction."""
         return FrameTable(self.frame_entries, self.isa.word)
 
     @cached_property
@@ -348,19 +348,19 @@ class Image:
                 yield FrameSection(found.address, data, debug)
 
     @cached_property
-    def _places(self) -> Mapping[int, int]:
+    def _section_addresses(self) -> Mapping[int, int]:
         """Return the addresses of the sections of a relocatable file, by section number."""
-        places: dict[int, int] = {}
+        addresses: dict[int, int] = {}
         end = self._base
         for number, section in enumerate(self._file.sections):
             if section.flags & _ALLOCATED:
                 alignment = section.alignment or 1
-                places[number] = -(-end // alignment) * alignment
-                end = places[number] + section.size
-        return places
+                addresses[number] = -(-end // alignment) * alignment
+                end = addresses[number] + section.size
+        return addresses
 
     def _section_segments(self) -> Iterator[Segment]:
-        for number, address in self._places.items():
+        for number, address in self._section_addresses.items():
             section = self._file.sections[number]
             if section.size:
                 flags = SegmentFlag.READ

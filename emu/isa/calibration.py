@@ -30,7 +30,7 @@ SUBJECTS: Final = (X86_64, I386, AARCH64, RISCV64)
 KNOWN: Final[dict[str, dict[str, int]]] = {
     module.PART: dict(module.KNOWN) for module in (x86_registers, aarch64_registers, riscv64_registers)
 }
-# Engines for each CPU: every experiment is made in two, and the CPU's place must be the same in all.
+# Engines for each CPU: every experiment is made in two, and the CPU's offset must be the same in all.
 _ENGINES: Final = 4
 _ROUNDS: Final = 2
 

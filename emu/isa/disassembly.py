@@ -69,7 +69,7 @@ class _Binding(NamedTuple):
     stride: int
     """The size of an instruction in units of 16 bits."""
     size: int
-    """The place of an instruction's length in it, likewise."""
+    """The offset of the length in an instruction, in units of 16 bits."""
 
 
 @cache

@@ -192,13 +192,13 @@ class PageFaultTrap(Protocol):
 def read_file(cpu: StateCpu, number: int, file: VectorFile) -> bytes:
     """Return the registers of the CPU's file with this number, one behind the other."""
     data = bytes(cpu.vectors()[number])
-    return b"".join(data[place] for place in file.places(len(data)))
+    return b"".join(data[piece] for piece in file.places(len(data)))
 
 
 def write_file(cpu: StateCpu, number: int, file: VectorFile, registers: bytes) -> None:
     """Set the registers of a file; what lies between them stays."""
     run = cpu.vectors()[number]
     data = bytearray(bytes(run))
-    for place, start in zip(file.places(len(data)), range(0, len(registers), file.size), strict=True):
-        data[place] = registers[start : start + file.size]
+    for piece, start in zip(file.places(len(data)), range(0, len(registers), file.size), strict=True):
+        data[piece] = registers[start : start + file.size]
     run[:] = bytes(data)

@@ -88,7 +88,7 @@ class Linked:
     def __init__(self, code: bytes, symbols: Mapping[str, int] | None = None) -> None:
         self._code = code
         sections = self._sections = list(_sections(code))
-        self._places: dict[int, int] = {}
+        self._offsets: dict[int, int] = {}
         machine = _machine(code)
         self._host, self._known = HOSTS[machine], host_relocations(machine)
         stubs = self._stubs_needed()
@@ -102,7 +102,7 @@ class Linked:
                 stubs_at = _up(size, _WORD)
                 fixed = size = _up(stubs_at + sum(stubs.values()), mmap.PAGESIZE)
             size = _up(size, section.alignment)
-            self._places[index] = size
+            self._offsets[index] = size
             size += section.size
         if not fixed:
             stubs_at = _up(size, _WORD)
@@ -110,10 +110,10 @@ class Linked:
         self._memory = mmap.mmap(-1, _up(size, mmap.PAGESIZE) or mmap.PAGESIZE)
         base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         for index in readable:
-            section, place = sections[index], self._places[index]
+            section, offset = sections[index], self._offsets[index]
             if section.kind != _SHT_NOBITS:
-                self._memory[place : place + section.size] = code[section.offset : section.offset + section.size]
-            self._places[index] = base + place
+                self._memory[offset : offset + section.size] = code[section.offset : section.offset + section.size]
+            self._offsets[index] = base + offset
         self._base = base
         self._functions: dict[str, int] = {}
         self._symbols = list(self._read_symbols(symbols or {}))
@@ -145,13 +145,13 @@ class Linked:
                 elif index == _SHN_ABS:
                     yield value
                 else:
-                    address = self._places.get(index, 0) + value
+                    address = self._offsets.get(index, 0) + value
                     if name:
                         self._functions[name] = address
                     yield address
 
     def _relocations(self) -> Iterator[_Place]:
-        """Yield the places to be changed in the sections that are loaded."""
+        """Yield the fields to be changed in the sections that are loaded."""
         for section in self._sections:
             if section.kind != _SHT_RELA or not _is_loaded(self._sections[section.info]):
                 continue
@@ -167,8 +167,8 @@ class Linked:
     def _stubs_needed(self) -> dict[tuple[int, bool], int]:
         """Return the size of each stub, by symbol and whether it is a jump."""
         word, jump = _WORD, len(self._host.far_jump) + _WORD
-        places = [place for place in self._relocations() if place.how.entry or place.jumps]
-        return {(place.symbol, place.jumps): jump if place.jumps else word for place in places}
+        bound = [one for one in self._relocations() if one.how.entry or one.jumps]
+        return {(one.symbol, one.jumps): jump if one.jumps else word for one in bound}
 
     def _write_stubs(self, stubs: Mapping[tuple[int, bool], int], at: int) -> Iterator[tuple[tuple[int, bool], int]]:
         """Write the stubs; yield the address of each."""
@@ -180,20 +180,20 @@ class Linked:
 
     def _relocate(self) -> None:
         for section, offset, how, symbol, addend, jumps in self._relocations():
-            address = self._places[section] + offset
+            address = self._offsets[section] + offset
             entry = self._stubs[symbol, False] if how.entry else 0
             value = how.value(Reference(self._symbols[symbol], addend, address, entry))
             if jumps and not how.field.holds(value):
                 value = how.value(Reference(self._stubs[symbol, True], 0, address))
             if not how.field.holds(value):
                 raise LinkError("the code has a distance that is too long")
-            place = slice(address - self._base, address - self._base + how.field.size)
-            new = how.field.put(int.from_bytes(self._memory[place], "little"), value)
-            self._memory[place] = (new & (1 << 8 * how.field.size) - 1).to_bytes(how.field.size, "little")
+            field = slice(address - self._base, address - self._base + how.field.size)
+            new = how.field.put(int.from_bytes(self._memory[field], "little"), value)
+            self._memory[field] = (new & (1 << 8 * how.field.size) - 1).to_bytes(how.field.size, "little")
 
 
 class _Place(NamedTuple):
-    """A place that a relocation changes."""
+    """A field that a relocation changes."""
 
     section: int
     offset: int
@@ -201,7 +201,7 @@ class _Place(NamedTuple):
     symbol: int
     addend: int
     jumps: bool
-    """Whether a jump to the symbol may take the symbol's place."""
+    """Whether a jump to the symbol may replace the symbol."""
 
 
 def _machine(code: bytes) -> int:

@@ -57,10 +57,10 @@ def folder() -> Path | None:
 
 def cached(kind: str, made_from: bytes, make: Callable[[], bytes]) -> bytes:
     """Return `make()`, or its earlier result for the same bytes."""
-    place = folder()
-    if place is None:
+    directory = folder()
+    if directory is None:
         return make()
-    path = place / f"{kind}-{hashlib.sha256(made_from).hexdigest()[:32]}"
+    path = directory / f"{kind}-{hashlib.sha256(made_from).hexdigest()[:32]}"
     with suppress(OSError):
         data = path.read_bytes()
         if hashlib.sha256(data[_DIGEST:]).digest() == data[:_DIGEST]:
@@ -69,7 +69,7 @@ def cached(kind: str, made_from: bytes, make: Callable[[], bytes]) -> bytes:
     made = make()
     with suppress(OSError):
         _write(path, hashlib.sha256(made).digest() + made)
-        _prune(place, path)
+        _prune(directory, path)
     return made
 
 
@@ -80,13 +80,13 @@ def _note_use(path: Path) -> None:
             os.utime(path)
 
 
-def _prune(place: Path, newest: Path) -> None:
+def _prune(directory: Path, newest: Path) -> None:
     """Remove the least recently used files if the folder exceeds its limits.
 
     Another process may do the same, so a missing file is not an error.
     """
     now, files = time.time(), []
-    with os.scandir(place) as found:
+    with os.scandir(directory) as found:
         for entry in found:
             with suppress(OSError):
                 status = entry.stat(follow_symlinks=False)

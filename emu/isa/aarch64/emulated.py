@@ -1,4 +1,4 @@
-"""Special instructions of AArch64.
+"""Emulated instructions of AArch64.
 
 They are reads of the counter, which Unicorn answers with the host's clock.
 
@@ -31,7 +31,7 @@ _TICK: Final = 16
 
 
 def _level(cpu: ModelledCpu) -> int:
-    """Return the exception level, in its place in PSTATE; 0: user mode."""
+    """Return the exception level, as the bits of PSTATE; 0: user mode."""
     return cpu.read_public(uc.UC_ARM64_REG_PSTATE) & _LEVEL
 
 

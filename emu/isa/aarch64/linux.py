@@ -138,7 +138,7 @@ LINUX: Final = LinuxAbi(
     open_flags=OpenFlags(directory=0o40000, no_follow=0o100000, direct=0o200000, large_file=0o400000),
     stat=generic_stat,
     frame=generic_frame(
-        {name: 8 + 8 * place for place, name in enumerate(_REGISTERS)},
+        {name: 8 + 8 * index for index, name in enumerate(_REGISTERS)},
         trap={"address": 0},
         state=FrameState(size=_RECORDS_SIZE, save=_save, load=_load, at=_RECORDS),
         size=_FRAME + 16,

@@ -23,8 +23,8 @@ def _pair(insn: Displaced) -> tuple[int, int, int]:
 
 def _stp(insn: Displaced) -> Plan:
     first, second, offset = _pair(insn)
-    stores = (Store("" if number == _ZERO else _X[number], "sp", offset + place)
-              for number, place in ((first, 0), (second, 8)))  # fmt: skip
+    stores = (Store("" if number == _ZERO else _X[number], "sp", offset + word)
+              for number, word in ((first, 0), (second, 8)))  # fmt: skip
     return Plan((*stores, Set("sp", "sp", offset), _NEXT))
 
 

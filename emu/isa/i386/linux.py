@@ -92,14 +92,14 @@ LINUX: Final = LinuxAbi(
         stack=_UCONTEXT + 8,
         mask=_MASK,
         registers={
-            **{name: _SIGCONTEXT + 16 + 4 * place for place, name in enumerate(_ORDER)},
+            **{name: _SIGCONTEXT + 16 + 4 * index for index, name in enumerate(_ORDER)},
             "eip": _SIGCONTEXT + 56,
             "eflags": _SIGCONTEXT + 64,
         },
         trap={"number": _SIGCONTEXT + 48, "error": _SIGCONTEXT + 52, "address": _SIGCONTEXT + 84},
         words={_UCONTEXT: 1},  # UC_FP_XSTATE
         shown=(
-            *((f"{name}_selector", _SIGCONTEXT + 4 * place, 4) for place, name in enumerate(("gs", "fs", "es", "ds"))),
+            *((f"{name}_selector", _SIGCONTEXT + 4 * index, 4) for index, name in enumerate(("gs", "fs", "es", "ds"))),
             ("cs_selector", _SIGCONTEXT + 60, 4),
             ("esp", _SIGCONTEXT + 68, 4),
             ("ss_selector", _SIGCONTEXT + 72, 4),

@@ -21,7 +21,7 @@ _OTHER = (
 
 REGISTERS = RegisterFile(
     registers=(
-        *(Register(GENERAL[place], number, slot("REGS", place)) for place, number in enumerate(_NUMBERS)),
+        *(Register(GENERAL[index], number, slot("REGS", index)) for index, number in enumerate(_NUMBERS)),
         Register("eip", uc.UC_X86_REG_EIP, slot("RIP")),
         *(Register(name, number) for name, number in _OTHER),
         Register("hflags", uc.UC_X86_REG_INVALID, slot("HFLAGS")),

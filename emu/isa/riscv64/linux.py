@@ -73,7 +73,7 @@ LINUX: Final = LinuxAbi(
     open_flags=OpenFlags(directory=0o200000, no_follow=0o400000, direct=0o40000, large_file=0o100000),
     stat=generic_stat,
     frame=generic_frame(
-        {name: 8 * place for place, name in enumerate(_REGISTERS)},
+        {name: 8 * index for index, name in enumerate(_REGISTERS)},
         trap={},
         state=FrameState(size=_FLOATING_POINT, save=_save, load=_load, at=8 * len(_REGISTERS)),
         size=128 + 176 + 8 * len(_REGISTERS) + _FLOATING_POINT,

@@ -1,4 +1,4 @@
-"""Special instructions of x86: time-stamp counter, random numbers, cpuid, x87, those to be refused.
+"""Emulated instructions of x86: time-stamp counter, random numbers, cpuid, x87, refused ones.
 
 Unicorn answers rdtsc with the host's clock and rdrand with the host's random numbers, and cpuid
 promises what the guests do not have (`emu.isa.x86.cpuid`).  LOCK before
@@ -79,7 +79,7 @@ _KINDS: Final = {_RDTSC: _Kind.COUNTER, _RDPMC: _Kind.PROTECTED, _SYSENTER: _Kin
 
 
 class _Special(NamedTuple):
-    """A decoded special instruction."""
+    """A decoded emulated instruction."""
 
     kind: _Kind
     at: int
@@ -90,7 +90,7 @@ class _Special(NamedTuple):
 
 
 def _special(fetch: Callable[[int], int], address: int, *, long_mode: bool) -> _Special | None:
-    """Take the instruction at an address apart; None: it is not special."""
+    """Take the instruction at an address apart; None: it is not emulated."""
     at, prefixes, rex = address, set(), 0
     for _ in range(_MOST_PREFIXES):
         byte = fetch(at)
@@ -203,7 +203,7 @@ def _draw(cpu: ServingCpu, found: _Special, register: str, flags: str) -> int:
 
 
 def special(registers: tuple[str, ...], flags: str, *, counter: bool = True) -> SpecialInstructions:
-    """Return the special instructions of a mode whose registers these are, by their numbers.
+    """Return the emulated instructions of a mode whose registers these are, by their numbers.
 
     `counter`: rdtsc is one of them; else a hook of the user's answers it.
     """

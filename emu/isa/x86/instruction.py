@@ -323,7 +323,7 @@ def repetition_in_protected_mode(code: bytes) -> Repetition | None:
 
 
 def repetition_in_long_mode(code: bytes) -> Repetition | None:
-    """Return the same of 64-bit code, where REX may be the last prefix."""
+    """Return how a string instruction of 64-bit code repeats, where REX may be the last prefix."""
     at = _prefix_count(code)
     return _repetition(code, at + (at < len(code) and code[at] & 0xF0 == _REX), 64)
 

@@ -223,12 +223,12 @@ _TOP_SHIFT, _EMPTY = 11, 3
 
 def _abridged(tags: int) -> int:
     """Return the tag word of fxsave: a bit for each register that is not empty."""
-    return sum((tags >> 2 * place & _EMPTY != _EMPTY) << place for place in range(_REGISTERS))
+    return sum((tags >> 2 * index & _EMPTY != _EMPTY) << index for index in range(_REGISTERS))
 
 
 def _whole(abridged: int) -> int:
     """Return a tag word with empty registers and others."""
-    return sum((0 if abridged >> place & 1 else _EMPTY) << 2 * place for place in range(_REGISTERS))
+    return sum((0 if abridged >> index & 1 else _EMPTY) << 2 * index for index in range(_REGISTERS))
 
 
 def _top(status: int) -> int:
@@ -243,9 +243,9 @@ def _save(cpu: StateCpu, _error: int, vectors: VectorFile, *, legacy: bool) -> b
     struct.pack_into("<II", data, _MXCSR_AT, cpu.read_register("mxcsr"), _MXCSR_MASK)
     registers, top = read_file(cpu, 1, X87), _top(status)
     stack = registers[top:] + registers[:top]
-    for place in range(_REGISTERS):
-        at = _ST_AT + place * _SLOT
-        data[at : at + _X87_SIZE] = stack[place * _X87_SIZE : (place + 1) * _X87_SIZE]
+    for index in range(_REGISTERS):
+        at = _ST_AT + index * _SLOT
+        data[at : at + _X87_SIZE] = stack[index * _X87_SIZE : (index + 1) * _X87_SIZE]
     xmm = read_file(cpu, 0, vectors)
     data[_XMM_AT : _XMM_AT + len(xmm)] = xmm
     _SOFTWARE.pack_into(data, _SOFTWARE_AT, _MAGIC_1, _SIZE + legacy * _LEGACY.size, STATES, AREA)
@@ -264,7 +264,7 @@ def _load(cpu: StateCpu, data: bytes, vectors: VectorFile, *, legacy: bool) -> N
     if legacy:
         control, status, tags = (word & 0xFFFF for word in struct.unpack_from("<3I", data))
         size, at = _X87_SIZE, 28
-    stack = b"".join(data[at + place * size : at + place * size + _X87_SIZE] for place in range(_REGISTERS))
+    stack = b"".join(data[at + index * size : at + index * size + _X87_SIZE] for index in range(_REGISTERS))
     bottom = len(stack) - _top(status)
     write_file(cpu, 1, X87, stack[bottom:] + stack[:bottom])
     for name, value in {"fpcw": control, "fpsw": status, "fptag": tags}.items():

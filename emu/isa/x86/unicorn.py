@@ -39,7 +39,7 @@ def has_gate(cpu: Uc, number: int, size: int) -> bool:
     return int(limit) >= size * (number + 1) - 1
 
 
-# Places in the CPU's state.
+# Offsets in the CPU's state.
 FLAGS: Final = OFFSETS["EFLAGS"]
 HFLAGS: Final = OFFSETS["HFLAGS"]
 SEGMENTS: Final = OFFSETS["SEGMENTS"]

@@ -339,10 +339,10 @@ def _arc_tangent(x: Decimal) -> Decimal:
 
 def _reduced(x: Extended) -> tuple[Decimal, int]:
     """Return what is left of an angle after so many quarter turns of the CPU's pi."""
-    pi, places = _PI
+    pi, digits = _PI
     # In units of the last bit of x, or of the quarter turn: all are integers.
-    unit = min(x.scale, -places - 1)
-    angle, quarter = x.mantissa << x.scale - unit, pi << -places + 1 - unit - 2
+    unit = min(x.scale, -digits - 1)
+    angle, quarter = x.mantissa << x.scale - unit, pi << -digits + 1 - unit - 2
     turns, rest = divmod(angle, quarter)
     if 2 * rest > quarter:
         turns, rest = turns + 1, rest - quarter

@@ -95,7 +95,7 @@ LINUX: Final = LinuxAbi(
         ucontext=_UCONTEXT,
         stack=_UCONTEXT + 16,
         mask=_MASK,
-        registers={name: _SIGCONTEXT + 8 * place for place, name in enumerate(_ORDER)},
+        registers={name: _SIGCONTEXT + 8 * index for index, name in enumerate(_ORDER)},
         return_address=0,
         trap={"error": _SIGCONTEXT + 19 * 8, "number": _SIGCONTEXT + 20 * 8, "address": _SIGCONTEXT + 22 * 8},
         # UC_FP_XSTATE, UC_SIGCONTEXT_SS and UC_STRICT_RESTORE_SS.
