@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
-from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, Instruction, Mode, take_apart
-from emu.isa.x86.length import instruction_length
+from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, Instruction, Mode, instruction_length, take_apart
 
 SOURCE: Final = "FreeBSD sys/cddl/dev/dtrace/x86/dis_tables.c"
 _VEX2, _EVEX, _XOP = 0xC5, 0x62, 0x8F

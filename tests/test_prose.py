@@ -57,9 +57,9 @@ SEE_THE_MODULE = re.compile(r"\bsee the (module|class|function)\b", re.IGNORECAS
 MENDED = (
     "emu/isa",
     "emu/assembly",
-    "emu/elf/unwind",
-    "emu/elf/link",
-    "emu/elf/source",
+    "emu/elf",
+    "emu/native",
+    "emu/support",
     "providers",
     "trapline/export",
     "trapline/types",
@@ -70,7 +70,9 @@ MENDED = (
 # The folders whose modules have their final names.
 NAMED = (
     "emu/assembly",
-    "emu/elf/unwind",
+    "emu/elf",
+    "emu/native",
+    "emu/support",
     "trapline/export",
     "trapline/types",
     "trapline/player",

@@ -13,6 +13,6 @@ semicolons and ends of lines.  There are labels (`again: ... jne again`), and .b
 from __future__ import annotations
 
 from emu.assembly.assembler import Assembled, assemble, machine_code
-from emu.assembly.errors import AssemblyError
+from emu.assembly.statements import AssemblyError
 
 __all__ = ["Assembled", "AssemblyError", "assemble", "machine_code"]

@@ -13,9 +13,8 @@ from typing import Final, NamedTuple
 
 from emu.assembly import keystone_engine, outside
 from emu.assembly.agreement import missing
-from emu.assembly.errors import AssemblyError
 from emu.assembly.keystone_engine import NotAssembledError
-from emu.assembly.statements import Labels, Statement, data_of, statements
+from emu.assembly.statements import AssemblyError, Labels, Statement, data_of, statements
 from emu.isa import disassembly
 from emu.isa.assembly import Assembly, encode
 from emu.isa.base import Isa

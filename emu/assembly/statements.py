@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from emu.assembly.errors import AssemblyError
 from emu.isa.assembly import number_in
 from emu.support.did_you_mean import counted
+
+
+class AssemblyError(Exception):
+    """Text that cannot be assembled: the message names the instruction and what is wrong."""
+
 
 # Directive -> bytes of each of its numbers.
 DIRECTIVES: Final = {
@@ -84,38 +88,38 @@ def data_of(statement: Statement) -> bytes | None:
 
 
 class Labels:
-    """The places of labels, which are known once the sizes of the instructions are."""
+    """The statements of labels, which are known once the sizes of the instructions are."""
 
     def __init__(self, found: list[Statement]) -> None:
         """Note where labels are.  Raises `AssemblyError` for one that is there twice."""
-        self._places: dict[str, int] = {}
+        self._statements: dict[str, int] = {}
         self._numbers: list[tuple[str, int]] = []
         for index, statement in enumerate(found):
             for label in statement.labels:
                 if label.isdigit():
                     self._numbers.append((label, index))
-                elif self._places.setdefault(label, index) != index:
+                elif self._statements.setdefault(label, index) != index:
                     raise AssemblyError(f"the label '{label}' is there twice")
-        names = sorted(map(re.escape, self._places), key=len, reverse=True)
+        names = sorted(map(re.escape, self._statements), key=len, reverse=True)
         self._names = re.compile(rf"(?<![\w.$])({'|'.join(names)})(?![\w.$])") if names else None
 
     def put_in(self, text: str, index: int, addresses: list[int], *, distances: bool) -> str:
         """Return the operands of statement `index` with numbers for labels."""
         origin = addresses[index] if distances else 0
 
-        def value(place: int) -> str:
-            distance = addresses[place] - origin
+        def value(at: int) -> str:
+            distance = addresses[at] - origin
             return f"{distance:#x}"
 
         def local(found: re.Match[str]) -> str:
             label, direction = found.groups()
-            places = [place for name, place in self._numbers if name == label]
+            found_at = [at for name, at in self._numbers if name == label]
             if direction == "b":
-                before = [place for place in places if place <= index]
+                before = [at for at in found_at if at <= index]
                 return value(before[-1]) if before else found.group()
-            after = [place for place in places if place > index]
+            after = [at for at in found_at if at > index]
             return value(after[0]) if after else found.group()
 
         if self._numbers:
             text = _LOCAL.sub(local, text)
-        return self._names.sub(lambda found: value(self._places[found.group(1)]), text) if self._names else text
+        return self._names.sub(lambda found: value(self._statements[found.group(1)]), text) if self._names else text

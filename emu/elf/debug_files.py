@@ -80,12 +80,12 @@ def linked_file(link: bytes, program: Path) -> Path | None:
 
 
 def _linked(name: str, program: Path) -> Iterator[Path]:
-    """Yield the places in which GDB looks: beside the program, in .debug there, in the folders."""
-    place = program.resolve().parent
-    yield place / name
-    yield place / ".debug" / name
+    """Yield the paths at which GDB looks: beside the program, in .debug there, in the folders."""
+    beside = program.resolve().parent
+    yield beside / name
+    yield beside / ".debug" / name
     for folder in _folders:
         root = folder.resolve()
         for _ in Path(USUAL_FOLDER).parts:
             root = root.parent
-        yield folder / (place.relative_to(root) if place.is_relative_to(root) else place.relative_to("/")) / name
+        yield folder / (beside.relative_to(root) if beside.is_relative_to(root) else beside.relative_to("/")) / name

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # EI_CLASS -> bytes of a word.
 _WORDS: Final = {1: 4, 2: 8}
-# The place of e_machine in the file's header.
+# The bytes of e_machine in the file's header.
 _MACHINE: Final = slice(18, 20)
 # The section of DWARF that every file with DWARF has; compressed in the way of older tools.
 _DWARF: Final = frozenset({".debug_info", ".zdebug_info"})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+import zlib
 from collections.abc import Callable, Iterator
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -180,3 +181,24 @@ class Headers:
         for name, *fields in rows:
             text = names[name : max(name, names.find(b"\0", name))]
             yield SectionHeader(text.decode(errors="backslashreplace"), *fields)
+
+
+# Elf64_Chdr and Elf32_Chdr: type, (reserved,) size, alignment.
+_HEADERS: Final = {8: struct.Struct("<IIQQ"), 4: struct.Struct("<III")}
+_ZLIB: Final = 1
+# Bytes of a section's content: more than any has, less than what a hostile file asks for.
+_LARGEST: Final = 1 << 30
+
+
+def decompressed(data: bytes, word: int) -> bytes:
+    """Return a section's content; b"" if it is damaged or not compressed by zlib."""
+    header = _HEADERS[word]
+    if len(data) < header.size:
+        return b""
+    kind, *_, size, _alignment = header.unpack_from(data)
+    if kind != _ZLIB or size > _LARGEST:
+        return b""
+    try:
+        return zlib.decompressobj().decompress(data[header.size :], size or 1)
+    except zlib.error:
+        return b""

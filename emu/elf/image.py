@@ -1,6 +1,8 @@
 """ELF files: their loadable segments, sections, symbols and code.
 
 `emu.elf.file` reads and checks a file's tables, `emu.elf.symbols` finds symbols.
+
+Machines share images: a file that many of them have is read once in a process.
 """
 
 from __future__ import annotations
@@ -15,9 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from emu.elf.compressed import decompressed
 from emu.elf.file import ElfError, ElfFile, ElfKind
-from emu.elf.headers import SectionKind, SegmentKind
+from emu.elf.headers import SectionKind, SegmentKind, decompressed
 from emu.elf.source.inlined import Source
 from emu.elf.source.lines import SourceLines
 from emu.elf.source.units import Units
@@ -32,6 +33,10 @@ from emu.support.immutable import immutable
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
+from functools import lru_cache
+from typing import Final
+
+from emu.isa.disassembly import instructions
 
 # The largest permitted size of a segment in memory: more than any guest has, but less than a size with a flipped high
 # bit.
@@ -125,8 +130,8 @@ class Image:
 
         Without a symbol table they are those that `emu.elf.stripped` finds.
         """
-        places = self._places if self.kind is ElfKind.RELOCATABLE else {}
-        return tuple(file_symbols(self._file, places, self.frame_entries))
+        addresses = self._section_addresses if self.kind is ElfKind.RELOCATABLE else {}
+        return tuple(file_symbols(self._file, addresses, self.frame_entries))
 
     @cached_property
     def functions(self) -> tuple[Symbol, ...]:
@@ -171,8 +176,8 @@ class Image:
         The zeros that a loader puts after a segment's data are not included.  Raises
         `BadAddressError`.
         """
-        place = bisect_right(self._starts, address) - 1
-        segment = self.segments[place] if place >= 0 else None
+        index = bisect_right(self._starts, address) - 1
+        segment = self.segments[index] if index >= 0 else None
         if segment is None or address >= segment.vaddr + len(segment.data):
             raise BadAddressError(address)
         offset = address - segment.vaddr
@@ -195,7 +200,7 @@ class Image:
         """
         found = tuple(
             FileSection(
-                self._places[number] if self.kind is ElfKind.RELOCATABLE else section.address,
+                self._section_addresses[number] if self.kind is ElfKind.RELOCATABLE else section.address,
                 bytes(self._file.section_data(f"section {section.name}", section)),
             )
             for number, section in enumerate(self._file.sections)
@@ -211,7 +216,7 @@ class Image:
 
     @cached_property
     def frames(self) -> FrameTable:
-        """The same as rules, by instruction."""
+        """Rules of unwinding, by instruction."""
         return FrameTable(self.frame_entries, self.isa.word)
 
     @cached_property
@@ -343,19 +348,19 @@ class Image:
                 yield FrameSection(found.address, data, debug)
 
     @cached_property
-    def _places(self) -> Mapping[int, int]:
+    def _section_addresses(self) -> Mapping[int, int]:
         """Return the addresses of the sections of a relocatable file, by section number."""
-        places: dict[int, int] = {}
+        addresses: dict[int, int] = {}
         end = self._base
         for number, section in enumerate(self._file.sections):
             if section.flags & _ALLOCATED:
                 alignment = section.alignment or 1
-                places[number] = -(-end // alignment) * alignment
-                end = places[number] + section.size
-        return places
+                addresses[number] = -(-end // alignment) * alignment
+                end = addresses[number] + section.size
+        return addresses
 
     def _section_segments(self) -> Iterator[Segment]:
-        for number, address in self._places.items():
+        for number, address in self._section_addresses.items():
             section = self._file.sections[number]
             if section.size:
                 flags = SegmentFlag.READ
@@ -368,3 +373,51 @@ class Image:
     @cached_property
     def _starts(self) -> list[int]:
         return [segment.vaddr for segment in self.segments]
+
+
+# Images that are kept: those of the teaching kernel's file system on every ISA, and some more.
+_KEPT: Final = 128
+
+
+def image_of_file(path: Path, isa: Isa) -> Image:
+    """Return the image of a file of this host; if the file changes, that is another image.
+
+    Raises `ElfError`.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return Image(path, isa=isa)  # its message says what is wrong
+    return _of_file(path, isa, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(_KEPT)
+def _of_file(path: Path, isa: Isa, _changed: int, _size: int) -> Image:
+    return Image(path, isa=isa)
+
+
+@lru_cache(_KEPT)
+def image_of_content(path: str, content: bytes, isa: Isa | None = None) -> Image:
+    """Return the image of a file of a guest.  Raises `ElfError`."""
+    return Image(path, isa=isa, content=content)
+
+
+def no_instruction(image: Image, address: int) -> str | None:
+    """Return the reason why no instruction can begin at an address; None: one may begin there.
+
+    Instructions are decoded from the start of the function that contains the address; without its
+    symbol every address is possible.
+    """
+    segment = next((one for one in image.segments if one.vaddr <= address < one.vaddr + one.memsz), None)
+    if segment is None:
+        return "no segment is loaded there"
+    if not segment.flags & SegmentFlag.EXECUTE:
+        return "it holds data, not code"
+    found = image.symbol_at(address)
+    if found is None or not found[0].is_function:
+        return None
+    symbol, offset = found
+    for at, length in instructions(image.isa.instruction_length, image.code(symbol), offset):
+        if at + length > offset:
+            return f"it is inside an instruction of {symbol.name}"
+    return None

@@ -41,7 +41,7 @@ class MarkerArgumentError(ValueError):
 
 @immutable
 class Marker:
-    """One marker at one place; inlined code may have the same marker at several."""
+    """One marker at one address; inlined code may have the same marker at several."""
 
     provider: str
     name: str
@@ -229,8 +229,8 @@ def fetch_argument(
         case InMemory(base, displacement, "", 1, "") if base and not argument.floating:
             return f"{displacement:+d}(%{register_name(base)}):{kind}"
         case InMemory("", displacement, "", 1, symbol) if symbol and not argument.floating:
-            place = distance(symbol)
-            return None if place is None or place + displacement < 0 else f"@+{place + displacement:#x}:{kind}"
+            offset = distance(symbol)
+            return None if offset is None or offset + displacement < 0 else f"@+{offset + displacement:#x}:{kind}"
         case _:
             return None
 

@@ -35,14 +35,14 @@ _LARGEST: Final = 1 << 28
 _LINKAGE: Final = ".plt"
 
 
-def file_symbols(file: ElfFile, places: Mapping[int, int], entries: FrameEntries) -> Iterator[Symbol]:
+def file_symbols(file: ElfFile, addresses: Mapping[int, int], entries: FrameEntries) -> Iterator[Symbol]:
     """Yield the defined, named symbols of a file, those of a table in its order.
 
-    `places` are the addresses of a relocatable file's sections by number.  Raises `ElfError`.
+    `addresses` are the addresses of a relocatable file's sections by number.  Raises `ElfError`.
     """
     table = file.section_of_kind(SectionKind.SYMBOLS)
     if table is not None or file.kind is ElfKind.RELOCATABLE:
-        yield from table_symbols(file, SectionKind.SYMBOLS, places)
+        yield from table_symbols(file, SectionKind.SYMBOLS, addresses)
         return
     known: set[tuple[str, int]] = set()
     functions: list[Symbol] = []
@@ -55,7 +55,7 @@ def file_symbols(file: ElfFile, places: Mapping[int, int], entries: FrameEntries
     yield from _unnamed(file, functions, entries)
 
 
-def table_symbols(file: ElfFile, kind: SectionKind, places: Mapping[int, int]) -> Iterator[Symbol]:
+def table_symbols(file: ElfFile, kind: SectionKind, addresses: Mapping[int, int]) -> Iterator[Symbol]:
     """Yield the symbols of a file's table of a kind.  Raises `ElfError`."""
     table = file.section_of_kind(kind)
     if table is None:
@@ -69,14 +69,14 @@ def table_symbols(file: ElfFile, kind: SectionKind, places: Mapping[int, int]) -
     strings = file.section_data("the string table", file.sections[link])
     relocatable = file.kind is ElfKind.RELOCATABLE
     for offset, info, section, value, size in symbol_entries(entries, word):
-        if not offset or section == _UNDEFINED or (relocatable and section not in places):
+        if not offset or section == _UNDEFINED or (relocatable and section not in addresses):
             continue
         end = strings.find(b"\0", offset)
         if end < 0:
             raise file.error("corrupt symbol table: a name outside its string table")
         yield Symbol(
             strings[offset:end].decode(errors="backslashreplace"),
-            value + places[section] if relocatable else value,
+            value + addresses[section] if relocatable else value,
             size,
             *symbol_kind(info),
             section,
@@ -126,8 +126,8 @@ def _unnamed(file: ElfFile, functions: Iterable[Symbol], entries: FrameEntries) 
     starts = [start for start, _ in named]
     linkage = [range(one.address, one.address + one.size) for one in file.sections if one.name.startswith(_LINKAGE)]
     for entry in entries.all:
-        place = bisect_right(starts, entry.start) - 1
-        inside = place >= 0 and entry.start < named[place][0] + named[place][1]
+        index = bisect_right(starts, entry.start) - 1
+        inside = index >= 0 and entry.start < named[index][0] + named[index][1]
         if inside or entry.common.signal or any(entry.start in section for section in linkage):
             continue
         yield Symbol(f"{MARK}{entry.start:x}", entry.start, entry.size, SymbolType.FUNC, Binding.LOCAL, _TEXT)

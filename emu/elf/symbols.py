@@ -101,9 +101,9 @@ class SymbolTable:
         """
         below = []
         for starts, symbols in self._by_address:
-            place = bisect_right(starts, address) - 1
-            if place >= 0:
-                below.append(symbols[place])
+            index = bisect_right(starts, address) - 1
+            if index >= 0:
+                below.append(symbols[index])
         for symbol in below:
             # A symbol without a size extends to the next symbol that has one.
             reaches = not symbol.size and not any(other.size and other.value > symbol.value for other in below)

@@ -109,14 +109,14 @@ def elf_file(
         (STRTAB, 0, 0, 0, 0, 1, 0),
         (STRTAB, 0, 0, 0, 0, 1, 0),
     ]
-    headers, places, offset = [], [], form.header.size + form.segment_size * len(segments)
+    headers, offsets, offset = [], [], form.header.size + form.segment_size * len(segments)
     for name, (type_, flags, address, link, info, alignment, size), body in zip(names, fields, bodies, strict=True):
         # The offset and the address of what is loaded are the same modulo the size of a page.
         offset += (address - offset) % _PAGE if segments and flags & ALLOC else -offset % _ALIGNMENT
         at = offset if name else 0
-        place = bodies[-1].find(b"\0" + name.encode() + b"\0") + 1 if name else 0
-        headers.append(form.section.pack(place, type_, flags, address, at, len(body), link, info, alignment, size))
-        places.append(offset)
+        name_at = bodies[-1].find(b"\0" + name.encode() + b"\0") + 1 if name else 0
+        headers.append(form.section.pack(name_at, type_, flags, address, at, len(body), link, info, alignment, size))
+        offsets.append(offset)
         offset += len(body)
     end = offset + -offset % _ALIGNMENT
     file = bytearray(
@@ -126,10 +126,10 @@ def elf_file(
             form.segment_size if segments else 0, len(segments), form.section.size, len(headers), len(headers) - 1,
         )
     )  # fmt: skip
-    for section, at in zip(sections, places[1:], strict=False):
+    for section, at in zip(sections, offsets[1:], strict=False):
         if segments and section.flags & ALLOC:
             file += form.segment(_rights(section.flags), at, section.address, len(section.data))
-    for at, body in zip(places[1:], bodies[1:], strict=True):
+    for at, body in zip(offsets[1:], bodies[1:], strict=True):
         file += bytes(at - len(file)) + body
     return bytes(file.ljust(end, b"\0")) + b"".join(headers)
 

@@ -6,13 +6,14 @@ say what works with it, and each level depends on those above it.
 | level | file | gives | attribute |
 | --- | --- | --- | --- |
 | code runs | `registers.py` | `REGISTERS`: names, Unicorn ids, slots in the CPU state, D's regs[] | `registers` |
+| code runs | `instruction.py` | lengths of instructions, events that a CPU counts | `instruction_length`, `events` |
 | code runs | `unicorn.py`, `unicorn.ll` | `UNICORN`: how Unicorn models the CPU | `unicorn` |
 | code runs | `elf.py` | `ELF`: e_machine, operands in assembly | `elf` |
 | functions, stacks | `calling_convention.py` | `CALLING`: arguments, results, frames | `calling` |
 | guests have page tables | `page_tables.py` | `PAGING`: a page walk without side effects | `paging` |
 | traps are taken | `traps.py` | `TRAPS`: breakpoints, the pc in a trap, the trap frame | `traps` |
 | FBT's stub emulates | `stub.py` | `STUB`: what is done with each displaced instruction | `stub` |
-| SDT's sites are patched | `jump.py` | `JUMP`: the jump and the nop | `jump` |
+| SDT's sites are patched | `traps.py` | `JUMP`: the jump and the nop | `jump` |
 | CPUs race | `fetch.py` | `FETCHING`: fetches of code that another CPU writes | `fetching` |
 | Linux programs run | `linux.py` | `LINUX`: calls, structures, signals, faults | `linux` |
 
@@ -30,16 +31,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import IntFlag
 from functools import cached_property
 
 from emu.displaced.decision import DisplacedTable
 from emu.isa.elf_format import ElfFormat
-from emu.isa.events import Events
 from emu.isa.fetch import Fetching
 from emu.isa.linux_abi import LinuxAbi
-from emu.isa.repetition import Repetition, no_repetition
 from emu.isa.unicorn_model import UnicornModel
 from emu.support.immutable import immutable
+
+
+@immutable
+class Repetition:
+    """The repetition of an instruction that counts `registers.counter` down to 0."""
+
+    mask: int
+    """The bits of the register that count."""
+    condition: int | None = None
+    """The number of the condition that must hold for the next repetition; None: the count alone
+    decides."""
+
+
+def no_repetition(code: bytes) -> Repetition | None:
+    """Return None: no instruction of the ISA repeats itself."""
+    del code
+    return None
+
+
+class Events(IntFlag):
+    """The events of one instruction."""
+
+    LOAD = 1
+    STORE = 2
+    BRANCH = 4
+    """A transfer of control, if its condition holds; a system call or a trap is not a branch."""
 
 
 @immutable

@@ -13,12 +13,12 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from emu.isa.aarch64 import offsets as aarch64_offsets
+from emu.isa.aarch64 import registers as aarch64_registers
 from emu.isa.aarch64.calibration import SUBJECT as AARCH64
 from emu.isa.i386.calibration import SUBJECT as I386
-from emu.isa.riscv64 import offsets as riscv64_offsets
+from emu.isa.riscv64 import registers as riscv64_registers
 from emu.isa.riscv64.calibration import SUBJECT as RISCV64
-from emu.isa.x86 import offsets as x86_offsets
+from emu.isa.x86 import registers as x86_registers
 from emu.isa.x86_64.calibration import SUBJECT as X86_64
 from emu.unicorn_layout import blocks, common, functions
 from emu.unicorn_layout.bench import Bench, NotFoundError, Subject
@@ -28,9 +28,9 @@ from emu.unicorn_layout.read import Reader
 SUBJECTS: Final = (X86_64, I386, AARCH64, RISCV64)
 # The tables of the known library, by part.
 KNOWN: Final[dict[str, dict[str, int]]] = {
-    module.PART: dict(module.KNOWN) for module in (x86_offsets, aarch64_offsets, riscv64_offsets)
+    module.PART: dict(module.KNOWN) for module in (x86_registers, aarch64_registers, riscv64_registers)
 }
-# Engines for each CPU: every experiment is made in two, and the CPU's place must be the same in all.
+# Engines for each CPU: every experiment is made in two, and the CPU's offset must be the same in all.
 _ENGINES: Final = 4
 _ROUNDS: Final = 2
 

@@ -2,22 +2,38 @@
 
 A machine is the pair in `emu.isa.base.Isa.capstone`: capstone's architecture and mode.
 
-Capstone is imported by the first call: it has the structures of all its architectures, which takes
-long, and most traces disassemble nothing.
+Capstone is imported by the first call, because it has the structures of all its architectures: its
+import takes longer than that of all ISAs together, and most traces disassemble nothing.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from emu.support.capstone_numbers import CS_ARCH_X86
-
 if TYPE_CHECKING:
     import capstone
+
+# Capstone's numbers of architectures, modes and kinds (capstone.h: cs_arch, cs_mode and others); a test compares
+# them with capstone's.
+
+CS_ARCH_ARM64: Final = 1
+CS_ARCH_X86: Final = 3
+CS_ARCH_RISCV: Final = 15
+CS_MODE_ARM: Final = 0
+CS_MODE_32: Final = 1 << 2
+CS_MODE_64: Final = 1 << 3
+CS_MODE_RISCV64: Final = 1 << 1
+CS_MODE_RISCVC: Final = 1 << 2
+CS_OP_MEM: Final = 3
+CS_OP_REG: Final = 1
+CS_GRP_JUMP: Final = 1
+CS_GRP_CALL: Final = 2
+CS_GRP_RET: Final = 3
+
 
 # The text for bytes that are not an instruction.
 NO_INSTRUCTION: Final = "(no instruction)"
@@ -53,7 +69,7 @@ class _Binding(NamedTuple):
     stride: int
     """The size of an instruction in units of 16 bits."""
     size: int
-    """The place of an instruction's length in it, likewise."""
+    """The offset of the length in an instruction, in units of 16 bits."""
 
 
 @cache
@@ -99,3 +115,22 @@ def lengths(machine: tuple[int, int], code: bytes) -> tuple[int, ...]:
 def first(machine: tuple[int, int], code: bytes, address: int, syntax: Syntax = Syntax.INTEL) -> Disassembled | None:
     """Return the first instruction of some bytes; None if they do not decode."""
     return next(disassemble(machine, code, address, syntax, count=1), None)
+
+
+# The longest instruction of all ISAs, in bytes.
+LONGEST: Final = 15
+
+
+def instructions(length: Callable[[bytes], int], code: bytes, size: int | None = None) -> Iterator[tuple[int, int]]:
+    """Yield the (offset, length) of each instruction, until bytes that do not decode.
+
+    `length` is `emu.isa.base.Isa.instruction_length`.  Only instructions that begin in the first
+    `size` bytes are yielded; None: in all of them.
+    """
+    offset, end = 0, len(code) if size is None else size
+    while offset < end:
+        found = length(code[offset : offset + LONGEST])
+        if not found:
+            return
+        yield offset, found
+        offset += found

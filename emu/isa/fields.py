@@ -12,8 +12,8 @@ from emu.displaced.decision import Displaced
 class Field:
     """A number in an instruction, whose bits may be scattered.
 
-    `parts` are (high, low, place): bits high..low of the instruction are those of the number from
-    bit `place` on.
+    `parts` are (high, low, bit): bits high..low of the instruction are those of the number from
+    `bit` on.
     """
 
     parts: tuple[tuple[int, int, int], ...]
@@ -24,12 +24,12 @@ class Field:
     @cached_property
     def bits(self) -> int:
         """The number of bits, including those that are always 0."""
-        return max(place + high - low + 1 for high, low, place in self.parts)
+        return max(bit + high - low + 1 for high, low, bit in self.parts)
 
     @cached_property
     def step(self) -> int:
         """The number is a multiple of this."""
-        return 1 << min(place for _, _, place in self.parts)
+        return 1 << min(bit for _, _, bit in self.parts)
 
     @cached_property
     def range(self) -> tuple[int, int]:
@@ -40,7 +40,7 @@ class Field:
 
     def read(self, insn: Displaced) -> int:
         """Return the number in an instruction."""
-        value = sum(insn.bits(high, low) << place for high, low, place in self.parts)
+        value = sum(insn.bits(high, low) << bit for high, low, bit in self.parts)
         sign = 1 << self.bits - 1
         return (value ^ sign) - sign if self.signed else value
 
@@ -56,7 +56,7 @@ class Field:
             raise ValueError(f"{number(value)} is not a multiple of {self.step}")
         if self.nonzero and not value:
             raise ValueError("it may not be 0")
-        return sum((value >> place & (1 << high - low + 1) - 1) << low for high, low, place in self.parts)
+        return sum((value >> bit & (1 << high - low + 1) - 1) << low for high, low, bit in self.parts)
 
 
 def number(value: int) -> str:

@@ -18,9 +18,11 @@ from emu.isa.linux_signals import (
     ILL_ILLOPC,
     SI_KERNEL,
     SIGINFO_SIZE,
+    FrameState,
+    PageFaultTrap,
     Signal,
+    Trap,
 )
-from emu.isa.signal_state import FrameState, PageFaultTrap, Trap
 from emu.isa.unicorn_model import ModelledCpu
 from emu.support.immutable import immutable
 
@@ -72,7 +74,7 @@ class StoppedCpu(Protocol):
 
 # Returns the base of a segment by the number of its entry in the descriptor table; None: it is not used.
 Bases = Callable[[int], int | None]
-# No exception follows an instruction that was carried out.
+# No exception follows an instruction that was executed.
 NOTHING_FOLLOWS: Final = -1
 
 
@@ -191,7 +193,7 @@ class LinuxAbi:
     trampolines: tuple[bytes, ...]
     """The starts of code that returns from a signal, as kernels and C libraries write it."""
     action_has_restorer: bool
-    """Whether struct sigaction has a place for the restorer, used or not."""
+    """Whether struct sigaction has a field for the restorer, used or not."""
     red_zone: int
     """Bytes below the stack pointer that a signal's frame must leave alone."""
     faults: Mapping[int, Fault]
@@ -217,7 +219,7 @@ class LinuxAbi:
     thread pointer is then given as a struct user_desc."""
     execute: Callable[[StoppedCpu, Bases, int, int], int | None] | None = None
     """(CPU, bases of the thread's segments, exception, pc) -> the exception that follows, or
-    `NOTHING_FOLLOWS`, if it has carried out the instruction at pc, None if not; for instructions
+    `NOTHING_FOLLOWS`, if it has executed the instruction at pc, None if not; for instructions
     that a program may use under Linux, but that the emulated CPU refuses. None: there is no such
     instruction."""
     raised: Callable[[ModelledCpu, StoppedCpu, int, int], tuple[int, int]] | None = None

@@ -3,7 +3,7 @@
 `emu/isa/<isa>/relocations.py` gives one `Relocations`, which linkers import when they link
 (`emu.elf.link`, `emu.native.link`): no other part of an ISA needs it.  Its numbers and formulas
 are those of the ISA's ELF supplement, which call the value of the symbol S, the addend A, the
-address of the relocated place P, and the address of the symbol's entry in the global offset table
+address of the relocated field P, and the address of the symbol's entry in the global offset table
 G.
 """
 
@@ -28,7 +28,7 @@ class Reference(NamedTuple):
     """S"""
     addend: int
     """A"""
-    place: int
+    address: int
     """P"""
     entry: int = 0
     """G; 0 if the relocation needs none."""
@@ -40,10 +40,10 @@ class Reference(NamedTuple):
 
 
 class Field(NamedTuple):
-    """The bits of a place that a relocation sets."""
+    """The bits that a relocation sets."""
 
     size: int
-    """Bytes of the place."""
+    """Bytes that hold them."""
     put: Callable[[int, int], int]
     """(old content, value) -> new content, of which the lowest `size` bytes are stored."""
     low: int
@@ -113,7 +113,7 @@ def absolute(reference: Reference) -> int:
 
 def relative(reference: Reference) -> int:
     """Return S + A - P."""
-    return reference.symbol + reference.addend - reference.place
+    return reference.symbol + reference.addend - reference.address
 
 
 def entry(reference: Reference) -> int:
@@ -123,4 +123,4 @@ def entry(reference: Reference) -> int:
 
 def entry_relative(reference: Reference) -> int:
     """Return G + A - P."""
-    return reference.entry + reference.addend - reference.place
+    return reference.entry + reference.addend - reference.address

@@ -60,5 +60,5 @@ class Block(ctypes.Structure, metaclass=_Words):
     @classmethod
     def offset(cls, name: str) -> int:
         """Return a word's offset in the block, in bytes.  Raises AttributeError for another name."""
-        place: int = getattr(cls, name).offset
-        return place
+        found: int = getattr(cls, name).offset
+        return found

@@ -1,18 +1,18 @@
 """Functions under construction: one method for each operation.
 
 A function takes and returns unsigned 64-bit words; an address is a word too.  Conditions are a type
-of their own, made by comparisons.  Methods append instructions at the current place of the
+of their own, made by comparisons.  Methods append instructions at the current position of the
 function; blocks of code are written as in Python:
 
     module = Module()
     function = module.function("sum", 2)  # u64 sum(u64 first, u64 count)
     address, count = function.parameters
-    total, place = function.variable(0), function.variable(0)
+    total, index = function.variable(0), function.variable(0)
     with function.loop() as loop:
-        loop.leave_if(function.uge(place.get(), count))
-        word = function.load(function.add(address, function.shl(place.get(), 3)))
+        loop.leave_if(function.uge(index.get(), count))
+        word = function.load(function.add(address, function.shl(index.get(), 3)))
         total.set(function.add(total.get(), word))
-        place.set(function.add(place.get(), 1))
+        index.set(function.add(index.get(), 1))
     function.ret(total.get())
     code = module.compiled()
 
@@ -97,17 +97,17 @@ class Callee:
 class Variable:
     """A word that changes."""
 
-    def __init__(self, owner: Function, place: str) -> None:
+    def __init__(self, owner: Function, pointer: str) -> None:
         self._owner = owner
-        self._place = place
+        self._pointer = pointer
 
     def get(self) -> Value:
         """Return its current value."""
-        return self._owner.value(f"load i64, ptr {self._place}")
+        return self._owner.value(f"load i64, ptr {self._pointer}")
 
     def set(self, value: Word) -> None:
         """Change it."""
-        self._owner.line(f"store i64 {text_of(value)}, ptr {self._place}")
+        self._owner.line(f"store i64 {text_of(value)}, ptr {self._pointer}")
 
 
 class Loop:
@@ -160,25 +160,25 @@ class Function(Operations, Callee):
 
     def variable(self, value: Word) -> Variable:
         """Return a variable that begins with a value."""
-        place = self._new()
-        self._entry.append(f"  {place} = alloca i64")
-        made = Variable(self, place)
+        pointer = self._new()
+        self._entry.append(f"  {pointer} = alloca i64")
+        made = Variable(self, pointer)
         made.set(value)
         return made
 
     def room(self, size: int) -> Value:
         """Return the address of `size` bytes that exist while the function runs, aligned to 16."""
-        place = self._new()
-        self._entry.append(f"  {place} = alloca i8, i64 {size}, align 16")
-        return self.value(f"ptrtoint ptr {place} to i64")
+        pointer = self._new()
+        self._entry.append(f"  {pointer} = alloca i8, i64 {size}, align 16")
+        return self.value(f"ptrtoint ptr {pointer} to i64")
 
     # Control flow
 
     def call(self, callee: Callee | Word, *arguments: Word) -> Value:
         """Call a function, or the code at an address, and return its result."""
-        place = f'@"{callee.name}"' if isinstance(callee, Callee) else self._place(callee)
+        target = f'@"{callee.name}"' if isinstance(callee, Callee) else self._pointer(callee)
         words = ", ".join(f"i64 {text_of(argument)}" for argument in arguments)
-        return self.value(f"call i64 {place}({words})")
+        return self.value(f"call i64 {target}({words})")
 
     def ret(self, value: Word = 0) -> None:
         """Return a word."""
@@ -279,7 +279,7 @@ class Function(Operations, Callee):
 
     def _end(self, text: str) -> None:
         """Append an instruction that ends this path."""
-        if self._ended:  # this place is not reached
+        if self._ended:  # the position is not reached
             self._begin(self._label())
         self.line(text)
         self._ended = True

@@ -8,8 +8,8 @@ function begins there.
 | function                    | result                                                         |
 | --------------------------- | -------------------------------------------------------------- |
 | `now`                       | `Guest.now()`                                                  |
-| `kernel_place(address, size)` | the place of `size` bytes of kernel memory in this process; 0: unknown |
-| `user_place(address, size)` | the same for the current process |
+| `kernel_place(address, size)` | the address in this process of `size` bytes of kernel memory; 0: unknown |
+| `user_place(address, size)` | the address in this process of `size` bytes of the current process |
 | `address`, `tid`, `pid`, `ppid`, `uid`, `gid`, `errno` | those of the current `Thread`       |
 | `execname`                  | address of the name in this process: `NAME_SIZE` bytes, ended by a NUL |
 | `kernel_callers(place, limit)` | writes the pcs of the probed function's callers; their number, -1: unknown |
@@ -46,19 +46,19 @@ class LateArguments(StrEnum):
     PYTHON = "late_by_python"
     """`Provider.argument_value` finds them."""
     NONE = "late_none"
-    """They are 0."""
+    """All are 0."""
     FUNCTION = "late_of_function"
-    """They are in registers, then on the stack above the return address."""
+    """Arguments in registers, then on the stack above the return address."""
     CALL = "late_of_call"
-    """The same without a return address."""
+    """Arguments in registers, then on the stack, where there is no return address."""
     HIT = "late_of_hit"
     """The description of the hit says where they are (`emu.engine.hits.hit_steps.Fire.late`)."""
     KERNEL_CALL = "late_of_kernel_call"
-    """They follow the others in the kernel's call of `dtrace_probe`."""
+    """Arguments behind the others in the kernel's call of `dtrace_probe`."""
     SDT = "late_of_sdt"
     """The thread has the sixth, and there are no more."""
     SYSTEM_CALL = "late_of_system_call"
-    """They are those of the system call whose probe fires."""
+    """Arguments of the system call whose probe fires."""
 
 
 def need(f: Function, slow: Callable[[], Word], value: Word) -> None:
@@ -69,7 +69,7 @@ def need(f: Function, slow: Callable[[], Word], value: Word) -> None:
 
 @immutable
 class GuestCode:
-    """The functions of a guest, as writers of their bodies; see the module."""
+    """The functions of a guest, as writers of their bodies."""
 
     functions: Mapping[str, Writer] = field(default_factory=dict)
     symbols: Mapping[str, int] = field(default_factory=dict)

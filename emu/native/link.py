@@ -1,7 +1,7 @@
 """Object code in memory: a linker for ELF relocatable files.
 
 LLVM's own linker would need LLVM, whose import takes longer than the rest of the start-up; this one
-supports only the output of `emu.native.compile`, on the hosts of `emu.native.hosts`.
+supports only the output of `emu.native.compile`, on the host architectures in `HOSTS`.
 
 Where code reads a symbol's address from a table, or branches to one that may be too far, a stub
 behind the code has the address, or a jump to it.
@@ -15,10 +15,40 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from emu.isa.relocations import Reference, Relocation
-from emu.native.hosts import HOSTS, host_relocations
+from emu.isa import isa_of_machine
+from emu.isa.relocations import Reference, Relocation, Relocations, relocations_of
 from emu.native.libc import forget_instructions, libc
 from emu.support.function_address import function_address
+
+
+class Host(NamedTuple):
+    """A host architecture that machine code is generated for; its relocations are those of the ISA."""
+
+    far_jump: bytes = b""
+    """Jumps to the address that follows it; empty: nothing needs that."""
+    jumps: frozenset[int] = frozenset()
+    """The relocations whose target may be replaced by a jump to it, if it is too far."""
+    coherent: bool = True
+    """Whether the CPU executes what was written without being told."""
+
+
+# By e_machine: EM_X86_64, EM_AARCH64.
+HOSTS: Final = {
+    62: Host(),
+    183: Host(
+        far_jump=bytes.fromhex("50000058 00021fd6"),  # ldr x16,[pc,#8]    br x16
+        jumps=frozenset({282, 283}),  # R_AARCH64_JUMP26, R_AARCH64_CALL26
+        coherent=False,
+    ),
+}
+
+
+def host_relocations(machine: int) -> Relocations:
+    """Return the relocations of object code for a host, by its e_machine."""
+    isa = isa_of_machine(machine)
+    assert isa is not None
+    return relocations_of(isa)
+
 
 _HEADER: Final = struct.Struct("<16xHHIQQQIHHHHHH")
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
@@ -58,7 +88,7 @@ class Linked:
     def __init__(self, code: bytes, symbols: Mapping[str, int] | None = None) -> None:
         self._code = code
         sections = self._sections = list(_sections(code))
-        self._places: dict[int, int] = {}
+        self._offsets: dict[int, int] = {}
         machine = _machine(code)
         self._host, self._known = HOSTS[machine], host_relocations(machine)
         stubs = self._stubs_needed()
@@ -72,7 +102,7 @@ class Linked:
                 stubs_at = _up(size, _WORD)
                 fixed = size = _up(stubs_at + sum(stubs.values()), mmap.PAGESIZE)
             size = _up(size, section.alignment)
-            self._places[index] = size
+            self._offsets[index] = size
             size += section.size
         if not fixed:
             stubs_at = _up(size, _WORD)
@@ -80,10 +110,10 @@ class Linked:
         self._memory = mmap.mmap(-1, _up(size, mmap.PAGESIZE) or mmap.PAGESIZE)
         base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         for index in readable:
-            section, place = sections[index], self._places[index]
+            section, offset = sections[index], self._offsets[index]
             if section.kind != _SHT_NOBITS:
-                self._memory[place : place + section.size] = code[section.offset : section.offset + section.size]
-            self._places[index] = base + place
+                self._memory[offset : offset + section.size] = code[section.offset : section.offset + section.size]
+            self._offsets[index] = base + offset
         self._base = base
         self._functions: dict[str, int] = {}
         self._symbols = list(self._read_symbols(symbols or {}))
@@ -115,13 +145,13 @@ class Linked:
                 elif index == _SHN_ABS:
                     yield value
                 else:
-                    address = self._places.get(index, 0) + value
+                    address = self._offsets.get(index, 0) + value
                     if name:
                         self._functions[name] = address
                     yield address
 
     def _relocations(self) -> Iterator[_Place]:
-        """Yield the places to be changed in the sections that are loaded."""
+        """Yield the fields to be changed in the sections that are loaded."""
         for section in self._sections:
             if section.kind != _SHT_RELA or not _is_loaded(self._sections[section.info]):
                 continue
@@ -137,8 +167,8 @@ class Linked:
     def _stubs_needed(self) -> dict[tuple[int, bool], int]:
         """Return the size of each stub, by symbol and whether it is a jump."""
         word, jump = _WORD, len(self._host.far_jump) + _WORD
-        places = [place for place in self._relocations() if place.how.entry or place.jumps]
-        return {(place.symbol, place.jumps): jump if place.jumps else word for place in places}
+        bound = [one for one in self._relocations() if one.how.entry or one.jumps]
+        return {(one.symbol, one.jumps): jump if one.jumps else word for one in bound}
 
     def _write_stubs(self, stubs: Mapping[tuple[int, bool], int], at: int) -> Iterator[tuple[tuple[int, bool], int]]:
         """Write the stubs; yield the address of each."""
@@ -150,20 +180,20 @@ class Linked:
 
     def _relocate(self) -> None:
         for section, offset, how, symbol, addend, jumps in self._relocations():
-            address = self._places[section] + offset
+            address = self._offsets[section] + offset
             entry = self._stubs[symbol, False] if how.entry else 0
             value = how.value(Reference(self._symbols[symbol], addend, address, entry))
             if jumps and not how.field.holds(value):
                 value = how.value(Reference(self._stubs[symbol, True], 0, address))
             if not how.field.holds(value):
                 raise LinkError("the code has a distance that is too long")
-            place = slice(address - self._base, address - self._base + how.field.size)
-            new = how.field.put(int.from_bytes(self._memory[place], "little"), value)
-            self._memory[place] = (new & (1 << 8 * how.field.size) - 1).to_bytes(how.field.size, "little")
+            field = slice(address - self._base, address - self._base + how.field.size)
+            new = how.field.put(int.from_bytes(self._memory[field], "little"), value)
+            self._memory[field] = (new & (1 << 8 * how.field.size) - 1).to_bytes(how.field.size, "little")
 
 
 class _Place(NamedTuple):
-    """A place that a relocation changes."""
+    """A field that a relocation changes."""
 
     section: int
     offset: int
@@ -171,7 +201,7 @@ class _Place(NamedTuple):
     symbol: int
     addend: int
     jumps: bool
-    """Whether a jump to the symbol may take the symbol's place."""
+    """Whether a jump to the symbol may replace the symbol."""
 
 
 def _machine(code: bytes) -> int:

@@ -187,13 +187,13 @@ class Operations:
 
     # Memory
 
-    def _place(self, address: Word, offset: Word = 0) -> str:
+    def _pointer(self, address: Word, offset: Word = 0) -> str:
         sum_ = address if isinstance(offset, int) and not offset else self.add(address, offset)
         return self._named(f"inttoptr i64 {text_of(sum_)} to ptr")
 
     def load(self, address: Word, offset: Word = 0, size: int = 8, *, signed: bool = False) -> Value:
         """Return the `size` bytes at `address` + `offset`, which need not be aligned."""
-        loaded = self._named(f"load i{8 * size}, ptr {self._place(address, offset)}, align 1")
+        loaded = self._named(f"load i{8 * size}, ptr {self._pointer(address, offset)}, align 1")
         if size == WORD_SIZE:
             return Value(loaded)
         return self.value(f"{'sext' if signed else 'zext'} i{8 * size} {loaded} to i64")
@@ -203,29 +203,29 @@ class Operations:
         cut = text_of(value)
         if size != WORD_SIZE:
             cut = self._named(f"trunc i64 {cut} to i{8 * size}")
-        self.line(f"store i{8 * size} {cut}, ptr {self._place(address, offset)}, align 1")
+        self.line(f"store i{8 * size} {cut}, ptr {self._pointer(address, offset)}, align 1")
 
     def copy(self, target: Word, source: Word, size: Word) -> None:
-        """Copy bytes; the places may not overlap."""
+        """Copy bytes; the areas may not overlap."""
         self._declare("memcpy", _COPY)
-        places = f"ptr {self._place(target)}, ptr {self._place(source)}"
-        self.line(f"call void @llvm.memcpy.p0.p0.i64({places}, i64 {text_of(size)}, i1 false)")
+        pointers = f"ptr {self._pointer(target)}, ptr {self._pointer(source)}"
+        self.line(f"call void @llvm.memcpy.p0.p0.i64({pointers}, i64 {text_of(size)}, i1 false)")
 
     def fill(self, target: Word, value: int, size: Word) -> None:
         """Write one byte `size` times."""
         self._declare("memset", _FILL)
-        place = f"ptr {self._place(target)}, i8 {value}"
-        self.line(f"call void @llvm.memset.p0.i64({place}, i64 {text_of(size)}, i1 false)")
+        pointer = f"ptr {self._pointer(target)}, i8 {value}"
+        self.line(f"call void @llvm.memset.p0.i64({pointer}, i64 {text_of(size)}, i1 false)")
 
     def _compare_memory(self, left: Word, right: Word, size: Word) -> str:
         self._declare("memcmp", "declare i32 @memcmp(ptr, ptr, i64)")
-        places = f"ptr {self._place(left)}, ptr {self._place(right)}"
-        return self._named(f"call i32 @memcmp({places}, i64 {text_of(size)})")
+        pointers = f"ptr {self._pointer(left)}, ptr {self._pointer(right)}"
+        return self._named(f"call i32 @memcmp({pointers}, i64 {text_of(size)})")
 
     def same(self, left: Word, right: Word, size: Word) -> Condition:
-        """Return whether `size` bytes are equal in two places."""
+        """Return whether `size` bytes are equal in two areas."""
         return self.condition(f"icmp eq i32 {self._compare_memory(left, right, size)}, 0")
 
     def difference(self, left: Word, right: Word, size: Word) -> Value:
-        """Return what memcmp() returns, signed: the order of `size` bytes in two places."""
+        """Return what memcmp() returns, signed: the order of `size` bytes in two areas."""
         return self.value(f"sext i32 {self._compare_memory(left, right, size)} to i64")

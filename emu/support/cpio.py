@@ -75,7 +75,7 @@ def entries(data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
     """Yield path, mode and content of each file of an archive that is not compressed."""
     at = 0
     while data[at : at + len(_MAGIC)] == _MAGIC:
-        fields = [int(data[place : place + 8], 16) for place in range(at + len(_MAGIC), at + _HEADER, 8)]
+        fields = [int(data[offset : offset + 8], 16) for offset in range(at + len(_MAGIC), at + _HEADER, 8)]
         mode, size, length = fields[1], fields[6], fields[11]
         start = at + _HEADER
         content = _aligned(start + length)
@@ -89,5 +89,5 @@ def find(data: bytes, name: str) -> bytes | None:
     return next((content for path, mode, content in entries(data) if path == wanted and stat.S_ISREG(mode)), None)
 
 
-def _aligned(place: int) -> int:
-    return place + -place % _ALIGNMENT
+def _aligned(offset: int) -> int:
+    return offset + -offset % _ALIGNMENT

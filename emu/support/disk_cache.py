@@ -21,8 +21,10 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -55,10 +57,10 @@ def folder() -> Path | None:
 
 def cached(kind: str, made_from: bytes, make: Callable[[], bytes]) -> bytes:
     """Return `make()`, or its earlier result for the same bytes."""
-    place = folder()
-    if place is None:
+    directory = folder()
+    if directory is None:
         return make()
-    path = place / f"{kind}-{hashlib.sha256(made_from).hexdigest()[:32]}"
+    path = directory / f"{kind}-{hashlib.sha256(made_from).hexdigest()[:32]}"
     with suppress(OSError):
         data = path.read_bytes()
         if hashlib.sha256(data[_DIGEST:]).digest() == data[:_DIGEST]:
@@ -67,7 +69,7 @@ def cached(kind: str, made_from: bytes, make: Callable[[], bytes]) -> bytes:
     made = make()
     with suppress(OSError):
         _write(path, hashlib.sha256(made).digest() + made)
-        _prune(place, path)
+        _prune(directory, path)
     return made
 
 
@@ -78,13 +80,13 @@ def _note_use(path: Path) -> None:
             os.utime(path)
 
 
-def _prune(place: Path, newest: Path) -> None:
+def _prune(directory: Path, newest: Path) -> None:
     """Remove the least recently used files if the folder exceeds its limits.
 
     Another process may do the same, so a missing file is not an error.
     """
     now, files = time.time(), []
-    with os.scandir(place) as found:
+    with os.scandir(directory) as found:
         for entry in found:
             with suppress(OSError):
                 status = entry.stat(follow_symlinks=False)
@@ -109,3 +111,35 @@ def _write(path: Path, data: bytes) -> None:
     except OSError:
         Path(aside).unlink(missing_ok=True)
         raise
+
+
+@lru_cache
+def signature(*packages: str) -> bytes | None:
+    """Return bytes that change whenever a Python file of some packages does; nothing is imported.
+
+    They are the paths, sizes and times of the files: reading them all would take longer than what
+    is kept saves.  None: the packages are not in folders.
+    """
+    try:
+        found = [file for package in packages for folder in _folders(package) for file in _files(folder)]
+    except OSError:
+        return None
+    return repr(sorted(found)).encode()
+
+
+def _folders(package: str) -> list[str]:
+    spec = find_spec(package)
+    folders = None if spec is None else spec.submodule_search_locations
+    if not folders:
+        raise FileNotFoundError(package)
+    return list(folders)
+
+
+def _files(folder: str) -> Iterator[tuple[str, int, int]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _files(entry.path)
+            elif entry.name.endswith(".py"):
+                status = entry.stat()
+                yield entry.path, status.st_size, status.st_mtime_ns

@@ -24,7 +24,6 @@ from emu.displaced.decision import (
     Treatment,
 )
 from emu.displaced.plans import Compare, Plan
-from emu.isa.aarch64.jump import NOP_WORD
 from emu.isa.aarch64.plans import (
     NOP,
     adr,
@@ -40,7 +39,7 @@ from emu.isa.aarch64.plans import (
     stp_frame,
     test_bit,
 )
-from emu.isa.aarch64.traps import BRK_DTRACE
+from emu.isa.aarch64.traps import BRK_DTRACE, NOP_WORD
 from providers.fasttrap.port import Port
 from providers.fidelity import Fidelity, by_fidelity
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from emu.elf.instruction_starts import no_instruction
+from emu.elf.image import no_instruction
 from emu.elf.symbols import Symbol, SymbolType
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import Objects, Process, ProcessObserver

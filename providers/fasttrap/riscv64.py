@@ -25,7 +25,7 @@ from emu.displaced.decision import (
     Treatment,
 )
 from emu.displaced.plans import Compare, Plan, Set
-from emu.isa.riscv64.length import instruction_length, words
+from emu.isa.riscv64.instruction import instruction_length, words
 from emu.isa.riscv64.plans import (
     auipc,
     b_immediate,

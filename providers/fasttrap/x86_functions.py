@@ -14,8 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from emu.isa.x86.instruction import LONG_MODE, PREFIXES, Mode, take_apart
-from emu.isa.x86.length import instruction_lengths
+from emu.isa.x86.instruction import LONG_MODE, PREFIXES, Mode, instruction_lengths, take_apart
 from emu.support.words import WORD_MASK
 from providers.dis_tables import known_lengths
 from providers.fidelity import Fidelity

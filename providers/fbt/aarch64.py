@@ -13,9 +13,8 @@ from functools import partial
 from emu.displaced.cpu_core import CpuFlag
 from emu.displaced.decision import Rule
 from emu.displaced.frame import Frame
-from emu.isa.aarch64.jump import NOP_WORD
 from emu.isa.aarch64.stub import STUB
-from emu.isa.aarch64.traps import BRK_DTRACE
+from emu.isa.aarch64.traps import BRK_DTRACE, NOP_WORD
 from providers.fbt.exclusions import UNWINDER
 from providers.fbt.port import ENTRY, RETURN, Exclusion, Function, Port, ProbeTrap, Refusal, ScanResult, Site
 from providers.fbt.words import handler

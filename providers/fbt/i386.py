@@ -2,7 +2,7 @@
 
 This is the oldest form of FBT. It does not use int3: a LOCK prefix takes the place of the one-byte
 instruction, and with `mov ebp, esp` or `ret` after it, it is an undefined instruction
-(`emu.isa.x86.lock`).
+(`emu.isa.x86.instruction`).
 
 Source: FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c, its i386 branches; illumos
 usr/src/uts/intel/dtrace/fbt.c before int3.

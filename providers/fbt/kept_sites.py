@@ -10,8 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from emu.elf.symbols import Symbol
-from emu.support.disk_cache import cached
-from emu.support.source_files import signature
+from emu.support.disk_cache import cached, signature
 from providers.fbt.port import Site
 from providers.fidelity import Fidelity
 

@@ -17,11 +17,11 @@ from typing import NamedTuple
 from emu.displaced.cpu_core import CpuFlag
 from emu.displaced.decision import Displaced, Rule
 from emu.displaced.frame import Frame
-from emu.isa.riscv64.length import instruction_length
+from emu.isa.disassembly import instructions
+from emu.isa.riscv64.instruction import instruction_length
 from emu.isa.riscv64.plans import cj_immediate, j_immediate
 from emu.isa.riscv64.stub import STUB
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
-from emu.isa.walk import instructions
 from emu.support.words import WORD_MASK
 from providers.fbt.exclusions import UNWINDER
 from providers.fbt.port import ENTRY, RETURN, Exclusion, Function, Port, ProbeTrap, Refusal, ScanResult, Site

@@ -11,7 +11,7 @@ from emu.displaced.cpu_core import CpuCore, CpuFlag
 from emu.displaced.decision import Rule
 from emu.displaced.frame import Frame
 from emu.isa.x86.instruction import LONG_MODE, Mode
-from emu.isa.x86.length import instruction_lengths as lengths
+from emu.isa.x86.instruction import instruction_lengths as lengths
 from emu.isa.x86_64.stub import STUB
 from emu.probe.trap import Handler
 from emu.support.bad_address import BadAddressError

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from emu.displaced.decision import ALWAYS, Code, OutOfLine, Rule, Treatment
-from emu.isa.x86.instruction import LONG_MODE, Instruction
-from emu.isa.x86.length import instruction_lengths
+from emu.isa.x86.instruction import LONG_MODE, Instruction, instruction_lengths
 from emu.isa.x86.plans import indirect, transfer
 from emu.isa.x86_64.stub import STUB
 from providers.kinst.port import ENTERED, FRAMED, Frames, Port

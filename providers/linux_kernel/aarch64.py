@@ -11,7 +11,7 @@ from typing import Final
 
 from emu.displaced.decision import Displaced
 from emu.displaced.plans import Set
-from emu.isa.aarch64.jump import JUMP
+from emu.isa.aarch64.traps import JUMP
 from providers.linux_kernel.port import ARITHMETIC, Known, Port
 
 _A64_NOP: Final = JUMP.nop

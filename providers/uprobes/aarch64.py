@@ -9,7 +9,7 @@ from typing import Final
 from emu.displaced.decision import Code, Displaced, DisplacedRow, DisplacedTable, Otherwise, Refused, Rule, Treatment
 from emu.displaced.plans import Compare, Plan
 from emu.isa.aarch64 import plans
-from emu.isa.aarch64.jump import NOP_WORD
+from emu.isa.aarch64.traps import NOP_WORD
 from providers.fidelity import Fidelity, by_fidelity
 from providers.uprobes.port import EINVAL, ENOTSUPP, Port
 

@@ -8,7 +8,7 @@ from typing import Final
 from emu.displaced.decision import Code, Displaced, DisplacedRow, DisplacedTable, Otherwise, Refused, Rule, Treatment
 from emu.displaced.plans import Compare, Plan
 from emu.isa.riscv64 import plans
-from emu.isa.riscv64.length import instruction_length
+from emu.isa.riscv64.instruction import instruction_length
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
 from providers.fidelity import Fidelity
 from providers.uprobes.port import EINVAL, ENOTSUPP, Port

@@ -19,7 +19,7 @@ from unicorn import riscv_const as riscv
 from unicorn import x86_const as x86
 
 from emu.engine.qemu.temporaries import context
-from emu.isa.x86.offsets import OFFSETS
+from emu.isa.x86.registers import OFFSETS
 
 PAGE = Path(__file__).parents[2] / "docs" / "unicorn.md"
 CODE, DATA, SIZE = 0x1000, 0x2000, 0x10000

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Stepped
-from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE
-from emu.isa.x86.length import instruction_length
+from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, instruction_length
 from providers.dis_tables import known_length, known_lengths
 from providers.fasttrap import PORTS as FASTTRAP
 from providers.fasttrap.x86 import LONG_TABLES as FASTTRAP_TABLES

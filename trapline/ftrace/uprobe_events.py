@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from emu.elf.file import ElfError
-from emu.elf.image import Image
-from emu.elf.instruction_starts import no_instruction
+from emu.elf.image import Image, no_instruction
 from emu.guest.linux.errno import LinuxError
 from emu.guest.linux.fs.namei import path_of, walk
 from emu.guest.linux.fs.regular import RegularFile

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from emu.displaced.decision import DisplacedTable
-from emu.elf.cache import image_of_file
-from emu.elf.image import Image
+from emu.elf.image import Image, image_of_file
 from emu.engine.events.event_counts import Code
 from emu.engine.time.clock import DEFAULT_RATE
 from emu.guest.kernel.boot import images

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
-from emu.elf.cache import image_of_content
 from emu.elf.file import ElfError
-from emu.elf.image import Image
+from emu.elf.image import Image, image_of_content
 from emu.elf.symbols import Symbol as ElfSymbol
 from emu.guest.modules import Module
 from emu.isa.base import Isa

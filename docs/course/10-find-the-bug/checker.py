@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from emu.assembly.assembler import assemble
-from emu.assembly.errors import AssemblyError
+from emu.assembly.statements import AssemblyError
 from emu.displaced.decision import Emulated
 from emu.isa import ISAS
 from providers.fasttrap import PORTS

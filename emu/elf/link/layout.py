@@ -1,4 +1,4 @@
-"""The places of all parts of a linked file: code first, then constants, then data.
+"""The addresses of all parts of a linked file: code first, then constants, then data.
 
 The sections that are not loaded, those of DWARF, are joined by name: addresses in them are offsets
 in the joined section.

@@ -54,7 +54,7 @@ class Linked(NamedTuple):
     externs: Mapping[str, int]
     """The addresses of the functions and variables of `Externs` that are used."""
     layout: LinkLayout
-    """The places of all parts."""
+    """The addresses of all parts."""
 
     @property
     def end(self) -> int:
@@ -90,7 +90,7 @@ class _Link:
         commons = self._commons()
         self._offer(self._undefined(commons), commons)
         self._layout.close()
-        self._place_all()
+        self._resolve_all()
         relocator = Relocator(self._isa, self._layout)
         for number, one in enumerate(self._objects):
             relocator.relocate(number, one, self._values(number, one))
@@ -167,14 +167,14 @@ class _Link:
         for name, symbol in commons.items():
             self._layout.add_data(name, max(symbol.size, data.get(name, 0)), max(1, symbol.value))
 
-    def _place_all(self) -> None:
+    def _resolve_all(self) -> None:
         """Define the global symbols: everything has its address now."""
         for name, part in self._layout.added.items():
             self._defined[name] = Resolved(part.address, part.type, part.size)
         for name, (number, symbol) in self._owners.items():
-            self._defined[name] = self._place(number, symbol)
+            self._defined[name] = self._resolved(number, symbol)
 
-    def _place(self, number: int, symbol: InputSymbol) -> Resolved:
+    def _resolved(self, number: int, symbol: InputSymbol) -> Resolved:
         if symbol.section == ABSOLUTE:
             return Resolved(symbol.value, symbol.type, symbol.size)
         part = self._layout.part(number, symbol.section)
@@ -193,7 +193,7 @@ class _Link:
             elif symbol.section in {UNDEFINED, COMMON}:
                 found.append(Resolved(0, symbol.type, 0))
             else:
-                found.append(self._place(number, symbol))
+                found.append(self._resolved(number, symbol))
         return found
 
     def _symbols(self) -> list[OutputSymbol]:
@@ -203,13 +203,13 @@ class _Link:
             for symbol in one.symbols:
                 named = symbol.name and symbol.type not in {SymbolType.SECTION, SymbolType.FILE}
                 if symbol.binding is Binding.LOCAL and named and symbol.section not in {UNDEFINED, ABSOLUTE, COMMON}:
-                    place = self._place(number, symbol)
-                    if place.value:
-                        found.append(OutputSymbol(symbol.name, place.value, symbol.size, symbol.type, Binding.LOCAL))
+                    resolved = self._resolved(number, symbol)
+                    if resolved.value:
+                        found.append(OutputSymbol(symbol.name, resolved.value, symbol.size, symbol.type, Binding.LOCAL))
         return [
             *found,
             *(
-                OutputSymbol(name, place.value, place.size, place.type, Binding.GLOBAL)
-                for name, place in self._defined.items()
+                OutputSymbol(name, made.value, made.size, made.type, Binding.GLOBAL)
+                for name, made in self._defined.items()
             ),
         ]

@@ -60,7 +60,7 @@ class InputRelocation(NamedTuple):
     symbol: int
     """The number of the symbol."""
     addend: int | None
-    """The addend; None if the relocated place holds it."""
+    """The addend; None if the relocated field holds it."""
 
 
 class ObjectFile:

@@ -42,8 +42,8 @@ class Relocator:
         """Write the global offset table."""
         table = self._layout.entries
         table.data = bytearray(table.size)
-        for content, place in self._entries.items():
-            at = place - table.address
+        for content, address in self._entries.items():
+            at = address - table.address
             table.data[at : at + self._isa.word] = content.to_bytes(self._isa.word, "little")
 
     def _section(
@@ -77,7 +77,7 @@ class Relocator:
             value = signed(kind.value(reference) & WORD_MASK)
             if not kind.field.holds(value) and _is_weak(one, each):
                 # Such a call is never made: by the ABI of AArch64 it goes to the next instruction.
-                moved = reference._replace(symbol=reference.place + kind.field.size)
+                moved = reference._replace(symbol=reference.address + kind.field.size)
                 value = signed(kind.value(moved) & WORD_MASK)
             self._put(one, part, each, kind, value)
 

@@ -1,6 +1,6 @@
 """Functions that were inlined: the calls that have no frame on the stack.
 
-DWARF has an entry for each place at which a function was inlined, with its code, its name and the
+DWARF has an entry for each call that was inlined, with its code, its name and the
 line of the call; they nest as the calls did.
 
 Source: DWARF 5, section 3.3.8; the names are those that `addr2line -i -f` shows.
@@ -33,7 +33,7 @@ _SCOPES: Final = frozenset(
 # The attributes that lead from an entry to the one that has the name.
 _LINKS: Final = ("DW_AT_abstract_origin", "DW_AT_specification")
 _NAMES: Final = ("DW_AT_linkage_name", "DW_AT_MIPS_linkage_name", "DW_AT_name")
-# More links than compilers make, and as many scopes in each other as a stack of Python has room for.
+# More links than compilers make, and as many scopes in each other as a stack of Python has frames for.
 _MOST_LINKS: Final = 8
 _DEEPEST: Final = 200
 _NAMELESS: Final = "??"
@@ -79,16 +79,16 @@ class Source:
         unit = self._units.at(address)
         if unit is None:
             return ()
-        place = self.lines.table(unit).at(address)
+        line = self.lines.table(unit).at(address)
         around = (call for call in self._inlined(unit) if any(address in part for part in call.code))
         call = max(around, key=attrgetter("depth"), default=None)
-        if call is None and place is None:
+        if call is None and line is None:
             return ()
         found = []
         while call is not None:
-            found.append(SourceFrame(call.function, place))
-            place, call = call.line, call.outer
-        return (*found, SourceFrame("", place))
+            found.append(SourceFrame(call.function, line))
+            line, call = call.line, call.outer
+        return (*found, SourceFrame("", line))
 
     def _inlined(self, unit: Unit) -> Sequence[_Call]:
         """Return the inlined calls of a unit."""
@@ -109,8 +109,8 @@ def _calls(parent: Entry, table: LineTable, outer: _Call | None, depth: int) -> 
             return  # a damaged link to a sibling
         before, inner = child.offset, outer
         if child.tag == _INLINED and (code := code_of(child)):
-            place = table.line(_number(child, "DW_AT_call_file"), _number(child, "DW_AT_call_line"))
-            inner = _Call(code, _name(child), place, outer, depth)
+            line = table.line(_number(child, "DW_AT_call_file"), _number(child, "DW_AT_call_line"))
+            inner = _Call(code, _name(child), line, outer, depth)
             yield inner
         if child.tag in _SCOPES and child.has_children:
             yield from _calls(child, table, inner, depth + 1)

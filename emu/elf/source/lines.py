@@ -17,7 +17,7 @@ _NEWER: Final = 5
 
 
 class Line(NamedTuple):
-    """A place in a source file."""
+    """A line of a source file."""
 
     file: str
     """Its base name."""
@@ -49,11 +49,11 @@ class LineTable:
 
     def at(self, address: int) -> Line | None:
         """Return the line of an instruction, None if it is not known."""
-        place = bisect_right(self.starts, address) - 1
-        return self._rows[self.starts[place]] if place >= 0 else None
+        index = bisect_right(self.starts, address) - 1
+        return self._rows[self.starts[index]] if index >= 0 else None
 
     def line(self, file: int, line: int) -> Line | None:
-        """Return a place by the number of its file, None if the table has no such file."""
+        """Return a line by the number of its file, None if the table has no such file."""
         return Line(self._files[file], line) if line and self._first <= file < len(self._files) else None
 
 

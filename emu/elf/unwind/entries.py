@@ -15,7 +15,7 @@ from emu.elf.unwind.reader import OMITTED, FrameError, Reader
 
 # The length that says that a length of 64 bits follows.
 _LONG: Final = 0xFFFF_FFFF
-# The mark of a common entry of .debug_frame, in the place of its offset.
+# The mark of a common entry of .debug_frame, instead of its offset.
 _COMMON_32: Final = 0xFFFF_FFFF
 _COMMON_64: Final = 0xFFFF_FFFF_FFFF_FFFF
 _VERSIONS: Final = (1, 3, 4)
@@ -85,26 +85,26 @@ class FrameEntries:
 
     def at(self, address: int) -> FrameEntry | None:
         """Return the entry that describes an instruction, None if there is none."""
-        place = bisect_right(self._starts, address) - 1
-        entry = self.all[place] if place >= 0 else None
+        index = bisect_right(self._starts, address) - 1
+        entry = self.all[index] if index >= 0 else None
         return entry if entry is not None and address < entry.start + entry.size else None
 
     def _entries(self, number: int, section: FrameSection) -> Iterator[FrameEntry]:
         reader = Reader(section.data, 0, len(section.data))
         while reader.more:
             try:
-                at, length, wide = reader.place, reader.number(4), False
+                at, length, wide = reader.offset, reader.number(4), False
                 if length == _LONG:
                     length, wide = reader.number(8), True
                 if not length:
                     if section.debug:
                         continue
                     return  # a terminator
-                start = reader.place
+                start = reader.offset
                 reader.take(length)
                 entry = self._entry(number, section, at, Reader(section.data, start, start + length), wide=wide)
             except FrameError:
-                if reader.place + 4 > reader.end or reader.place <= at:
+                if reader.offset + 4 > reader.end or reader.offset <= at:
                     return
                 continue
             if entry is not None:
@@ -112,19 +112,19 @@ class FrameEntries:
 
     def _entry(self, number: int, section: FrameSection, at: int, reader: Reader, *, wide: bool) -> FrameEntry | None:
         """Read the head of an entry; None: it is a common one."""
-        place = reader.place
+        start_of_entry = reader.offset
         pointer = reader.number(8 if wide and section.debug else 4)
         if pointer == ((_COMMON_64 if wide else _COMMON_32) if section.debug else 0):
             self._commons[number, at] = self._common(section, reader)
             return None
-        common = self._commons.get((number, pointer if section.debug else place - pointer))
+        common = self._commons.get((number, pointer if section.debug else start_of_entry - pointer))
         if common is None:
             raise FrameError("an entry without its common one")
         start = reader.pointer(common.pointers, section.address, self._word)
         size = reader.pointer(common.pointers & 0x0F, section.address, self._word)
         if common.augmented:
             reader.block()
-        return FrameEntry(start, size, common, (reader.place, reader.end))
+        return FrameEntry(start, size, common, (reader.offset, reader.end))
 
     def _common(self, section: FrameSection, reader: Reader) -> CommonEntry:
         version = reader.number(1)
@@ -138,13 +138,13 @@ class FrameEntries:
         pointers, augmented = 0, augmentation.startswith(b"z")
         if augmented:
             length = reader.uleb()
-            inner = Reader(section.data, reader.place, reader.place + length)
+            inner = Reader(section.data, reader.offset, reader.offset + length)
             pointers = self._pointers(augmentation[1:], inner, section)
             reader.take(length)
         elif augmentation:
             raise FrameError(f"the unknown augmentation {augmentation!r}")
         return CommonEntry(
-            section, code, data, column, b"S" in augmentation, pointers, augmented, (reader.place, reader.end)
+            section, code, data, column, b"S" in augmentation, pointers, augmented, (reader.offset, reader.end)
         )
 
     def _pointers(self, augmentation: bytes, reader: Reader, section: FrameSection) -> int:

@@ -133,8 +133,8 @@ def _step(reader: Reader, stack: list[int], registers: Mapping[int, int], load: 
     elif operation in {_BRANCH, _SKIP}:
         distance = reader.number(2, signed=True)
         if operation == _SKIP or stack.pop():
-            reader.place += distance
-            if reader.place < 0:
+            reader.offset += distance
+            if reader.offset < 0:
                 raise FrameError("an expression that jumps out of itself")
     elif operation != _NOTHING:
         raise FrameError(f"an expression with the unknown operation {operation:#x}")

@@ -20,7 +20,7 @@ _FORMS: Final = {
 }
 _ULEB128: Final = 0x01
 _SLEB128: Final = 0x09
-_RELATIVE_TO_PLACE: Final = 0x10
+_RELATIVE: Final = 0x10
 _BASES: Final = 0xF0
 
 
@@ -29,24 +29,24 @@ class FrameError(ValueError):
 
 
 class Reader:
-    """Reads from a place in a section on, up to `end`.  What is not there raises `FrameError`."""
+    """Reads a section from an offset on, up to `end`.  What is not there raises `FrameError`."""
 
-    def __init__(self, data: bytes, place: int, end: int) -> None:
+    def __init__(self, data: bytes, offset: int, end: int) -> None:
         self.data = data
-        self.place = place
+        self.offset = offset
         self.end = min(end, len(data))
 
     @property
     def more(self) -> bool:
         """Whether anything is left."""
-        return self.place < self.end
+        return self.offset < self.end
 
     def take(self, size: int) -> bytes:
         """Read bytes."""
-        if size < 0 or self.place + size > self.end:
+        if size < 0 or self.offset + size > self.end:
             raise FrameError(f"ends at byte {self.end:#x}, in the middle of a value")
-        self.place += size
-        return self.data[self.place - size : self.place]
+        self.offset += size
+        return self.data[self.offset - size : self.offset]
 
     def number(self, size: int, *, signed: bool = False) -> int:
         """Read an integer."""
@@ -78,11 +78,11 @@ class Reader:
 
     def text(self) -> bytes:
         """Read a string that ends with a NUL."""
-        end = self.data.find(b"\0", self.place, self.end)
+        end = self.data.find(b"\0", self.offset, self.end)
         if end < 0:
             raise FrameError("a string without an end")
-        found = self.data[self.place : end]
-        self.place = end + 1
+        found = self.data[self.offset : end]
+        self.offset = end + 1
         return found
 
     def block(self) -> bytes:
@@ -91,7 +91,7 @@ class Reader:
 
     def pointer(self, encoding: int, section: int, word: int) -> int:
         """Read a pointer; `section` is the address of the section's first byte."""
-        here = section + self.place
+        here = section + self.offset
         form = encoding & 0x0F
         if form == _ULEB128:
             value = self.uleb()
@@ -105,6 +105,6 @@ class Reader:
         else:
             value = self.number(word, signed=bool(form))
         base = encoding & _BASES
-        if base not in {0, _RELATIVE_TO_PLACE}:
+        if base not in {0, _RELATIVE}:
             raise FrameError(f"a pointer relative to something that is not known here ({encoding:#x})")
         return (value + (here if base else 0)) & (WORD_MASK if word == 8 else 0xFFFF_FFFF)

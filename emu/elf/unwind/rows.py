@@ -27,7 +27,7 @@ class How(Enum):
 
 
 class RegisterRule(NamedTuple):
-    """The place of the caller's value of a register; also the place of the frame (CFA)."""
+    """The location of the caller's value of a register, or of the frame (CFA)."""
 
     how: How
     value: int = 0
@@ -80,8 +80,8 @@ class FrameTable:
                 rows = []
             self._compiled[entry.start] = ([start for start, _ in rows], [frame for _, frame in rows])
         starts, frames = self._compiled[entry.start]
-        place = bisect_right(starts, address) - 1
-        return frames[place] if place >= 0 else None
+        index = bisect_right(starts, address) - 1
+        return frames[index] if index >= 0 else None
 
 
 def compiled(entry: FrameEntry, word: int) -> list[tuple[int, FrameRules]]:

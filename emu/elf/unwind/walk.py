@@ -11,7 +11,7 @@ from emu.elf.unwind.rows import FrameRules, FrameTable, How, RegisterRule
 
 
 class Saved(NamedTuple):
-    """The place in memory of a register's value, which is loaded when it is needed."""
+    """The address of a register's value in memory, which is loaded when it is needed."""
 
     address: int
 

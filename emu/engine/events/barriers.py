@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from emu.engine.engine import Engine
+from emu.isa.disassembly import instructions
 from emu.isa.fetch import Barrier
-from emu.isa.walk import instructions
 
 
 def watch_barriers(engine: Engine, parts: Iterable[tuple[int, bytes]], call: Callable[[Barrier], None]) -> None:

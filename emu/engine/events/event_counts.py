@@ -26,8 +26,7 @@ from emu.engine.events.event_words import BLOCKS, ROW, Counted, EventWords, Know
 from emu.engine.memory.pages import PAGE
 from emu.engine.state import NEVER, TableEntry, Word
 from emu.engine.time.clock import VirtualClock
-from emu.isa.base import Isa
-from emu.isa.events import Events
+from emu.isa.base import Events, Isa
 from emu.native.link import Linked
 from emu.support.bad_address import BadAddressError
 from emu.support.function_address import function_address

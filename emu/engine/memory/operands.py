@@ -13,9 +13,8 @@ from typing import Any, Final, NamedTuple, Protocol
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.isa.base import Isa
-from emu.isa.disassembly import decoder
+from emu.isa.disassembly import CS_GRP_CALL, CS_OP_MEM, decoder
 from emu.support.bad_address import BadAddressError
-from emu.support.capstone_numbers import CS_GRP_CALL, CS_OP_MEM
 from emu.support.words import WORD_MASK
 
 # Bytes of the largest access.

@@ -2,7 +2,7 @@
 
 `KNOWN`: Unicorn v2.1.4, qemu/include/hw/core/cpu.h, include/uc_priv.h, in the wheel for Linux on
 x86-64.  For another library the offsets are found by experiments (`emu.unicorn_layout`); those that
-differ between CPUs are in `emu/isa/<isa>/offsets.py`.
+differ between CPUs are in `emu/isa/<isa>/registers.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Instructions that the CPU refuses but Unicorn would execute: a hook before each raises #UD.
 
-The only cause of such an instruction is a breakpoint that is a prefix (`emu.isa.x86.lock`). So only
-code that the emulator itself writes is checked.
+The only cause of such an instruction is a breakpoint that is a prefix (`emu.isa.x86.instruction`).
+So only code that the emulator itself writes is checked.
 
 Two other ways were weighed.  Special instructions (`emu.engine.qemu.exits`) would be less code, but
 a firing would then end the run and begin another, which takes 10 us; a hook takes 0.3 us.  A

@@ -13,7 +13,7 @@ from typing import Final
 
 from emu.displaced.decision import DisplacedTable
 from emu.displaced.frame import Frame
-from emu.elf.cache import image_of_file
+from emu.elf.image import image_of_file
 from emu.elf.source.inlined import SourceFrame
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError

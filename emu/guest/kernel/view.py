@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from emu.displaced.frame import Frame
-from emu.elf.cache import image_of_content
 from emu.elf.file import ElfError
-from emu.elf.image import Image
+from emu.elf.image import Image, image_of_content
 from emu.elf.source.inlined import SourceFrame
 from emu.elf.symbols import Symbol
 from emu.engine.engine import Engine

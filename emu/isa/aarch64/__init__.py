@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from emu.isa.aarch64.calling_convention import CALLING
-from emu.isa.aarch64.condition import condition
 from emu.isa.aarch64.elf import ELF
-from emu.isa.aarch64.events import events
 from emu.isa.aarch64.fetch import FETCHING
-from emu.isa.aarch64.jump import JUMP
-from emu.isa.aarch64.length import instruction_length
+from emu.isa.aarch64.instruction import events, instruction_length
 from emu.isa.aarch64.linux import LINUX
 from emu.isa.aarch64.page_tables import PAGING
+from emu.isa.aarch64.plans import condition
 from emu.isa.aarch64.registers import REGISTERS
 from emu.isa.aarch64.stub import STUB
-from emu.isa.aarch64.traps import TRAPS
+from emu.isa.aarch64.traps import JUMP, TRAPS
 from emu.isa.aarch64.unicorn import UNICORN
 from emu.isa.base import Isa
-from emu.support.capstone_numbers import CS_ARCH_ARM64, CS_MODE_ARM
+from emu.isa.disassembly import CS_ARCH_ARM64, CS_MODE_ARM
 
 AARCH64 = Isa(
     name="aarch64",

@@ -54,12 +54,12 @@ def _distance(target: int, address: int) -> int:
 
 
 def _registers() -> Iterator[tuple[str, Operand]]:
-    for place, shift in (("d", 0), ("n", 5), ("s", 16)):
-        yield f"x{place}", choice(_X | {"xzr": 31}, shift, _WHAT["x"])
-        yield f"w{place}", choice(_W | {"wzr": 31}, shift, _WHAT["w"])
+    for field, shift in (("d", 0), ("n", 5), ("s", 16)):
+        yield f"x{field}", choice(_X | {"xzr": 31}, shift, _WHAT["x"])
+        yield f"w{field}", choice(_W | {"wzr": 31}, shift, _WHAT["w"])
         for letter in "vqs":
             names = {f"{letter}{number}": number for number in range(32)}
-            yield f"{letter}r{place}", choice(names, shift, f"a vector register ({letter}0 to {letter}31)")
+            yield f"{letter}r{field}", choice(names, shift, f"a vector register ({letter}0 to {letter}31)")
     yield "base", choice(_X | {"sp": 31}, 5, "a base register (x0 to x30, sp)")
     yield "modifier", choice(_X | {"sp": 31}, 16, "a 64-bit register (x0 to x30, sp)")
 
@@ -152,7 +152,7 @@ sha256h qrd, qrn, vrs.4s = 5e004000
 sha256h2 qrd, qrn, vrs.4s = 5e005000
 sha256su1 vrd.4s, vrn.4s, vrs.4s = 5e006000
 """
-# braa and its like take a modifier in the place of a destination.
+# braa and its like take a modifier instead of a destination.
 _BRANCHES: Final = {"braa": 0xD71F0800, "brab": 0xD71F0C00, "blraa": 0xD73F0800, "blrab": 0xD73F0C00}
 _ATOMICS: Final = {
     "add": 0x0000, "clr": 0x1000, "eor": 0x2000, "set": 0x3000, "smax": 0x4000, "smin": 0x5000, "umax": 0x6000,

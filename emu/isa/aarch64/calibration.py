@@ -1,20 +1,43 @@
-"""The experiments that find the state of Unicorn's AArch64 CPU (`emu.unicorn_layout`)."""
+"""The experiments that find the state of Unicorn's AArch64 CPU (`emu.unicorn_layout`).
+
+Its system registers are among them: the machine for Linux kernels replaces the functions of a few
+(`emu.guest.linux_kernel`).
+"""
 
 from __future__ import annotations
 
 import ctypes
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 import unicorn
 from unicorn import arm64_const as uc
+from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.isa.aarch64.offsets import PART
-from emu.isa.aarch64.registers import REGISTERS
-from emu.isa.aarch64.system_calibration import system_registers
-from emu.unicorn_layout.bench import Bench, RegisterRun, Subject, agreed, only, places
+from emu.isa.aarch64.registers import PART, REGISTERS
+from emu.support.function_address import function_address
+from emu.unicorn_layout.bench import Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
 from emu.unicorn_layout.bench import words_of_code as _code
 
 _INT: Final = 4
+_WORD: Final = 8
+_FIND: Final = "get_arm_cp_reginfo_aarch64"
+# The keys of CNTVCT_EL0 and CNTV_CVAL_EL0 in the table: op0 3, op1 3, CRn 14 (QEMU target/arm/cpu.h).
+_COMMON: Final = 1 << 28 | 0x13 << 16 | 3 << 14 | 3 << 11 | 14 << 7
+_COUNTER, _COMPARE = _COMMON | 2, _COMMON | 3 << 3 | 2
+_NAMES: Final = {_COUNTER: b"CNTVCT_EL0\0", _COMPARE: b"CNTV_CVAL_EL0\0"}
+# mrs x0,cntvct_el0    msr cntv_cval_el0,x0
+_READ_COUNTER, _WRITE_COMPARE = 0xD53B_E040, 0xD51B_E340
+# The lower half is 0: the function that checks an access allows it by that.
+_VALUES: Final = (0x0123_4567_0000_0000, 0x0765_4321_0000_0000)
+# Bytes behind the registers, in the CPU's object, that are searched; and those of a register's description.
+_SEARCHED: Final = 0x2000
+_DESCRIPTION: Final = range(0x20, 0xA0, _WORD)
+_NEAR: Final = 1 << 28
+# A hash table begins with its size, a prime, a mask, and the number of its entries, twice.
+_FEWEST: Final = 100
+_READ: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p)
+_WRITE: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
 _MAGIC: Final = (0x5A5A_1234_5678_9AB0, 0x1B1B_0123_4567_8AB0)
 _DELIVER: Final = "arm_cpu_do_interrupt_aarch64"
 _EXCEPTION_IRQ: Final = 5
@@ -36,6 +59,80 @@ _BEHIND: Final = 0x40
 _SYNDROME: Final = 0x3C << 26 | 1 << 25
 
 
+def _system_registers(bench: Bench) -> dict[str, int]:
+    """Return the offsets of the table in the CPU, and of two functions in a register's description.
+
+    Raises `NotFoundError`.
+    """
+    offset = only("the table of system registers", _tables(bench))
+    find = bench.function(_FIND)
+    find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_uint32]
+    table = bench.reader.word(bench.cpu + offset)
+    found = {}
+    for key, name in _NAMES.items():
+        found[key] = find(table, key) or 0
+        if bench.reader.read(bench.reader.word(found[key]) or 0, len(name)) != name:
+            raise NotFoundError("the table of system registers: it lacks the counter")
+    return {
+        "CP_REGS": offset,
+        "CP_READ": only("the function that reads a register", _readers(bench, found[_COUNTER])),
+        "CP_WRITE": only("the function that writes a register", _writers(bench, found[_COMPARE])),
+    }
+
+
+def _tables(bench: Bench) -> Iterator[int]:
+    """Yield the offsets of pointers to large hash tables."""
+    end = bench.env - bench.cpu + bench.env_size
+    for offset in range(end, end + _SEARCHED, _WORD):
+        table = bench.reader.word(bench.cpu + offset) or 0
+        head = bench.reader.read(table, 5 * _INT) if table % _WORD == 0 else b""
+        if len(head) == 5 * _INT:
+            size, _, mask, entries, used = memoryview(head).cast("i")
+            if mask == size - 1 and _FEWEST < entries <= used <= size:
+                yield offset
+
+
+def _readers(bench: Bench, register: int) -> Iterator[int]:
+    """Yield the offsets of functions whose result the instruction reads."""
+    for offset in _functions(bench, register):
+        callback = _READ(lambda _env, _register: _VALUES[bench.round])
+        _run(bench, register + offset, callback, _READ_COUNTER)
+        if int(bench.uc.reg_read(uc.UC_ARM64_REG_X0)) == _VALUES[bench.round]:
+            yield offset
+        bench.uc.reg_write(uc.UC_ARM64_REG_X0, 0)
+
+
+def _writers(bench: Bench, register: int) -> Iterator[int]:
+    """Yield the offsets of functions that get the number which the instruction writes."""
+    written: list[int] = []
+
+    def note(_env: Any, _register: Any, value: int) -> int:
+        written.append(value)
+        return 0
+
+    for offset in _functions(bench, register):
+        written.clear()
+        bench.uc.reg_write(uc.UC_ARM64_REG_X0, _VALUES[bench.round])
+        _run(bench, register + offset, _WRITE(note), _WRITE_COMPARE)
+        if written == [_VALUES[bench.round]]:
+            yield offset
+
+
+def _functions(bench: Bench, register: int) -> list[int]:
+    """Return the offsets in a description where a function of the library is, or may be."""
+    near = function_address(uclib.uc_open)
+    words = {offset: bench.reader.word(register + offset) for offset in _DESCRIPTION}
+    return [offset for offset, word in words.items() if word == 0 or (word and abs(word - near) < _NEAR)]
+
+
+def _run(bench: Bench, address: int, function: Any, instruction: int) -> None:
+    """Run an instruction while a function is at an address."""
+    old = bench.reader.word(address) or 0
+    bench.write(address, function_address(function))
+    bench.run(_code(instruction, _WFI))
+    bench.write(address, old)
+
+
 def _prepare(machine: unicorn.Uc) -> None:
     """Make EL1 and EL2 AArch64, as `emu.isa.aarch64.unicorn` does."""
     machine.reg_write(uc.UC_ARM64_REG_CP_REG, (*_SCR_EL3, 1 << 10 | 1))
@@ -48,7 +145,7 @@ def _experiments(bench: Bench) -> dict[str, int]:
         "TTBR1": bench.found("ttbr1_el1", uc.UC_ARM64_REG_TTBR1_EL1, (0x0022_3456_7000, 0x0055_6789_A000)),
         "PSTATE": _pstate(bench),
         "EXCLUSIVE_ADDRESS": bench.reservation(uc.UC_ARM64_REG_X0, _code(_LDXR), _code(_CLREX)),
-        **system_registers(bench),
+        **_system_registers(bench),
         # It ends in EL2, so it is the last.
         "TARGET_EL": _target(bench),
     }
@@ -79,15 +176,15 @@ def _target(bench: Bench) -> int:
     return only("the level of an exception", {at for at in candidates if _chooses_level(bench, at)})
 
 
-def _chooses_level(bench: Bench, place: int) -> bool:
-    """Return whether an interrupt is delivered to the level that is written to a place."""
+def _chooses_level(bench: Bench, offset: int) -> bool:
+    """Return whether an interrupt is delivered to the level that is written at an offset."""
     deliver = bench.function(_DELIVER)
     bench.uc.reg_write(uc.UC_ARM64_REG_CP_REG, (*_VBAR_EL1, _VECTORS[1]))
     bench.uc.reg_write(uc.UC_ARM64_REG_CP_REG, (*_VBAR_EL2, _VECTORS[2]))
     bench.run(_code(_STACK[1], _WFI))
     # The lower level first: the second exception comes from there.
     for level, vectors in _VECTORS.items():
-        bench.write(bench.env + place, level, _INT)
+        bench.write(bench.env + offset, level, _INT)
         bench.write(bench.cpu + bench.facts["CPU_EXCEPTION"], _EXCEPTION_IRQ, _INT)
         deliver(ctypes.c_void_p(bench.cpu))
         bench.write(bench.cpu + bench.facts["CPU_EXCEPTION"], -1, _INT)

@@ -1,4 +1,4 @@
-"""Special instructions of AArch64.
+"""Emulated instructions of AArch64.
 
 They are reads of the counter, which Unicorn answers with the host's clock.
 
@@ -15,8 +15,7 @@ from typing import Final
 
 from unicorn import arm64_const as uc
 
-from emu.isa.aarch64.offsets import OFFSETS
-from emu.isa.aarch64.registers import REGISTERS
+from emu.isa.aarch64.registers import OFFSETS, REGISTERS
 from emu.isa.unicorn_model import ModelledCpu, ServingCpu, SpecialInstructions
 
 MRS_CNTVCT: Final = 0xD53B_E040

@@ -1,4 +1,7 @@
-"""Plans of AArch64's branches and of instructions relative to the pc (Arm ARM, C6.2)."""
+"""Plans of AArch64's branches, their conditions, and plans of instructions relative to the pc.
+
+Source: Arm ARM, C6.2; C1.2.4 (condition codes: eq, ne, cs ... al, nv).
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,37 @@ from typing import Final
 
 from emu.displaced.decision import Displaced
 from emu.displaced.plans import Branch, Check, Clear, Compare, Load, Plan, Set, SetVector, Store
-from emu.isa.aarch64.condition import NAMES
 from emu.isa.aarch64.registers import REGISTERS
+
+N: Final = 1 << 31
+Z: Final = 1 << 30
+C: Final = 1 << 29
+V: Final = 1 << 28
+
+# The assembler's name of each condition, and the flags that it tests.
+NAMES: Final = (
+    "eq (Z)", "ne (not Z)", "cs (C)", "cc (not C)", "mi (N)", "pl (not N)", "vs (V)", "vc (not V)",
+    "hi (C and not Z)", "ls (not C, or Z)", "ge (N is V)", "lt (N is not V)",
+    "gt (not Z, and N is V)", "le (Z, or N is not V)", "al (always)", "nv (always)",
+)  # fmt: skip
+
+
+def condition(number: int, flags: int) -> bool:
+    """Return whether condition `number` (0: eq, 1: ne ... 14: al) holds in these flags."""
+    negative, zero, carry, overflow = (bool(flags & bit) for bit in (N, Z, C, V))
+    questions = (
+        zero,
+        carry,
+        negative,
+        overflow,
+        carry and not zero,
+        negative is overflow,
+        negative is overflow and not zero,
+        True,
+    )
+    yes = questions[number >> 1]
+    return yes if number >> 1 == 7 else yes is not bool(number & 1)
+
 
 _X: Final = tuple(register.name for register in REGISTERS.registers[:31])
 _ZERO: Final = 31

@@ -36,17 +36,17 @@ def _moved(group: int) -> Field:
     return Field(4, lambda old, value: old & ~(0xFFFF << 5) | (value >> 16 * group & 0xFFFF) << 5, -_ANY, _ANY)
 
 
-def _pages(target: int, place: int) -> int:
+def _pages(target: int, address: int) -> int:
     """Return the distance between two pages, in pages."""
-    return ((target & _PAGE) - (place & _PAGE)) >> 12
+    return ((target & _PAGE) - (address & _PAGE)) >> 12
 
 
 def _page(reference: Reference) -> int:
-    return _pages(reference.symbol + reference.addend, reference.place)
+    return _pages(reference.symbol + reference.addend, reference.address)
 
 
 def _entry_page(reference: Reference) -> int:
-    return _pages(reference.entry + reference.addend, reference.place)
+    return _pages(reference.entry + reference.addend, reference.address)
 
 
 def _offset(reference: Reference) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from emu.displaced.decision import Displaced, DisplacedRow, DisplacedTable, Otherwise
 from emu.displaced.plans import Load, Plan, Set, Store
-from emu.isa.aarch64.jump import NOP_WORD
 from emu.isa.aarch64.registers import REGISTERS
+from emu.isa.aarch64.traps import NOP_WORD
 
 _STUB = "FreeBSD sys/cddl/dev/dtrace/aarch64/dtrace_subr.c"
 
@@ -23,8 +23,8 @@ def _pair(insn: Displaced) -> tuple[int, int, int]:
 
 def _stp(insn: Displaced) -> Plan:
     first, second, offset = _pair(insn)
-    stores = (Store("" if number == _ZERO else _X[number], "sp", offset + place)
-              for number, place in ((first, 0), (second, 8)))  # fmt: skip
+    stores = (Store("" if number == _ZERO else _X[number], "sp", offset + word)
+              for number, word in ((first, 0), (second, 8)))  # fmt: skip
     return Plan((*stores, Set("sp", "sp", offset), _NEXT))
 
 

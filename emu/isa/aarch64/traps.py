@@ -1,9 +1,23 @@
-"""AArch64 traps."""
+"""AArch64 traps, and the branch that SDT writes over a nop (Arm ARM, C6.2)."""
 
 from __future__ import annotations
 
-from emu.isa.aarch64.jump import NOP_WORD
-from emu.isa.base import Traps
+from typing import Final
+
+from emu.isa.base import Jump, Traps
+
+NOP_WORD: Final = 0xD503_201F
+_B: Final = 0x1400_0000
+_IMM26: Final = (1 << 26) - 1
+
+
+def _b(distance: int) -> bytes:
+    return (_B | distance >> 2 & _IMM26).to_bytes(4, "little")
+
+
+# FreeBSD checks for 2^26 bytes; the instruction reaches twice as far.
+JUMP: Final = Jump(NOP_WORD.to_bytes(4, "little"), alignment=4, reach=1 << 26, origin=0, encode=_b)
+
 
 # brk #0x40d, FreeBSD's DTRACE_PATCHVAL (sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h).
 BRK_DTRACE = 0xD4200000 | 0x40D << 5

@@ -12,7 +12,7 @@ import unicorn
 from unicorn import arm64_const as uc
 
 from emu.isa.aarch64.emulated import MRS_CNTPCT, MRS_CNTVCT, PSTATE, SPECIAL
-from emu.isa.aarch64.offsets import OFFSETS
+from emu.isa.aarch64.registers import OFFSETS
 from emu.isa.unicorn_model import ModelledCpu, UnicornModel, VectorFile
 
 _EXCEPTION_SVC: Final = 2

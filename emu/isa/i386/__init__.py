@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from emu.isa.base import Isa
+from emu.isa.disassembly import CS_ARCH_X86, CS_MODE_32
 from emu.isa.i386.calling_convention import CALLING
 from emu.isa.i386.elf import ELF
-from emu.isa.i386.errata import ERRATA
+from emu.isa.i386.fetch import FETCHING
 from emu.isa.i386.linux import LINUX
 from emu.isa.i386.page_tables import PAGING
 from emu.isa.i386.registers import REGISTERS
 from emu.isa.i386.stub import STUB
 from emu.isa.i386.traps import TRAPS
 from emu.isa.i386.unicorn import UNICORN
-from emu.isa.x86.condition import condition
-from emu.isa.x86.events import events
-from emu.isa.x86.fetch import FETCHING
-from emu.isa.x86.jump import JUMP
-from emu.isa.x86.length import instruction_length
-from emu.isa.x86.lock import refused
-from emu.isa.x86.strings import repetition_in_protected_mode
-from emu.support.capstone_numbers import CS_ARCH_X86, CS_MODE_32
+from emu.isa.x86.instruction import events, instruction_length, refused, repetition_in_protected_mode
+from emu.isa.x86.plans import condition
+from emu.isa.x86.traps import JUMP
 
 I386 = Isa(
     name="i386",
@@ -36,7 +31,7 @@ I386 = Isa(
     elf=ELF,
     paging=PAGING,
     jump=JUMP,
-    fetching=replace(FETCHING, errata=ERRATA),
+    fetching=FETCHING,
     kernel_base=0xC0000000,
     kernel_start=0xC0000000,
     word=4,

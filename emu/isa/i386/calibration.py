@@ -1,4 +1,4 @@
-"""i386, for the experiments that find its state: the same as that of x86-64."""
+"""i386, for the experiments that find its state, which x86-64 has, too."""
 
 from __future__ import annotations
 

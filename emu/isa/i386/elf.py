@@ -12,7 +12,7 @@ ELF = ElfFormat(
     irelative=42,
     # A symbol alone is an address, because no address of i386 is relative to the pc.
     operands=OperandForms(
-        x86.CONSTANT, x86.REGISTER, re.compile(f"(?!$){x86.PLACE}(?:{x86.PARTS})?"), x86.protected_mode_names()
+        x86.CONSTANT, x86.REGISTER, re.compile(f"(?!$){x86.DISPLACEMENT}(?:{x86.PARTS})?"), x86.protected_mode_names()
     ),
     toolchain=Toolchain(
         "i686-linux-gnu",

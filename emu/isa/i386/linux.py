@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from emu.isa.disassembly import CS_MODE_32
 from emu.isa.i386.elf import ELF
 from emu.isa.i386.linux_calls import CALLS
 from emu.isa.i386.registers import GENERAL
@@ -21,10 +22,19 @@ from emu.isa.linux_abi import (
     times,
 )
 from emu.isa.x86.cpuid import FEATURES
-from emu.isa.x86.linux import CLEARED, FAULTS, FLAGS, FLOATING_POINT, USER, USER_DATA, raised
-from emu.isa.x86.segments import Loads
-from emu.isa.x86.signal_state import exception, frame_state, page_fault
-from emu.support.capstone_numbers import CS_MODE_32
+from emu.isa.x86.linux import (
+    CLEARED,
+    FAULTS,
+    FLAGS,
+    FLOATING_POINT,
+    USER,
+    USER_DATA,
+    Loads,
+    exception,
+    frame_state,
+    page_fault,
+    raised,
+)
 
 _STAT64: Final = struct.Struct("<Q4xIIIIIQ4xqIQIIIIIIQ")
 
@@ -82,14 +92,14 @@ LINUX: Final = LinuxAbi(
         stack=_UCONTEXT + 8,
         mask=_MASK,
         registers={
-            **{name: _SIGCONTEXT + 16 + 4 * place for place, name in enumerate(_ORDER)},
+            **{name: _SIGCONTEXT + 16 + 4 * index for index, name in enumerate(_ORDER)},
             "eip": _SIGCONTEXT + 56,
             "eflags": _SIGCONTEXT + 64,
         },
         trap={"number": _SIGCONTEXT + 48, "error": _SIGCONTEXT + 52, "address": _SIGCONTEXT + 84},
         words={_UCONTEXT: 1},  # UC_FP_XSTATE
         shown=(
-            *((f"{name}_selector", _SIGCONTEXT + 4 * place, 4) for place, name in enumerate(("gs", "fs", "es", "ds"))),
+            *((f"{name}_selector", _SIGCONTEXT + 4 * index, 4) for index, name in enumerate(("gs", "fs", "es", "ds"))),
             ("cs_selector", _SIGCONTEXT + 60, 4),
             ("esp", _SIGCONTEXT + 68, 4),
             ("ss_selector", _SIGCONTEXT + 72, 4),
@@ -119,7 +129,7 @@ LINUX: Final = LinuxAbi(
         "eflags": FLAGS,
         **FLOATING_POINT,
     },
-    execute=Loads(CS_MODE_32, GENERAL, pc="eip", flags="eflags", mask=0xFFFF_FFFF).carry_out,
+    execute=Loads(CS_MODE_32, GENERAL, pc="eip", flags="eflags", mask=0xFFFF_FFFF).execute,
     word=4,
     segments={"fs_selector": "fs_base", "gs_selector": "gs_base"},
 )

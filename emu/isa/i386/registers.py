@@ -5,7 +5,7 @@ from __future__ import annotations
 from unicorn import x86_const as uc
 
 from emu.isa.base import Register, RegisterFile
-from emu.isa.x86.offsets import segment, slot
+from emu.isa.x86.registers import segment, slot
 
 # Order of CPUX86State.regs in QEMU: the encoding numbers.  The words are 64-bit; their upper halves stay 0.
 GENERAL = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi")
@@ -21,7 +21,7 @@ _OTHER = (
 
 REGISTERS = RegisterFile(
     registers=(
-        *(Register(GENERAL[place], number, slot("REGS", place)) for place, number in enumerate(_NUMBERS)),
+        *(Register(GENERAL[index], number, slot("REGS", index)) for index, number in enumerate(_NUMBERS)),
         Register("eip", uc.UC_X86_REG_EIP, slot("RIP")),
         *(Register(name, number) for name, number in _OTHER),
         Register("hflags", uc.UC_X86_REG_INVALID, slot("HFLAGS")),

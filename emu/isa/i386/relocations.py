@@ -1,6 +1,6 @@
 """Relocations of i386 (System V ABI, Intel386 supplement, section 4.4).
 
-The addends are in the relocated places.
+The addends are in the relocated fields.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RELOCATIONS = Relocations(
         3: Relocation("R_386_GOT32", _entry_offset, _WORD, entry=True),
         4: Relocation("R_386_PLT32", relative, _WORD),
         9: Relocation("R_386_GOTOFF", lambda r: r.symbol + r.addend - r.table, _WORD),
-        10: Relocation("R_386_GOTPC", lambda r: r.table + r.addend - r.place, _WORD),
+        10: Relocation("R_386_GOTPC", lambda r: r.table + r.addend - r.address, _WORD),
         20: Relocation("R_386_16", absolute, word(2)),
         21: Relocation("R_386_PC16", relative, wrapping(2)),
         22: Relocation("R_386_8", absolute, word(1)),

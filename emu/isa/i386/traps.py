@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from emu.isa.base import Traps
-from emu.isa.x86.caches import FLUSH
-from emu.isa.x86.flags import SETTABLE, STATES
+from emu.isa.x86.traps import FLUSH, SETTABLE, STATES
 
 LOCK = b"\xf0"
 INT3 = b"\xcc"

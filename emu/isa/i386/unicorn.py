@@ -13,7 +13,7 @@ from emu.isa.i386.traps import INT3
 from emu.isa.unicorn_model import InterruptedCpu, Leaking, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.emulated import special
-from emu.isa.x86.offsets import OFFSETS
+from emu.isa.x86.registers import OFFSETS
 from emu.isa.x86.sticky_flags import accruing
 
 # int $0x80

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from emu.isa.base import Isa
+from emu.isa.disassembly import CS_ARCH_RISCV, CS_MODE_RISCV64, CS_MODE_RISCVC
 from emu.isa.riscv64.calling_convention import CALLING
 from emu.isa.riscv64.elf import ELF
-from emu.isa.riscv64.events import events
 from emu.isa.riscv64.fetch import FETCHING
-from emu.isa.riscv64.jump import JUMP
-from emu.isa.riscv64.length import instruction_length
+from emu.isa.riscv64.instruction import events, instruction_length
 from emu.isa.riscv64.linux import LINUX
 from emu.isa.riscv64.page_tables import PAGING
 from emu.isa.riscv64.registers import REGISTERS
 from emu.isa.riscv64.stub import STUB
-from emu.isa.riscv64.traps import TRAPS
+from emu.isa.riscv64.traps import JUMP, TRAPS
 from emu.isa.riscv64.unicorn import UNICORN
-from emu.support.capstone_numbers import CS_ARCH_RISCV, CS_MODE_RISCV64, CS_MODE_RISCVC
 
 RISCV64 = Isa(
     name="riscv64",

@@ -16,9 +16,9 @@ from typing import Final
 
 from emu.isa import disassembly
 from emu.isa.assembly import Assembly, Operand, Row, choice, immediate, number_in, rows
-from emu.isa.riscv64 import immediates as i
+from emu.isa.disassembly import CS_ARCH_RISCV, CS_MODE_RISCV64
+from emu.isa.riscv64 import instruction as i
 from emu.isa.riscv64.registers import GENERAL
-from emu.support.capstone_numbers import CS_ARCH_RISCV, CS_MODE_RISCV64
 from emu.support.did_you_mean import did_you_mean
 
 _X: Final = (

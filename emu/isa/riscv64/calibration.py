@@ -7,8 +7,7 @@ from typing import Final
 import unicorn
 from unicorn import riscv_const as uc
 
-from emu.isa.riscv64.offsets import PART
-from emu.isa.riscv64.registers import GENERAL, REGISTERS
+from emu.isa.riscv64.registers import GENERAL, PART, REGISTERS
 from emu.unicorn_layout.bench import Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
 from emu.unicorn_layout.bench import words_of_code as _code
 
@@ -41,11 +40,11 @@ def _error(bench: Bench) -> int:
     """Find the error that ebreak leaves: it ends the run, unless it is cleared in the hook."""
     candidates = places(bench.engine_bytes(), unicorn.UC_ERR_OK, _INT)
     candidates &= places(bench.trapped(_code(_EBREAK)).engine, unicorn.UC_ERR_EXCEPTION, _INT)
-    place = only("the error that ends the run", candidates)
+    offset = only("the error that ends the run", candidates)
     length = len(_code(_EBREAK))
 
     def serve(_number: int) -> None:
-        bench.write(bench.handle + place, 0, _INT)
+        bench.write(bench.handle + offset, 0, _INT)
         bench.uc.reg_write(uc.UC_RISCV_REG_PC, int(bench.uc.reg_read(uc.UC_RISCV_REG_PC)) + length)
 
     bench.on_trap = serve
@@ -53,19 +52,19 @@ def _error(bench: Bench) -> int:
     bench.on_trap = None
     if bench.error:
         raise NotFoundError("the error that ends the run: clearing it has no effect")
-    return place
+    return offset
 
 
 def _pending(bench: Bench) -> int:
     """Find the pending interrupts, and what QEMU notes of them for its next block (of any CPU)."""
     bench.uc.reg_write(uc.UC_RISCV_REG_MIP, 0)
     requests = places(bench.cpu_bytes(), 0, _INT)
-    place = bench.found("mip", uc.UC_RISCV_REG_MIP, _INTERRUPTS, _INT)
+    offset = bench.found("mip", uc.UC_RISCV_REG_MIP, _INTERRUPTS, _INT)
     requests &= places(bench.cpu_bytes(), _HARD, _INT)
     bench.uc.reg_write(uc.UC_RISCV_REG_MIP, 0)
     requests &= places(bench.cpu_bytes(), 0, _INT)
     bench.facts["CPU_INTERRUPTS"] = only("the request of an interrupt", requests)
-    return place
+    return offset
 
 
 def _blocks(bench: Bench) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Special instructions of RISC-V: reads of cycle, time and instret, and c.addi4spn of nothing.
+"""Emulated instructions of RISC-V: reads of cycle, time and instret, and c.addi4spn of nothing.
 
 Unicorn answers two of them with the host's clock, and refuses time, which it leaves to firmware.
 It refuses c.addi4spn with an immediate of 0, as the CPU does (0 itself is c.unimp); but it makes a

@@ -1,7 +1,13 @@
-"""Linux on RISC-V (arch/riscv/include/uapi/asm)."""
+"""Linux on RISC-V (arch/riscv/include/uapi/asm).
+
+The floating-point registers are in the frame of a signal as struct __riscv_d_ext_state.
+
+Source: Linux 6.12 arch/riscv/include/uapi/asm/ptrace.h, arch/riscv/kernel/signal.c.
+"""
 
 from __future__ import annotations
 
+import struct
 from typing import Final
 
 from emu.isa.linux_abi import (
@@ -15,11 +21,26 @@ from emu.isa.linux_abi import (
     generic_stat,
 )
 from emu.isa.linux_calls import CALLS
-from emu.isa.riscv64.accesses import accesses
+from emu.isa.linux_signals import FrameState, StateCpu, read_file, write_file
 from emu.isa.riscv64.elf import ELF
+from emu.isa.riscv64.instruction import accesses
 from emu.isa.riscv64.registers import GENERAL
-from emu.isa.riscv64.signal_state import load, save
-from emu.isa.signal_state import FrameState
+from emu.isa.riscv64.unicorn import UNICORN
+
+_FILE: Final = UNICORN.vectors[0]
+_FCSR_AT: Final = 32 * 8
+
+
+def _save(cpu: StateCpu, _error: int) -> bytes:
+    """Return the registers, then fcsr."""
+    return read_file(cpu, 0, _FILE) + struct.pack("<I", cpu.read_register("fcsr"))
+
+
+def _load(cpu: StateCpu, data: bytes) -> None:
+    """Set the registers."""
+    write_file(cpu, 0, _FILE, data[:_FCSR_AT])
+    cpu.write_register("fcsr", struct.unpack_from("<I", data, _FCSR_AT)[0])
+
 
 # struct sigcontext: user_regs_struct, which is pc, then x1 to x31; then the floating-point state.
 _REGISTERS: Final = ("pc", *GENERAL[1:])
@@ -52,9 +73,9 @@ LINUX: Final = LinuxAbi(
     open_flags=OpenFlags(directory=0o200000, no_follow=0o400000, direct=0o40000, large_file=0o100000),
     stat=generic_stat,
     frame=generic_frame(
-        {name: 8 * place for place, name in enumerate(_REGISTERS)},
+        {name: 8 * index for index, name in enumerate(_REGISTERS)},
         trap={},
-        state=FrameState(size=_FLOATING_POINT, save=save, load=load, at=8 * len(_REGISTERS)),
+        state=FrameState(size=_FLOATING_POINT, save=_save, load=_load, at=8 * len(_REGISTERS)),
         size=128 + 176 + 8 * len(_REGISTERS) + _FLOATING_POINT,
         record=None,
     ),

@@ -10,7 +10,7 @@ from typing import Final
 
 from emu.displaced.decision import Displaced
 from emu.displaced.plans import Branch, Check, Clear, Compare, Operation, Plan, Set
-from emu.isa.riscv64.immediates import CB, CJ, B, J
+from emu.isa.riscv64.instruction import CB, CJ, B, J
 from emu.isa.riscv64.registers import GENERAL
 
 _BRANCHES: Final = {

@@ -12,7 +12,7 @@ import unicorn
 from unicorn import riscv_const as uc
 
 from emu.isa.riscv64.emulated import CYCLE, INSTRET, READ, READ_MASK, SPECIAL, TIME
-from emu.isa.riscv64.offsets import OFFSETS
+from emu.isa.riscv64.registers import OFFSETS
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, UnicornModel, VectorFile
 
 # RISCV_EXCP_U_ECALL

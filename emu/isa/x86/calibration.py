@@ -7,7 +7,7 @@ from typing import Final
 import unicorn
 from unicorn import x86_const as uc
 
-from emu.isa.x86.offsets import PART
+from emu.isa.x86.registers import PART
 from emu.unicorn_layout.bench import CODE, Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
 
 _SHORT: Final = 2
@@ -113,7 +113,7 @@ def _flags(bench: Bench) -> int:
 
 
 def _hidden(bench: Bench) -> int:
-    """Find hflags, in which bits of control registers are repeated at other places."""
+    """Find hflags, in which bits of control registers are repeated elsewhere."""
 
     def fits(number: int) -> set[int]:
         register, bit, copy = (_OSFXSR, _MONITOR)[number]
@@ -129,10 +129,10 @@ def _hidden(bench: Bench) -> int:
             == copy
         }
 
-    place = agreed("hflags", map(fits, (0, 1)))
-    if place % _WORD:
+    offset = agreed("hflags", map(fits, (0, 1)))
+    if offset % _WORD:
         raise NotFoundError("hflags: it is not at a whole word")
-    return place
+    return offset
 
 
 def _accrued(bench: Bench, unit: str, divisions: tuple[bytes, ...]) -> int:

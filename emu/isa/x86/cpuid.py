@@ -62,7 +62,7 @@ _LEAVES: Final = {
     0x7: Answer(0, _LEAF_7, 0, 0),
     0x8000_0000: Answer(_HIGHEST_EXTENDED, *_VENDOR),
     0x8000_0001: Answer(_FAMILY, 0, _LAHF_LZCNT, _NX_RDTSCP),
-    **{0x8000_0002 + place: answer for place, answer in enumerate(_text("Intel Core Processor (Haswell)"))},
+    **{0x8000_0002 + index: answer for index, answer in enumerate(_text("Intel Core Processor (Haswell)"))},
     0x8000_0005: Answer(0x01FF_01FF, 0x01FF_01FF, 0x4002_0140, 0x4002_0140),
     0x8000_0006: Answer(0, 0x4200_4200, 0x0200_8140, 0),
     0x8000_0008: Answer(0x0000_3028, 0, 0, 0),

@@ -15,7 +15,9 @@ _REX_ONLY: Final = frozenset({"sil", "dil", "bpl", "spl"})
 CONSTANT: Final = re.compile(rf"\$({NUMBER})")
 REGISTER: Final = re.compile(r"%(\w+)", re.ASCII)
 # displacement + symbol + number
-PLACE: Final = rf"(?P<displacement>{NUMBER})?\+?(?P<symbol>[A-Za-z_.$][A-Za-z0-9_.$@]*)?(?:\+(?P<after>{NUMBER}))?"
+DISPLACEMENT: Final = (
+    rf"(?P<displacement>{NUMBER})?\+?(?P<symbol>[A-Za-z_.$][A-Za-z0-9_.$@]*)?(?:\+(?P<after>{NUMBER}))?"
+)
 # (base, index, scale)
 PARTS: Final = r"\((?:%(?P<base>[a-z0-9]+))?(?:,%(?P<index>[a-z0-9]+)(?:,(?P<scale>[1248]))?)?\)"
 
@@ -40,9 +42,9 @@ def long_mode_names() -> Mapping[str, InRegister]:
 
 def protected_mode_names() -> Mapping[str, InRegister]:
     """Return the operand of each register's name in 32-bit code."""
-    found = {name: place for name, place in long_mode_names().items() if name[0] != "r" and name not in _REX_ONLY}
+    found = {name: register for name, register in long_mode_names().items() if name[0] != "r" and name not in _REX_ONLY}
     return {
-        name: InRegister("e" + place.register[1:], place.shift)
-        for name, place in found.items()
-        if place.register[1:].isalpha()
+        name: InRegister("e" + register.register[1:], register.shift)
+        for name, register in found.items()
+        if register.register[1:].isalpha()
     }

@@ -1,4 +1,4 @@
-"""Special instructions of x86: time-stamp counter, random numbers, cpuid, x87, those to be refused.
+"""Emulated instructions of x86: time-stamp counter, random numbers, cpuid, x87, refused ones.
 
 Unicorn answers rdtsc with the host's clock and rdrand with the host's random numbers, and cpuid
 promises what the guests do not have (`emu.isa.x86.cpuid`).  LOCK before
@@ -34,10 +34,9 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from emu.isa.unicorn_model import ModelledCpu, Raise, ServingCpu, SpecialInstructions
-from emu.isa.x86 import x87, x87_stack
+from emu.isa.x86 import x87
 from emu.isa.x86.cpuid import answer
-from emu.isa.x86.instruction import PREFIXES
-from emu.isa.x86.lock import LOCK, lockable
+from emu.isa.x86.instruction import LOCK, PREFIXES, lockable
 from emu.isa.x86.unicorn import general_protection, has_x87, in_user_mode, invalid_opcode, is_stepped, single_step
 
 _REX: Final = range(0x40, 0x50)
@@ -80,7 +79,7 @@ _KINDS: Final = {_RDTSC: _Kind.COUNTER, _RDPMC: _Kind.PROTECTED, _SYSENTER: _Kin
 
 
 class _Special(NamedTuple):
-    """A decoded special instruction."""
+    """A decoded emulated instruction."""
 
     kind: _Kind
     at: int
@@ -91,7 +90,7 @@ class _Special(NamedTuple):
 
 
 def _special(fetch: Callable[[int], int], address: int, *, long_mode: bool) -> _Special | None:
-    """Take the instruction at an address apart; None: it is not special."""
+    """Take the instruction at an address apart; None: it is not emulated."""
     at, prefixes, rex = address, set(), 0
     for _ in range(_MOST_PREFIXES):
         byte = fetch(at)
@@ -159,7 +158,7 @@ def _serve(cpu: ServingCpu, code: bytes, registers: tuple[str, ...], flags: str)
         case _Kind.PAUSE:
             return found.at + 1
         case _Kind.X87:
-            x87_stack.execute(cpu, code[found.at + 1])
+            x87.execute(cpu, code[found.at + 1])
             return found.at + 2
         case _Kind.IDENTITY:
             return found.at + _identify(cpu, registers)
@@ -204,7 +203,7 @@ def _draw(cpu: ServingCpu, found: _Special, register: str, flags: str) -> int:
 
 
 def special(registers: tuple[str, ...], flags: str, *, counter: bool = True) -> SpecialInstructions:
-    """Return the special instructions of a mode whose registers these are, by their numbers.
+    """Return the emulated instructions of a mode whose registers these are, by their numbers.
 
     `counter`: rdtsc is one of them; else a hook of the user's answers it.
     """

@@ -247,7 +247,7 @@ define internal void @merge_accrued(ptr %env) {
   ret void
 }
 
-; Whether LOCK may stand before an opcode (emu/isa/x86/lock.py); 256 is the map of those behind 0f.  Each opcode has a
+; Whether LOCK may stand before an opcode (emu/isa/x86/instruction.py); 256 is the map of those behind 0f.  Each opcode has a
 ; mask of what may be in the reg field of its ModRM byte, which is at the address; the operand is in memory.
 define internal i1 @lockable(i32 %opcode, i32 %map, i64 %modrm.at) {
 entry:

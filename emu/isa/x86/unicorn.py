@@ -10,7 +10,7 @@ from unicorn import x86_const as uc
 
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, VectorFile
 from emu.isa.x86 import sticky_flags, x87
-from emu.isa.x86.offsets import OFFSETS
+from emu.isa.x86.registers import OFFSETS
 
 # QEMU's name of the CPU: one model serves both modes.
 TARGET: Final = "x86_64"
@@ -37,7 +37,7 @@ def has_gate(cpu: Uc, number: int, size: int) -> bool:
     return int(limit) >= size * (number + 1) - 1
 
 
-# Places in the CPU's state.
+# Offsets in the CPU's state.
 FLAGS: Final = OFFSETS["EFLAGS"]
 HFLAGS: Final = OFFSETS["HFLAGS"]
 SEGMENTS: Final = OFFSETS["SEGMENTS"]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from emu.isa.base import Isa
-from emu.isa.x86.condition import condition
-from emu.isa.x86.events import events
+from emu.isa.disassembly import CS_ARCH_X86, CS_MODE_64
 from emu.isa.x86.fetch import FETCHING
-from emu.isa.x86.jump import JUMP
-from emu.isa.x86.length import instruction_length
-from emu.isa.x86.strings import repetition_in_long_mode
+from emu.isa.x86.instruction import events, instruction_length, repetition_in_long_mode
+from emu.isa.x86.plans import condition
+from emu.isa.x86.traps import JUMP
 from emu.isa.x86_64.calling_convention import CALLING
 from emu.isa.x86_64.elf import ELF
 from emu.isa.x86_64.linux import LINUX
@@ -19,7 +18,6 @@ from emu.isa.x86_64.registers import REGISTERS
 from emu.isa.x86_64.stub import STUB
 from emu.isa.x86_64.traps import TRAPS
 from emu.isa.x86_64.unicorn import UNICORN
-from emu.support.capstone_numbers import CS_ARCH_X86, CS_MODE_64
 
 X86_64 = Isa(
     name="x86_64",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emu.isa.base import CallingConvention
-from emu.isa.x86.returns import ends_with_call, taken_by_return
+from emu.isa.x86.instruction import ends_with_call, taken_by_return
 
 CALLING = CallingConvention(
     arguments=("rdi", "rsi", "rdx", "rcx", "r8", "r9"),

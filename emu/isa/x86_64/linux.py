@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from emu.isa.disassembly import CS_MODE_64
 from emu.isa.linux_abi import (
     BLOCK,
     READ_IMPLIES_EXEC,
@@ -17,14 +18,23 @@ from emu.isa.linux_abi import (
     times,
 )
 from emu.isa.x86.cpuid import FEATURES
-from emu.isa.x86.linux import CLEARED, FAULTS, FLAGS, FLOATING_POINT, USER, USER_DATA, raised
-from emu.isa.x86.segments import Loads
-from emu.isa.x86.signal_state import exception, frame_state, page_fault
+from emu.isa.x86.linux import (
+    CLEARED,
+    FAULTS,
+    FLAGS,
+    FLOATING_POINT,
+    USER,
+    USER_DATA,
+    Loads,
+    exception,
+    frame_state,
+    page_fault,
+    raised,
+)
 from emu.isa.x86_64.elf import ELF
 from emu.isa.x86_64.linux_calls import CALLS
 from emu.isa.x86_64.registers import GENERAL
 from emu.isa.x86_64.unicorn import UNICORN
-from emu.support.capstone_numbers import CS_MODE_64
 from emu.support.words import WORD_MASK
 
 _STAT: Final = struct.Struct("<QQQIIIIQqqqqqqqqqqqq")
@@ -85,7 +95,7 @@ LINUX: Final = LinuxAbi(
         ucontext=_UCONTEXT,
         stack=_UCONTEXT + 16,
         mask=_MASK,
-        registers={name: _SIGCONTEXT + 8 * place for place, name in enumerate(_ORDER)},
+        registers={name: _SIGCONTEXT + 8 * index for index, name in enumerate(_ORDER)},
         return_address=0,
         trap={"error": _SIGCONTEXT + 19 * 8, "number": _SIGCONTEXT + 20 * 8, "address": _SIGCONTEXT + 22 * 8},
         # UC_FP_XSTATE, UC_SIGCONTEXT_SS and UC_STRICT_RESTORE_SS.
@@ -107,7 +117,7 @@ LINUX: Final = LinuxAbi(
     raised=raised,
     page_fault=page_fault,
     exception=exception,
-    execute=Loads(CS_MODE_64, GENERAL, pc="rip", flags="rflags", mask=WORD_MASK).carry_out,
+    execute=Loads(CS_MODE_64, GENERAL, pc="rip", flags="rflags", mask=WORD_MASK).execute,
     probe_registers=_PROBE_REGISTERS,
     initial_registers={
         "hflags": _LONG_MODE | USER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from unicorn import x86_const as uc
 
 from emu.isa.base import Register, RegisterFile
-from emu.isa.x86.offsets import segment, slot
+from emu.isa.x86.registers import segment, slot
 
 # Order of CPUX86State.regs in QEMU: the encoding numbers.
 _GENERAL = (
@@ -32,7 +32,7 @@ _AMD64 = ("r15", "r14", "r13", "r12", "r11", "r10", "r9", "r8", "rdi", "rsi", "r
 
 REGISTERS = RegisterFile(
     registers=(
-        *(Register(name, number, slot("REGS", place)) for place, (name, number) in enumerate(_GENERAL)),
+        *(Register(name, number, slot("REGS", index)) for index, (name, number) in enumerate(_GENERAL)),
         Register("rip", uc.UC_X86_REG_RIP, slot("RIP")),
         *(Register(name, number) for name, number in _OTHER),
         # The state of the CPU behind them: the mode (`emu.isa.x86.linux`), the selectors of CPUX86State.segs.

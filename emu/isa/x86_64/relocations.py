@@ -19,7 +19,7 @@ RELOCATIONS = Relocations(
         14: Relocation("R_X86_64_8", absolute, word(1)),
         15: Relocation("R_X86_64_PC8", relative, word(1, signed=True)),
         24: Relocation("R_X86_64_PC64", relative, wrapping(8)),
-        26: Relocation("R_X86_64_GOTPC32", lambda r: r.table + r.addend - r.place, _SIGNED),
+        26: Relocation("R_X86_64_GOTPC32", lambda r: r.table + r.addend - r.address, _SIGNED),
         41: Relocation("R_X86_64_GOTPCRELX", entry_relative, _SIGNED, entry=True),
         42: Relocation("R_X86_64_REX_GOTPCRELX", entry_relative, _SIGNED, entry=True),
     },

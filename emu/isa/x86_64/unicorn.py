@@ -12,7 +12,7 @@ from unicorn import x86_const as uc
 from emu.isa.unicorn_model import InterruptedCpu, Leaking, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.emulated import special
-from emu.isa.x86.offsets import OFFSETS
+from emu.isa.x86.registers import OFFSETS
 from emu.isa.x86.sticky_flags import accruing
 from emu.isa.x86_64.registers import REGISTERS
 

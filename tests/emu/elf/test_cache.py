@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from emu.elf.cache import image_of_content, image_of_file
 from emu.elf.file import ElfError
+from emu.elf.image import image_of_content, image_of_file
 from emu.isa import ISAS
 from tests.emu.elf_file import FUNC, GLOBAL, TEXT, ElfFile
 from trapline.consumer.program.library import files

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.isa import ISAS
+from emu.isa import ISAS, disassembly
 from emu.isa.disassembly import Syntax, decoder, disassemble, first, lengths
-from emu.support import capstone_numbers
 from tests.support.command import run_trapline
 
 ROOT = Path(__file__).parents[3]
@@ -84,6 +83,6 @@ def test_lengths_are_those_of_the_instructions(code, mode):
 
 
 def test_the_numbers_are_those_of_capstone():
-    numbers = {name: number for name, number in vars(capstone_numbers).items() if name.startswith("CS_")}
+    numbers = {name: number for name, number in vars(disassembly).items() if name.startswith("CS_")}
     assert numbers
     assert numbers == {name: getattr(capstone, name) for name in numbers}

@@ -44,10 +44,11 @@ def tree(request, tmp_path_factory):
     for package in PACKAGES:
         shutil.copytree(ROOT / package, top / package, ignore=shutil.ignore_patterns("__pycache__", "museum"))
     # The exhibits of the museum are about one ISA each: this tree has none.
-    (top / "trapline/lab/museum").mkdir()
-    for file in (ROOT / "trapline/lab/museum").glob("*.py"):
+    for file in (ROOT / "trapline/lab/museum").rglob("*.py"):
         if "\nEXHIBIT" not in file.read_text():
-            shutil.copy(file, top / "trapline/lab/museum" / file.name)
+            copy = top / file.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, copy)
     for row in files():
         for path in row.paths(isa):
             place = top / re.sub(rf"\b{isa}\b", NAME, str(path.relative_to(ROOT)))

@@ -3,7 +3,7 @@
 import pytest
 
 from emu.isa import ISAS
-from emu.isa.walk import instructions
+from emu.isa.disassembly import instructions
 
 CODE = {
     "x86_64": ("55 4889e5 e800000000 5d c3 06", [1, 3, 5, 1, 1]),

@@ -13,7 +13,7 @@ from emu.engine.time.clock import DEFAULT_RATE
 from emu.guest.base import RunState
 from emu.guest.timers import Timers
 from emu.isa import ISAS, X86_64, disassembly
-from emu.isa.events import Events
+from emu.isa.base import Events
 from emu.support.function_address import function_address
 from providers.cpc import Cpc, events_of
 from providers.kinst.ports import PORTS

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from emu.displaced.decision import Code, Emulated, OutOfLine, Refused
 from emu.displaced.plans import Check, Compare, Sum
 from emu.isa import AARCH64, ISAS, RISCV64, X86_64
-from emu.isa.riscv64.length import instruction_length
+from emu.isa.riscv64.instruction import instruction_length
 from emu.probe.execute_plan import holds
 from providers.fasttrap import PORTS
 from providers.fidelity import Fidelity

@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from emu.elf.cache import image_of_file
+from emu.elf.image import image_of_file
 from emu.guest.kernel.boot.images import built
 from emu.isa import ISAS, X86_64
-from emu.support.source_files import signature
+from emu.support.disk_cache import signature
 from providers.fbt import fbt, kept_sites
 from providers.fbt.port import ENTRY, RETURN, Site
 from providers.fidelity import Fidelity

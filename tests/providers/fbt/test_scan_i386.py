@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emu.isa.x86.lock import refused
+from emu.isa.x86.instruction import refused
 from tests.providers.fbt.assembly import ADDRESS, Scanner
 
 I386 = Scanner("i386")

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Final
 
-from emu.isa.base import Isa
-from emu.isa.events import Events
+from emu.isa.base import Events, Isa
 from emu.isa.fetch import Erratum
 from trapline.lab.race import fork
 from trapline.lab.race.fork import ForkSteps

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from emu.isa import disassembly
 from emu.isa.base import Isa
-from emu.isa.walk import instructions
+from emu.isa.disassembly import instructions
 
 # Where the code is placed: the first of eight pages (`trapline.lab.check.cpu.aliased.RIGHTS`).
 PLACE = 0x40_0000

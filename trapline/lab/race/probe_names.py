@@ -12,7 +12,7 @@ from emu.elf.image import Image
 from emu.elf.symbols import Binding, Symbol, SymbolType
 from emu.guest.kernel.boot.images import built
 from emu.isa.base import Isa
-from emu.isa.walk import instructions
+from emu.isa.disassembly import instructions
 from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import did_you_mean
 from providers import fasttrap, fbt, kinst, uprobes

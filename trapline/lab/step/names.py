@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from emu.isa import disassembly
-from emu.isa.disassembly import Syntax
+from emu.isa.disassembly import CS_ARCH_X86, Syntax
 from emu.support.bad_address import BadAddressError
-from emu.support.capstone_numbers import CS_ARCH_X86
 from trapline.lab.step.recording import Source
 from trapline.lab.step.sources import line_table
 from trapline.lab.step.subject import KernelSubject, Subject

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from emu.displaced.frame import Frame
-from emu.elf.cache import image_of_content
 from emu.elf.file import ElfError, ElfKind
-from emu.elf.image import Image
+from emu.elf.image import Image, image_of_content
 from emu.elf.source.inlined import SourceFrame
 from emu.elf.symbols import Symbol
 from emu.engine.memory.access import Access

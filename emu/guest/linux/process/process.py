@@ -18,8 +18,7 @@ from emu.guest.linux.process.rlimit import Limits
 from emu.guest.linux.sched.deadline import Budget, Reservation
 from emu.guest.linux.sched.thread_segments import Segments
 from emu.guest.observer import Observer
-from emu.isa.linux_signals import DEFAULT, LAST, SignalInfo
-from emu.isa.signal_state import NO_TRAP, Trap
+from emu.isa.linux_signals import DEFAULT, LAST, NO_TRAP, SignalInfo, Trap
 
 
 @dataclass(slots=True)

@@ -35,8 +35,8 @@ from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.platforms.device_tree import cells, flatten, node
 from emu.guest.linux_kernel.platforms.platform import Board, CallbackCode, Wires
 from emu.isa.aarch64 import AARCH64
-from emu.isa.aarch64.offsets import OFFSETS
 from emu.isa.aarch64.page_tables import TABLES
+from emu.isa.aarch64.registers import OFFSETS
 from emu.isa.base import Paging
 from emu.isa.unicorn_model import SpecialInstructions
 

@@ -32,7 +32,7 @@ from emu.guest.linux_kernel.platforms.device_tree import cells, flatten, node
 from emu.guest.linux_kernel.platforms.platform import Board, CallbackCode, Wires
 from emu.isa.riscv64 import RISCV64
 from emu.isa.riscv64.emulated import SPECIAL, TIME
-from emu.isa.riscv64.offsets import OFFSETS
+from emu.isa.riscv64.registers import OFFSETS
 from emu.isa.unicorn_model import ModelledCpu
 
 _FIRMWARE: Final = 2 << 20

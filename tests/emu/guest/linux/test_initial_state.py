@@ -14,7 +14,7 @@ from emu.guest.linux.fs.stdio import Standard
 from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.launch import Program
 from emu.isa import ISAS
-from emu.isa.x86 import offsets
+from emu.isa.x86 import registers
 from emu.unicorn_layout import library
 
 X86_64 = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15 rflags cs ss ds es fs gs _".split()
@@ -90,6 +90,6 @@ def test_no_base_of_a_segment_is_added():
     guest = LinuxGuest(ISAS["i386"], Program(str(images.linux(ISAS["i386"], "initial"))))
     guest.run(None)
     engine = guest.engine
-    bases = {engine.cpu.words[offsets.segment(number) + 1] for number in (ES, SS, DS)}
+    bases = {engine.cpu.words[registers.segment(number) + 1] for number in (ES, SS, DS)}
     assert bases == {0}
     assert not engine.read_register("hflags") & HF_ADDSEG

@@ -11,7 +11,7 @@ from typing import Any
 import capstone
 
 from emu.isa.i386 import stub as stub_i386
-from emu.isa.x86 import condition, instruction, length, plans
+from emu.isa.x86 import instruction, plans
 from emu.isa.x86_64 import stub
 from providers import dis_tables, x86_vectors
 from providers import x86 as x86_rows
@@ -32,7 +32,7 @@ from trapline.lab.check.encodings.verdict import Verdict, judge
 
 _X86 = (
     *(x86, ports, x86_rows, x86_vectors, dis_tables, fasttrap_rules, x86_port, fasttrap, uprobes_rules, uprobes),
-    *(condition, instruction, length, plans),
+    *(instruction, plans),
 )
 # The modules of rules that are code, by ISA.
 MODULES: Mapping[str, tuple[ModuleType, ...]] = {

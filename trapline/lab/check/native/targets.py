@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from emu.isa.base import Isa
-from emu.isa.riscv64.offsets import OFFSETS as RISCV
+from emu.isa.riscv64.registers import OFFSETS as RISCV
 from emu.isa.x86 import unicorn as x86
-from emu.isa.x86.offsets import OFFSETS as X86
+from emu.isa.x86.registers import OFFSETS as X86
 from emu.native.builder import Callee, Function
 from emu.native.values import Value, Word
 from trapline.lab.check.native.layout import BlockLayout

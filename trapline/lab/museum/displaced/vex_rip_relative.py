@@ -10,7 +10,7 @@ died of an assertion.
 from dataclasses import replace
 
 from emu.displaced.decision import Code, Rule, Stepped, Treatment
-from emu.isa.x86.length import instruction_length
+from emu.isa.x86.instruction import instruction_length
 from providers.fidelity import Fidelity
 from providers.uprobes import PORTS
 from trapline.lab.check.cpu.rules_under_test import Rules

@@ -10,7 +10,7 @@ and nothing can jump into it.
 from dataclasses import replace
 
 from emu.displaced.decision import Code, OutOfLine, Rule, Treatment
-from emu.isa.x86.length import instruction_lengths
+from emu.isa.x86.instruction import instruction_lengths
 from providers.fasttrap import PORTS
 from providers.fidelity import Fidelity
 from trapline.lab.check.cpu.rules_under_test import Rules

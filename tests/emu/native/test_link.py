@@ -4,7 +4,7 @@ import capstone
 import pytest
 
 from emu.isa.relocations import Reference
-from emu.native.hosts import HOSTS, host_relocations
+from emu.native.link import HOSTS, host_relocations
 
 ARM64 = 183
 PLACE, TARGET = 0x7F12_3456_7008, 0x7F12_0ABC_DEF0

@@ -1,4 +1,4 @@
-"""The events of A64's instructions, by their names (Arm ARM, C4.1)."""
+"""The instructions of AArch64: length, and events by their names (Arm ARM, C4.1)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from emu.isa.disassembly import decoder
-from emu.isa.events import Events
-from emu.support.capstone_numbers import CS_ARCH_ARM64, CS_MODE_ARM
+from emu.isa.base import Events
+from emu.isa.disassembly import CS_ARCH_ARM64, CS_MODE_ARM, decoder
+
+
+def instruction_length(code: bytes) -> int:
+    """Return 4, or 0 if there are fewer bytes."""
+    return 4 if len(code) >= 4 else 0
+
 
 _MACHINE: Final = (CS_ARCH_ARM64, CS_MODE_ARM)
 # The first pattern that matches a name decides.

@@ -1,4 +1,4 @@
-"""The offsets of Unicorn's x86 CPU (`emu.unicorn_layout.layout`): one library serves both modes.
+"""The offsets of x86's registers in Unicorn's CPU (`emu.unicorn_layout.layout`), in both modes.
 
 `KNOWN`: qemu/target/i386/cpu.h (CPUX86State) of Unicorn 2.1.4.
 """
@@ -51,9 +51,9 @@ _WORD: Final = 8
 _SEGMENT: Final = 3
 
 
-def slot(name: str, place: int = 0) -> int:
+def slot(name: str, words: int = 0) -> int:
     """Return the number of a word of the state: the one at an offset, or so many behind it."""
-    return OFFSETS[name] // _WORD + place
+    return OFFSETS[name] // _WORD + words
 
 
 def segment(number: int) -> int:
