@@ -2,8 +2,8 @@
 
 A port finds the sites of a function's probes, and handles their hits.
 
-To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in
-`providers/fbt/ports.py` (docs/adding-a-provider.md).  It has
+To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in `PORTS`
+(docs/adding-a-provider.md).  It has
 
 1. `scan`: a function's bytes -> its entry site and return sites, or the rule that refuses it;
 2. `remarks`: places that look like returns and are not sites, and sites that should not be;
@@ -17,12 +17,13 @@ A scan only decides and writes nothing: its result is data, which `fbt.py` turns
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from emu.displaced.cpu_core import CpuCore, CpuFlag
 from emu.displaced.decision import Rule
 from emu.displaced.frame import Frame
 from emu.probe.trap import Handler
+from emu.support.by_name import ByName
 from emu.support.immutable import immutable
 from providers.fbt.records import RecordTable
 from providers.fidelity import Fidelity
@@ -163,3 +164,6 @@ class Port:
     """FreeBSD's handler of a hit, if it is assembly; None: it is C that gets a trap frame."""
     illumos: AssemblyHandler | None = None
     """illumos' handler of a hit; None: the system has no FBT on this ISA."""
+
+
+PORTS: Final[ByName[Port]] = ByName("providers.fbt", ("x86_64", "aarch64", "riscv64", "i386"), "PORT")

@@ -42,8 +42,7 @@ from providers.fbt.port import Function
 from providers.kinst.copies import hidden_instructions, hide_instructions
 from providers.kinst.exclusions import EXCLUSIONS
 from providers.kinst.flow import follow
-from providers.kinst.port import Frames, Port
-from providers.kinst.ports import PORTS
+from providers.kinst.port import PORTS, Frames, Port
 
 _AFRAMES: Final = 3
 

@@ -2,16 +2,17 @@
 
 A port decides how instructions are displaced, and where they run.
 
-To add an ISA write `providers/kinst/<isa>.py` with a `Port` and list it in `PORTS` of
-`providers/kinst/ports.py` (docs/adding-a-provider.md).
+To add an ISA write `providers/kinst/<isa>.py` with a `Port` and list it in `PORTS`
+(docs/adding-a-provider.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from emu.displaced.decision import Code, OutOfLine, Treatment
+from emu.support.by_name import ByName
 from emu.support.immutable import immutable
 from providers.fbt.port import Exclusion
 
@@ -61,3 +62,6 @@ class Port:
     """Offset in the trampoline of the breakpoint that ends it; None: it jumps back by itself."""
     pushing: int = 0
     """The handler's answer if it leaves a push to the stub."""
+
+
+PORTS: Final[ByName[Port]] = ByName("providers.kinst", ("x86_64", "aarch64", "riscv64"), "PORT")
