@@ -1,9 +1,13 @@
-"""Rules for instructions of x86, which providers list as rows.
+"""Rules for instructions of x86, which providers list as rows, and the copies of such instructions.
 
 A row has a test, and the treatment of instructions that pass it.
 
 The tables of the other ISAs compare a word with masks (`emu.displaced.decision.DisplacedRow`).  An
 x86 instruction is decoded first, so the rows have predicates.
+
+In the copy of an instruction with an operand relative to rip, another register takes the place of
+rip: Linux arch/x86/kernel/uprobes.c (riprel_analyze), which the exact rules of the pid provider
+follow as well.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from typing import Final
 
 from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Rule, Treatment
 from emu.displaced.plans import Plan
-from emu.isa.x86.instruction import Instruction, Mode, take_apart
+from emu.isa.x86.instruction import REGISTERS, Instruction, Mode, take_apart
 from emu.support.immutable import immutable
 
 Test = Callable[[Instruction], bool]
@@ -119,3 +123,28 @@ def offset(insn: Instruction) -> int:
     Its distance is assumed to have 32 bits.
     """
     return insn.length + insn.lengthened.signed(insn.at + 1, 1 if insn.opcode == 0xEB else 4)
+
+
+# First byte of a VEX prefix of two bytes.
+_VEX2: Final = 0xC5
+# rsi, rdi or rbx: no instruction with such an operand uses them without naming them.
+_CANDIDATES: Final = (6, 7, 3)
+
+
+def moved(insn: Instruction) -> tuple[bytes, str]:
+    """Return the copy of a rip-relative instruction, and the register that replaces rip."""
+    at = insn.relative_at
+    assert at is not None
+    code = bytearray(insn.data)
+    other = code[at] >> 3 & 7
+    used = {other}
+    if insn.vector_at is not None:
+        # vvvv, inverted: in the last byte of VEX, and in the third of EVEX and XOP.
+        used.add(~(code[insn.at + (1 if insn.opcode == _VEX2 else 2)]) >> 3 & 7)
+        if insn.opcode != _VEX2:
+            code[insn.at + 1] |= 0x60  # X and B are inverted: none
+    elif insn.rex & 1:
+        code[insn.rex_at] &= ~1
+    number = next(number for number in _CANDIDATES if number not in used)
+    code[at] = 0x80 | other << 3 | number
+    return bytes(code), REGISTERS[number]

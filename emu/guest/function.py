@@ -18,8 +18,7 @@ from emu.engine.errors import GuestCrashError
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE, PageMap
 from emu.engine.time.clock import VirtualClock
-from emu.guest.abilities import Abilities
-from emu.guest.base import Location, RunState, Thread
+from emu.guest.base import Abilities, Location, RunState, Thread
 from emu.isa.base import Isa
 from emu.probe.calls import pass_arguments
 from emu.probe.host_trap import HostTrap
@@ -207,7 +206,7 @@ class FunctionGuest:
     def machine_code(self) -> GuestCode:
         """Return the functions by which machine code reads the guest itself."""
         from emu.engine.native_parts import engine_code  # noqa: PLC0415  few runs need it
-        from emu.guest.only_thread import thread_code  # noqa: PLC0415  few runs need it
+        from emu.guest.native_parts import thread_code  # noqa: PLC0415  few runs need it
 
         return engine_code(self.engine, self.clock).joined(thread_code(_THREAD))
 

@@ -7,6 +7,12 @@ that a CPU runs between two of its turns.  For D programs it is a guest with a t
     machine = Multiprocessor(X86_64, code, cpus=4, seed=1)
     results = machine.call_all([(counter, 100)] * 4)
 
+A cache of a CPU may hold old bytes of code.  An engine's translations are such a cache: they stay
+until they are dropped.  Here a write drops none but those that the ISA promises to drop, and each
+CPU drops its own when it synchronizes: at an instruction that does so, and at an interrupt where
+the ISA says so (`emu.isa.fetch`).  Code that a CPU has not translated yet, it sees as it is in
+memory, as an empty cache does.
+
 Native code for hits is not used: the tables of an engine are its own, and a probe is one for all.
 """
 
@@ -14,16 +20,65 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from emu.elf.image import Image
-from emu.guest.abilities import Abilities
-from emu.guest.base import Location, RunState, Thread
-from emu.guest.code_caches import CodeCaches
-from emu.guest.function import DEFAULT_LIMIT, FunctionFaultError, FunctionGuest
+from emu.engine.events.barriers import watch_barriers
+from emu.guest.base import Abilities, Location, RunState, Thread
+from emu.guest.function import CODE, DEFAULT_LIMIT, FunctionFaultError, FunctionGuest
 from emu.isa.base import Isa
+from emu.isa.fetch import Barrier, Effect
 from emu.probe.patcher import Patcher
+
+
+class CodeCaches:
+    """The caches of CPUs over one RAM."""
+
+    def __init__(self, cpus: Sequence[FunctionGuest], code: bytes | Image) -> None:
+        self._cpus = cpus
+        self._stale: list[list[tuple[int, int]]] = [[] for _ in cpus]
+        """The places (address, size) that each CPU may still have in its cache."""
+        for cpu in cpus:
+            watch_barriers(cpu.engine, _parts(code), partial(self._barrier, cpu))
+
+    def written(self, address: int, data: bytes, writer: FunctionGuest) -> None:
+        """Write bytes.  Only x86's own stores reach what its CPU has fetched.
+
+        Raises `BadAddressError`.
+        """
+        writer.engine.memory.write(address, data)
+        for number, cpu in enumerate(self._cpus):
+            if cpu is writer and cpu.isa.traps.coherent:
+                cpu.engine.write_code(address, data)
+            else:
+                self._stale[number].append((address, len(data)))
+
+    def interrupted(self, cpu: FunctionGuest) -> None:
+        """Note that a CPU has taken an interrupt."""
+        if cpu.isa.fetching.interrupted:
+            self.synchronize(cpu)
+
+    def _barrier(self, cpu: FunctionGuest, barrier: Barrier) -> None:
+        if Effect.SYNCHRONIZE in barrier.effect:
+            self.synchronize(cpu)
+
+    def synchronize(self, cpu: FunctionGuest) -> None:
+        """Drop what a CPU has in its cache, as a synchronizing instruction does."""
+        stale = self._stale[cpu.cpu]
+        while stale:
+            address, size = stale.pop()
+            cpu.engine.write_code(address, cpu.engine.read(address, size))
+
+
+def _parts(code: bytes | Image) -> Iterator[tuple[int, bytes]]:
+    if isinstance(code, bytes):
+        yield CODE, code
+        return
+    for symbol in code.functions:
+        yield symbol.value, code.read(symbol.value, symbol.size)
+
 
 # The most instructions of a turn.
 _LONGEST_TURN: Final = 200

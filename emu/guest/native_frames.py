@@ -27,8 +27,7 @@ from emu.elf.unwind.compact import (
     RuleKind,
 )
 from emu.engine.hits.stack_arguments import live_register
-from emu.guest.stack_walker import StackWalker
-from emu.guest.user_stack import DEEPEST
+from emu.guest.stack_walker import DEEPEST, StackWalker
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Loop, Module, Variable
 from emu.native.guest import GuestCode

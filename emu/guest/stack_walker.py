@@ -7,6 +7,8 @@ nothing:
 * on the first instruction of a function, and in the table that links to other objects (`.plt`), the
   return address is where a call left it;
 * everything else is taken to keep a frame pointer.
+
+`user_stack` walks by frame pointers alone.
 """
 
 from __future__ import annotations
@@ -19,8 +21,48 @@ from emu.elf.unwind.compact import PYTHON_ROW, RowKind, compacted, simple
 from emu.elf.unwind.reader import FrameError
 from emu.elf.unwind.rows import FrameTable
 from emu.elf.unwind.walk import Context, Machine, Registers, caller, register
-from emu.guest.user_stack import DEEPEST
+from emu.engine.memory.pages import PAGE
+from emu.guest.base import Location
+from emu.isa.base import Isa
 from emu.support.bad_address import BadAddressError
+
+# The largest number of frames of a stack.
+DEEPEST: Final = 512
+
+
+def user_stack(
+    frame: Frame, isa: Isa, load: Callable[[int], int], located: Location | None, *, leaves_save_pointer: bool = False
+) -> list[int]:
+    """Return the pcs of a stack, innermost first.
+
+    `load(address)` reads a word, or raises `BadAddressError`; the walk ends there.  `located` names
+    the pc: on the first instruction of a function the frame is still the caller's, and the return
+    address of the function is where the call has put it.  `leaves_save_pointer`: on RISC-V a
+    function that calls no other saves only its caller's frame pointer, in the place where others
+    save ra.
+    """
+    registers, calling = isa.registers, isa.calling
+    pc, pointer = frame.register(registers.pc), frame.register(registers.fp)
+    pcs = [pc]
+    try:
+        if located is not None and located.symbol and not located.offset:
+            pcs.append(frame.register(registers.link) if registers.link else frame.stack_word(0))
+        sp = frame.register(registers.sp)
+        while len(pcs) < DEEPEST and pointer >= sp and not pointer % isa.word:
+            address, following = load(pointer + calling.frame_return), load(pointer + calling.frame_next)
+            first = leaves_save_pointer and len(pcs) == 1
+            if first and registers.link and pointer < address < pointer + DEEPEST * PAGE:
+                address, following = frame.register(registers.link), address
+            if not address:
+                break
+            pcs.append(address)
+            if following <= pointer:
+                break
+            sp = pointer = following
+    except BadAddressError:
+        pass
+    return pcs
+
 
 if TYPE_CHECKING:
     from emu.guest.objects import LoadedObject

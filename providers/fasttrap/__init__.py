@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.pid import PidError, PidProbes, Wanted, parse_provider
-from providers.fasttrap.ports import PORTS
+from providers.fasttrap.port import PORTS
 from providers.fasttrap.usdt import UsdtProbes, probe_name
 
 __all__ = [

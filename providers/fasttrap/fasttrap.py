@@ -25,8 +25,7 @@ from emu.support.bad_address import BadAddressError
 from providers.fasttrap.hits import Hits
 from providers.fasttrap.out_of_line import CHUNK
 from providers.fasttrap.points import Points, TracepointError
-from providers.fasttrap.port import Port
-from providers.fasttrap.ports import PORTS
+from providers.fasttrap.port import PORTS, Port
 from providers.fasttrap.records import Point, Probe, Target
 from providers.fidelity import Fidelity
 

@@ -9,8 +9,7 @@ from typing import Final
 
 from emu.displaced.decision import OutOfLine
 from emu.isa.x86.instruction import PROTECTED_MODE
-from providers.fasttrap.x86 import PROTECTED_TABLES
-from providers.fasttrap.x86_port import RETURN_TRAP, port
+from providers.fasttrap.x86 import PROTECTED_TABLES, RETURN_TRAP, port
 
 _JUMP: Final = 0xE9
 _JUMP_SIZE: Final = 5

@@ -2,15 +2,17 @@
 
 A port decides how instructions are displaced, and finds the returns of functions.
 
-To add an ISA write `providers/fasttrap/<isa>.py` with a `Port` and list it in `PORTS` of
-`providers/fasttrap/ports.py` (docs/adding-a-provider.md).
+To add an ISA write `providers/fasttrap/<isa>.py` with a `Port` and list it in `PORTS`
+(docs/adding-a-provider.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from emu.displaced.decision import Code, OutOfLine, Treatment
+from emu.support.by_name import ByName
 from emu.support.immutable import immutable
 from providers.fidelity import Fidelity
 
@@ -59,3 +61,6 @@ class Port:
     """Number of the return trap's exception; None: it is a breakpoint."""
     return_trap_length: int = 0
     """The distance from it to the pc in that exception."""
+
+
+PORTS: Final[ByName[Port]] = ByName("providers.fasttrap", ("x86_64", "aarch64", "riscv64", "i386"), "PORT")

@@ -1,4 +1,4 @@
-"""The rules of fasttrap for instructions of x86-64 and i386.
+"""Fasttrap on x86-64 and i386: the rules for instructions, and the common part of the ports.
 
 The tables have one row for each kind of tracepoint and each refusal.
 
@@ -13,14 +13,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from emu.displaced.decision import OutOfLine, Rule, Treatment
+from emu.displaced.decision import Code, OutOfLine, Rule, Treatment
 from emu.displaced.plans import Plan, Set
 from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, REGISTERS, SEGMENTS, Instruction, Mode
 from emu.isa.x86.plans import indirect, jcc, jcxz, loop, push_fp, ret, transfer
 from providers.dis_tables import SOURCE, knows
-from providers.fidelity import by_fidelity
-from providers.x86 import Row, Table, always, copy, emulate, extended, offset, opcodes, refuse
-from providers.x86_vectors import moved
+from providers.fasttrap.port import Port
+from providers.fasttrap.x86_functions import boundaries, has_jump_table, returns
+from providers.fidelity import Fidelity, by_fidelity
+from providers.x86 import Row, Table, always, copy, emulate, extended, moved, offset, opcodes, refuse
 
 _ISA: Final = "FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c"
 _OURS: Final = "this simulator: the copy would compute another result"
@@ -220,3 +221,48 @@ PROTECTED_TABLES: Final = by_fidelity(
     _table(PROTECTED_MODE, _SYSTEM_CALL, *_FIRST, *_UNTRUSTWORTHY, _SHORT_ADDRESS, *_KINDS),
     freebsd=_table(PROTECTED_MODE, *_FREEBSD),
 )
+
+
+_INT3: Final = b"\xcc"
+# Number of the exception that ends a copy (FreeBSD sys/x86/include/trap.h).
+_T_DTRACE_RET: Final = 32
+RETURN_TRAP: Final = bytes((0xCD, _T_DTRACE_RET))
+
+
+def port(
+    mode: Mode,
+    tables: Mapping[Fidelity, Table],
+    *,
+    arguments: tuple[str, ...],
+    late_arguments: tuple[str, ...],
+    results: tuple[str, ...],
+    chunk: Callable[[OutOfLine, int, int], bytes],
+    second_copy: Callable[[OutOfLine], int],
+    saved_offset: Callable[[OutOfLine], int] = lambda _move: 0,
+) -> Port:
+    """Return fasttrap in a mode, by its tables, registers and scratch code (`Port`)."""
+
+    def treat(code: Code, fidelity: Fidelity) -> Treatment:
+        """Decide about an instruction (fasttrap_tracepoint_init)."""
+        return tables[fidelity].decide(code)
+
+    return Port(
+        breakpoint=lambda _length: _INT3,
+        longest=15,
+        treat=treat,
+        returns=partial(returns, mode=mode),
+        boundaries=partial(boundaries, mode=mode),
+        has_jump_table=partial(has_jump_table, mode=mode),
+        arguments=arguments,
+        late_arguments=late_arguments,
+        stack_skip=1,
+        results=results,
+        chunk=chunk,
+        copies=1,
+        second_copy=second_copy,
+        saved_offset=saved_offset,
+        trap_offset=lambda move: second_copy(move) + len(move.code),
+        always_steps=False,
+        return_trap=_T_DTRACE_RET,
+        return_trap_length=len(RETURN_TRAP),
+    )

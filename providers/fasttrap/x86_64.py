@@ -11,8 +11,7 @@ from typing import Final
 
 from emu.displaced.decision import OutOfLine
 from emu.isa.x86.instruction import LONG_MODE, REGISTERS
-from providers.fasttrap.x86 import LONG_TABLES
-from providers.fasttrap.x86_port import RETURN_TRAP, port
+from providers.fasttrap.x86 import LONG_TABLES, RETURN_TRAP, port
 
 # jmp [rip]: to the address that follows.
 _JUMP: Final = bytes.fromhex("ff2500000000")

@@ -16,8 +16,7 @@ from emu.displaced.frame import Frame
 from emu.isa.aarch64.stub import STUB
 from emu.isa.aarch64.traps import BRK_DTRACE, NOP_WORD
 from providers.fbt.exclusions import UNWINDER
-from providers.fbt.port import ENTRY, RETURN, Exclusion, Function, Port, ProbeTrap, Refusal, ScanResult, Site
-from providers.fbt.words import handler
+from providers.fbt.port import ENTRY, RETURN, Exclusion, Function, Port, ProbeTrap, Refusal, ScanResult, Site, handler
 
 _ISA = "FreeBSD sys/cddl/dev/fbt/aarch64/fbt_isa.c"
 

@@ -35,8 +35,7 @@ from emu.support.bad_address import BadAddressError
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.fbt.exclusions import EXCLUSIONS, excluded, module_name, module_refusal
 from providers.fbt.kept_sites import Found, kept_sites
-from providers.fbt.port import Exclusion, Function, Port, Refusal, ScanResult, Site
-from providers.fbt.ports import PORTS
+from providers.fbt.port import PORTS, Exclusion, Function, Port, Refusal, ScanResult, Site
 from providers.fbt.records import Record, RecordTable
 from providers.fidelity import Fidelity
 

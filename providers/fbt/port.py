@@ -2,8 +2,8 @@
 
 A port finds the sites of a function's probes, and handles their hits.
 
-To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in
-`providers/fbt/ports.py` (docs/adding-a-provider.md).  It has
+To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in `PORTS`
+(docs/adding-a-provider.md).  It has
 
 1. `scan`: a function's bytes -> its entry site and return sites, or the rule that refuses it;
 2. `remarks`: places that look like returns and are not sites, and sites that should not be;
@@ -12,19 +12,23 @@ To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in
 
 A scan only decides and writes nothing: its result is data, which `fbt.py` turns into probes and the
 `sites` command prints.
+
+FBT's invop handler on ISAs with instructions of one word is `handler`: the fbt_invop() of AArch64
+and that of RISC-V are equal (FreeBSD sys/cddl/dev/fbt/{aarch64,riscv}/fbt_isa.c).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from emu.displaced.cpu_core import CpuCore, CpuFlag
 from emu.displaced.decision import Rule
 from emu.displaced.frame import Frame
 from emu.probe.trap import Handler
+from emu.support.by_name import ByName
 from emu.support.immutable import immutable
-from providers.fbt.records import RecordTable
+from providers.fbt.records import TABLE_MASK, RecordTable
 from providers.fidelity import Fidelity
 
 ENTRY = "entry"
@@ -163,3 +167,35 @@ class Port:
     """FreeBSD's handler of a hit, if it is assembly; None: it is C that gets a trap frame."""
     illumos: AssemblyHandler | None = None
     """illumos' handler of a hit; None: the system has no FBT on this ISA."""
+
+
+PORTS: Final[ByName[Port]] = ByName("providers.fbt", ("x86_64", "aarch64", "riscv64", "i386"), "PORT")
+
+
+def handler(
+    table: RecordTable, core: CpuCore, fire: Fire, *, caller: Callable[[Frame], int], both_results: bool = False
+) -> Handler:
+    """Make FBT's invop handler (fbt_invop).
+
+    `caller` finds the caller for stack traces; `both_results`: a return probe has the second result
+    as well.
+    """
+    buckets = table.buckets
+
+    def fbt_invop(address: int, frame: Frame, _extra: int) -> int:
+        record = buckets[address >> 4 & TABLE_MASK]
+        while record is not None and record.address != address:
+            record = record.hash_next
+        if record is None:
+            return 0
+        core.find_caller = caller
+        if record.roffset:
+            first, second = frame.results()
+            fire(record.probe_id, record.roffset, first, second if both_results else 0)
+        else:
+            arg0, arg1, arg2, arg3, arg4 = frame.arguments()
+            fire(record.probe_id, arg0, arg1, arg2, arg3, arg4)
+        core.find_caller = None
+        return record.saved
+
+    return fbt_invop

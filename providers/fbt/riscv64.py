@@ -24,8 +24,7 @@ from emu.isa.riscv64.stub import STUB
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
 from emu.support.words import WORD_MASK
 from providers.fbt.exclusions import UNWINDER
-from providers.fbt.port import ENTRY, RETURN, Exclusion, Function, Port, ProbeTrap, Refusal, ScanResult, Site
-from providers.fbt.words import handler
+from providers.fbt.port import ENTRY, RETURN, Exclusion, Function, Port, ProbeTrap, Refusal, ScanResult, Site, handler
 
 _ISA = "FreeBSD sys/cddl/dev/fbt/riscv/fbt_isa.c"
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from providers.kinst.kinst import Kinst
-from providers.kinst.ports import PORTS
+from providers.kinst.port import PORTS
 
 __all__ = ["PORTS", "Kinst"]

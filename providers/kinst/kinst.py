@@ -13,15 +13,14 @@ Its probes are at instructions of kernel functions, and are created when they ar
 Source: FreeBSD sys/cddl/dev/kinst/kinst.c.
 """
 
-# ruff: noqa: ARG002  (the contract passes more than is needed)
-
 from __future__ import annotations
 
+# ruff: noqa: ARG002  (the contract passes more than is needed)
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from emu.displaced.decision import Code, Emulated, OutOfLine, Treatment
+from emu.displaced.decision import Code, Emulated, OutOfLine, Rule, Treatment
 from emu.displaced.frame import Frame
 from emu.displaced.plans import Set
 from emu.elf.symbols import Symbol
@@ -37,13 +36,22 @@ from emu.probe.trap import Hit, Served, TrapHandler
 from emu.support.words import decimal
 from providers import fbt
 from providers.base import Framework, Provider
+from providers.fbt.exclusions import EXCLUSIONS as FBT_EXCLUSIONS
 from providers.fbt.exclusions import excluded, module_name, module_refusal
-from providers.fbt.port import Function
-from providers.kinst.copies import hidden_instructions, hide_instructions
-from providers.kinst.exclusions import EXCLUSIONS
+from providers.fbt.port import Exclusion, Function
 from providers.kinst.flow import follow
-from providers.kinst.port import Frames, Port
-from providers.kinst.ports import PORTS
+from providers.kinst.port import PORTS, Frames, Port, hidden_instructions, hide_instructions
+
+_KINST: Final = "FreeBSD sys/cddl/dev/kinst/kinst.c"
+EXCLUSIONS: Final = (
+    *FBT_EXCLUSIONS,
+    Exclusion(Rule("kinst_*", "kinst itself, in a kernel that has it built in", _KINST), prefix="kinst_"),
+    Exclusion(
+        Rule("context switch", "it changes stacks, or wraps DTrace's fault handler", _KINST),
+        names=frozenset({"cpu_switch", "trap_check"}),
+    ),
+)
+
 
 _AFRAMES: Final = 3
 

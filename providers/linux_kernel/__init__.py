@@ -2,7 +2,7 @@
 
 | module | content |
 | --- | --- |
-| `port`, `ports`, `<isa>` | the first and last instructions of functions, for each ISA |
+| `port`, `<isa>` | the first and last instructions of functions, for each ISA |
 | `text` | breakpoints in the kernel's text, shared by the providers |
 | `sites` | the places of a function's probes, and the effects of the displaced instructions |
 | `fbt` | fbt:kernel:vfs_read:entry |

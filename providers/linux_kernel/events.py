@@ -1,8 +1,12 @@
-"""The probes of proc, sched, io and vminfo on a Linux kernel, as a table.
+"""The probes of proc, sched, io and vminfo on a Linux kernel as a table, and the values they pass.
 
 Each is a tracepoint, or the entry or the return of a function, that the kernel reaches at that
 moment.  An argument is one of that tracepoint or function, or the current task, or is read from one
 of these.  A function that a kernel has inlined, or was built without, has no probe.
+
+A value is a 64-bit word: a form such as `Field`, or the number of an argument that the tracepoint
+or function passes.  `value_of` defines the meaning; `providers.linux_kernel.named` has the machine
+code.
 
 Source: DTrace for Linux, user's guide (providers proc, sched and io); illumos sys/vmsystm.h for
 vminfo; Linux 6.12 kernel/{exit,fork,signal}.c, kernel/sched/core.c, mm/memory.c.
@@ -12,27 +16,141 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 
+from emu.guest.linux_kernel.guest import LinuxKernelGuest
+from emu.support.bad_address import BadAddressError
 from emu.support.immutable import immutable
-from providers.linux_kernel.values import (
-    AsInt,
-    Choice,
-    Constant,
-    Current,
-    Field,
-    Masked,
-    Negated,
-    Same,
-    Value,
-    Within,
-    is_clear,
-    is_set,
-)
+from emu.support.words import WORD_MASK
+
+_WORD: Final = 8
+_INT: Final = 0xFFFF_FFFF
+_SIGN: Final = 0x8000_0000
+
+
+@immutable
+class Constant:
+    """A value that is always the same."""
+
+    value: int
+
+
+@immutable
+class Current:
+    """The address of the current task."""
+
+
+@immutable
+class Field:
+    """A member of a structure, by the structure's address; 0 if no memory is mapped there."""
+
+    base: Value
+    structure: str
+    member: str
+    size: int = _WORD
+
+
+@immutable
+class AsInt:
+    """A C int in a register: the upper half may be anything."""
+
+    value: Value
+
+
+@immutable
+class Masked:
+    """Some bits."""
+
+    value: Value
+    mask: int
+
+
+@immutable
+class Negated:
+    """Minus a value."""
+
+    value: Value
+
+
+@immutable
+class Within:
+    """1 if a value is from `first` to `last`, else 0."""
+
+    value: Value
+    first: int
+    last: int
+
+
+@immutable
+class Same:
+    """1 if two values are equal, else 0."""
+
+    left: Value
+    right: Value
+
+
+@immutable
+class Choice:
+    """`taken` if a value is not 0, else `other`."""
+
+    test: Value
+    taken: Value
+    other: Value
+
+
+Value: TypeAlias = "int | Constant | Current | Field | AsInt | Masked | Negated | Within | Same | Choice"
+
+
+def is_set(value: Value) -> Within:
+    """Return whether a value is not 0."""
+    return Within(value, 1, WORD_MASK)
+
+
+def is_clear(value: Value) -> Within:
+    """Return whether a value is 0."""
+    return Within(value, 0, 0)
+
+
+def value_of(value: Value, guest: LinuxKernelGuest, arguments: tuple[int, ...]) -> int:
+    """Return a value, from the arguments that the tracepoint or function passes."""
+
+    def of(one: Value) -> int:
+        return value_of(one, guest, arguments)
+
+    match value:
+        case int():
+            return arguments[value]
+        case Constant(number):
+            found = number
+        case Current():
+            found = guest.tasks.current()
+        case Field(base, structure, member, size):
+            found = _load(guest, of(base) + guest.facts.btf.offset(structure, member), size)
+        case AsInt(one):
+            found = (of(one) & _INT ^ _SIGN) - _SIGN
+        case Masked(one, mask):
+            found = of(one) & mask
+        case Negated(one):
+            found = -of(one)
+        case Within(one, first, last):
+            found = (of(one) - first & WORD_MASK) <= last - first
+        case Same(left, right):
+            found = of(left) == of(right)
+        case Choice(test, taken, other):
+            found = of(taken if of(test) else other)
+    return found & WORD_MASK
+
+
+def _load(guest: LinuxKernelGuest, address: int, size: int) -> int:
+    try:
+        return guest.engine.load(address & guest.isa.address_mask, size)
+    except BadAddressError:
+        return 0
+
 
 _TASK: Final = "struct task_struct *"
 _BIO: Final = "struct bio *"
-_INT: Final = 4
+_INT_SIZE: Final = 4
 _LARGEST_ERROR: Final = 4095
 # Masks of a wait status: the signal that ended the process, and whether a core was dumped (bits/waitstatus.h).
 _SIGNAL, _DUMPED = 0x7F, 0x80
@@ -41,7 +159,7 @@ _EXITED, _KILLED, _CORE = 1, 2, 3
 
 
 class At(Enum):
-    """The place of a probe."""
+    """The kind of code at which a probe fires."""
 
     TRACEPOINT = "tracepoint"
     ENTRY = "entry of a function"
@@ -79,8 +197,8 @@ class Event:
 # A function has failed if its result is the negative number of an error.
 _FAILED: Final = Within(AsInt(0), -_LARGEST_ERROR, -1)
 # The task that exits is the last of its process.
-_IS_LAST: Final = is_clear(Field(Field(0, "task_struct", "signal"), "signal_struct", "live", _INT))
-_EXIT_CODE: Final = Field(0, "task_struct", "exit_code", _INT)
+_IS_LAST: Final = is_clear(Field(Field(0, "task_struct", "signal"), "signal_struct", "live", _INT_SIZE))
+_EXIT_CODE: Final = Field(0, "task_struct", "exit_code", _INT_SIZE)
 _REASON: Final = Choice(
     Masked(_EXIT_CODE, _SIGNAL),
     Choice(Masked(_EXIT_CODE, _DUMPED), Constant(_CORE), Constant(_KILLED)),
@@ -91,7 +209,7 @@ _HAS_DEVICE: Final = is_set(Field(0, "bio", "bi_bdev"))
 
 def _is_process(task: Value) -> Value:
     """Return whether a task is the first of its process."""
-    return Same(Field(task, "task_struct", "pid", _INT), Field(task, "task_struct", "tgid", _INT))
+    return Same(Field(task, "task_struct", "pid", _INT_SIZE), Field(task, "task_struct", "tgid", _INT_SIZE))
 
 
 # The name of the file that is about to be executed; the function of a program that handles a signal.

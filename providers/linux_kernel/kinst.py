@@ -27,9 +27,9 @@ from emu.support.bad_address import BadAddressError
 from emu.support.words import decimal
 from providers.base import Framework, Provider
 from providers.kinst.flow import follow
-from providers.kinst.ports import PORTS as KINST_PORTS
+from providers.kinst.port import PORTS as KINST_PORTS
 from providers.linux_kernel.fbt import Functions
-from providers.linux_kernel.ports import PORTS
+from providers.linux_kernel.port import PORTS
 from providers.linux_kernel.refusals import Refusals
 from providers.linux_kernel.sites import treat
 from providers.linux_kernel.text import Fires, Hook, NoPlanError, Text

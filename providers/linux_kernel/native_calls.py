@@ -1,6 +1,10 @@
-"""System calls in machine code: the same as `syscall`, on the words of `open_calls`.
+"""The system calls that tasks of a Linux kernel are in, and the machine code that keeps them.
 
-Each function is a step of a hit (`emu.engine.hits.hit_steps.Call`), with the address of
+A task is known by its kernel stack, which has a fixed alignment: the stack pointer is in it at the
+entry of a call, and at its end.  Each stack has one entry in a table; a task whose entry another
+one has is kept by Python alone.
+
+Each function of machine code is a step of a hit (`emu.engine.hits.hit_steps.Call`), with the address of
 `CallWords`.
 
 | function | effect |
@@ -8,14 +12,14 @@ Each function is a step of a hit (`emu.engine.hits.hit_steps.Call`), with the ad
 | `entered(words)` | notes that a task is in a call, and fires the probe of its entry |
 | `done(words)` | fires the probe of the return |
 
-Python handles a hit if another task has the place in the table, or Python runs the enablings.
+Python handles a hit if another task has the entry in the table, or Python runs the enablings.
 """
 
 from __future__ import annotations
 
 import ctypes
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from emu.engine.hits.firing_code import ASK, GO_ON
 from emu.engine.hits.tracepoint_blocks import Firing
@@ -25,11 +29,85 @@ from emu.engine.state import HANDLED
 from emu.guest.linux_kernel.abi import THREAD_SIZE, CallPath, KernelAbi
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.isa.base import Isa
+from emu.native.block import Block
 from emu.native.builder import Function, Module
 from emu.native.link import Linked
 from emu.native.values import Value
 from emu.support.words import WORD_MASK
-from providers.linux_kernel.open_calls import MOST_CALLS, PLACES, CallWords, OpenCall
+
+# Places of the table, a power of two.
+PLACES: Final = 1 << 10
+# A number larger than that of the calls of any ABI.
+MOST_CALLS: Final = 600
+
+
+class OpenCall(Block):
+    """A call that has not ended."""
+
+    stack: int
+    """The lowest address of the task's kernel stack; 0: this place is free."""
+    number: int
+    registers: int
+    """Address of its struct pt_regs."""
+
+
+class CallWords(Block):
+    """The data of machine code."""
+
+    open: int
+    """Address of the table of `OpenCall`s."""
+    entries: int
+    """Address of the firings at entries, a word for each number of a call; 0: none."""
+    returns: int
+    """Address of the firings at returns, a word for each number of a call; 0: none."""
+    entering: int
+    """Whether a probe at an entry fires."""
+
+
+class Entered(NamedTuple):
+    """A call that has been entered."""
+
+    number: int
+    registers: int
+
+
+class OpenCalls:
+    """The calls of one kernel."""
+
+    def __init__(self) -> None:
+        self._table = (OpenCall * PLACES)()
+        self._others: dict[int, Entered] = {}
+        """By stack: those without a place in the table."""
+        self.entries = (ctypes.c_uint64 * MOST_CALLS)()
+        self.returns = (ctypes.c_uint64 * MOST_CALLS)()
+        self.words = CallWords(
+            ctypes.addressof(self._table), ctypes.addressof(self.entries), ctypes.addressof(self.returns)
+        )
+
+    def enter(self, sp: int, entered: Entered) -> None:
+        """Note that a task has entered a call, by its stack pointer."""
+        stack, place = self._place(sp)
+        if place.stack in (0, stack):
+            place.stack, place.number, place.registers = stack, *entered
+        else:
+            self._others[stack] = entered
+
+    def leave(self, sp: int) -> Entered | None:
+        """Return the call that a task leaves, None if its entry was not seen."""
+        stack, place = self._place(sp)
+        if place.stack == stack:
+            place.stack = 0
+            return Entered(place.number, place.registers)
+        return self._others.pop(stack, None)
+
+    def clear(self) -> None:
+        """Forget all calls."""
+        ctypes.memset(self._table, 0, ctypes.sizeof(self._table))
+        self._others.clear()
+
+    def _place(self, sp: int) -> tuple[int, OpenCall]:
+        return sp & -THREAD_SIZE, self._table[sp // THREAD_SIZE % PLACES]
+
 
 # The arguments of a call, by the places from which a firing reads them.
 ARGUMENTS: Final = tuple(f"%argument {number} of a system call" for number in range(6))

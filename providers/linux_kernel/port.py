@@ -1,7 +1,7 @@
 """The contract of an ISA's port for Linux kernels: the first and last instructions of functions.
 
-To add an ISA write `providers/linux_kernel/<isa>.py` with a `Port` and list it in
-`providers/linux_kernel/ports.py` (docs/adding-an-isa.md).
+To add an ISA write `providers/linux_kernel/<isa>.py` with a `Port` and list it in `PORTS`
+(docs/adding-an-isa.md).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final
 
 from emu.displaced.decision import Rule
 from emu.displaced.plans import Operation
+from emu.support.by_name import ByName
 from emu.support.immutable import immutable
 
 _SOURCE: Final = "this simulator"
@@ -35,3 +36,6 @@ class Port:
     """Whether an instruction is a return."""
     more: Callable[[bytes], Known]
     """The effects of other instructions, beside the change of the pc, and their length."""
+
+
+PORTS: Final[ByName[Port]] = ByName("providers.linux_kernel", ("riscv64", "aarch64", "x86_64"), "PORT")

@@ -23,8 +23,7 @@ from emu.displaced.plans import Plan, Set
 from emu.isa.base import Isa
 from providers import fasttrap, kinst
 from providers.fidelity import Fidelity
-from providers.linux_kernel.port import NOP
-from providers.linux_kernel.ports import PORTS
+from providers.linux_kernel.port import NOP, PORTS
 
 _RETURN: Final = Rule("return", "FBT's own stub emulates it", "FreeBSD sys/cddl/dev/dtrace")
 # The length of the longest instruction plus one, in bytes.

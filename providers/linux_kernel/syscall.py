@@ -31,8 +31,7 @@ from emu.native.guest import LateArguments
 from emu.support.bad_address import BadAddressError
 from emu.support.words import WORD_MASK
 from providers.base import Framework
-from providers.linux_kernel.native_calls import ARGUMENTS, LARGEST_ERROR, NativeCalls
-from providers.linux_kernel.open_calls import MOST_CALLS, Entered, OpenCalls
+from providers.linux_kernel.native_calls import ARGUMENTS, LARGEST_ERROR, MOST_CALLS, Entered, NativeCalls, OpenCalls
 from providers.linux_kernel.sites import LONGEST, entry_site, return_sites
 from providers.linux_kernel.text import Fires, Hook, Text
 

@@ -28,8 +28,7 @@ from emu.isa.base import Isa
 from emu.probe.patcher import Patcher, Tracepoint
 from emu.probe.trap import Hit, Served, TrapHandler
 from emu.support.bad_address import BadAddressError
-from providers.kinst.copies import hidden_instructions, hide_instructions
-from providers.kinst.ports import PORTS
+from providers.kinst.port import PORTS, hidden_instructions, hide_instructions
 from providers.linux_kernel.sites import LONGEST, treat
 
 OWNER: Final = "kernel text"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from providers.uprobes.ports import PORTS
+from providers.uprobes.port import PORTS
 from providers.uprobes.records import Consumer, HandlerResult, Uprobe
 from providers.uprobes.uprobes import UprobeError, Uprobes
 

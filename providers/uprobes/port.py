@@ -2,15 +2,17 @@
 
 A port decides how instructions are displaced.
 
-To add an ISA write `providers/uprobes/<isa>.py` with a `Port` and list it in `PORTS` of
-`providers/uprobes/ports.py` (docs/adding-a-provider.md).
+To add an ISA write `providers/uprobes/<isa>.py` with a `Port` and list it in `PORTS`
+(docs/adding-a-provider.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from emu.displaced.decision import Code, Treatment
+from emu.support.by_name import ByName
 from emu.support.immutable import immutable
 from providers.fidelity import Fidelity
 
@@ -38,3 +40,6 @@ class Port:
     treat: Callable[[Code, Fidelity], Treatment]
     """How an instruction is displaced: `Emulated`, `Stepped`, or `Refused` by a rule with an
     errno."""
+
+
+PORTS: Final[ByName[Port]] = ByName("providers.uprobes", ("x86_64", "aarch64", "riscv64", "i386"), "PORT")

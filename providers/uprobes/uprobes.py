@@ -38,8 +38,7 @@ from emu.probe.patcher import Patcher
 from emu.support.bad_address import BadAddressError
 from providers.fidelity import Fidelity
 from providers.uprobes.hit_description import Description
-from providers.uprobes.port import Port
-from providers.uprobes.ports import PORTS
+from providers.uprobes.port import PORTS, Port
 from providers.uprobes.records import (
     Books,
     Consumer,

@@ -22,8 +22,7 @@ from emu.isa.x86.instruction import LONG_MODE, PREFIXES, PROTECTED_MODE, Instruc
 from emu.isa.x86.plans import jcc, transfer
 from providers.fidelity import Fidelity, by_fidelity
 from providers.uprobes.port import ENOEXEC, ENOTSUPP, Port
-from providers.x86 import Row, Table, always, emulate, offset, refuse
-from providers.x86_vectors import moved
+from providers.x86 import Row, Table, always, emulate, moved, offset, refuse
 
 _SOURCE: Final = "Linux arch/x86/kernel/uprobes.c"
 _OURS: Final = "this simulator: the copy would compute another result"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from emu.guest.abilities import Abilities
-from emu.guest.base import Location, RunState, Thread
+from emu.guest.base import Abilities, Location, RunState, Thread
 from emu.isa import X86_64, Isa
 from emu.support.bad_address import BadAddressError
 from providers.base import ArgumentDescription, Framework, Provider

@@ -14,9 +14,8 @@ from emu.engine.hits.stack_arguments import live_register, read_function_argumen
 from emu.engine.native_parts import engine_code
 from emu.engine.time.clock import VirtualClock
 from emu.guest.kernel.introspection import COMM_MAX, Introspection
-from emu.guest.kernel.native_stacks import StackCode
-from emu.guest.kernel.stacks import KernelStacks
-from emu.guest.native_user_stacks import user_stack_code
+from emu.guest.kernel.stacks import KernelStacks, StackCode
+from emu.guest.native_parts import user_stack_code
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
 from emu.native.guest import GuestCode, LateArguments, Writer, need

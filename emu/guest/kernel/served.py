@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from emu.elf.source.inlined import SourceFrame
-from emu.guest.abilities import Abilities, Lock
+from emu.guest.base import Abilities, Lock
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.view import KernelView

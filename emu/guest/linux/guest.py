@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from emu.displaced.frame import Frame
 from emu.elf.file import ElfError
 from emu.engine.time.clock import DEFAULT_RATE
-from emu.guest.abilities import Abilities
-from emu.guest.base import Location, RunState, Thread
+from emu.guest.base import Abilities, Location, RunState, Thread
 from emu.guest.linux.calls import bound
 from emu.guest.linux.fs.stdio import Standard
 from emu.guest.linux.kernel import EPOCH, RAM, Kernel
@@ -203,8 +202,8 @@ class LinuxGuest:
     def machine_code(self) -> GuestCode:
         """Return what machine code can find out about the guest by itself."""
         from emu.guest.linux.native_parts import linux_code  # noqa: PLC0415  few runs need it
-        from emu.guest.native_cpu import cpu_number  # noqa: PLC0415
         from emu.guest.native_frames import FrameTable  # noqa: PLC0415
+        from emu.guest.native_parts import cpu_number  # noqa: PLC0415
 
         kernel = self.kernel
         code = linux_code(kernel.engine, self.clock, kernel.thread_words, kernel.call_arguments, EPOCH)

@@ -13,7 +13,7 @@ from emu.engine.native_parts import engine_code
 from emu.engine.time.clock import VirtualClock
 from emu.guest.linux.call_words import CallWords
 from emu.guest.linux.sched.thread_words import NUMBERS, ThreadState, ThreadWord, ThreadWords
-from emu.guest.native_user_stacks import live_register_code
+from emu.guest.native_parts import live_register_code
 from emu.native.builder import Callee, Function
 from emu.native.guest import GuestCode, LateArguments, Writer
 from emu.native.values import Word

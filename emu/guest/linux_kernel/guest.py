@@ -10,8 +10,7 @@ from emu.displaced.frame import Frame
 from emu.elf.source.inlined import Source, SourceFrame
 from emu.engine.hits.plan_encoding import Window
 from emu.engine.state import DELIVER
-from emu.guest.abilities import Abilities
-from emu.guest.base import Location, RunState, Thread
+from emu.guest.base import Abilities, Location, RunState, Thread
 from emu.guest.kernel_memory import KernelMemory
 from emu.guest.linux_kernel.executable import ExecutableMemory
 from emu.guest.linux_kernel.files.btf import BtfError

@@ -17,11 +17,11 @@ CONSTANTS = frozenset(name.upper() for name in NAMES)
 DATA = ("emu/isa", "trapline/lab/check/encodings", "trapline/lab/check/native/targets.py", "trapline/lab/museum")
 # The registries: file -> the name that lists a provider's ports by ISA.
 REGISTRIES = {
-    "providers/fbt/ports.py": "PORTS",
-    "providers/fasttrap/ports.py": "PORTS",
-    "providers/kinst/ports.py": "PORTS",
-    "providers/uprobes/ports.py": "PORTS",
-    "providers/linux_kernel/ports.py": "PORTS",
+    "providers/fbt/port.py": "PORTS",
+    "providers/fasttrap/port.py": "PORTS",
+    "providers/kinst/port.py": "PORTS",
+    "providers/uprobes/port.py": "PORTS",
+    "providers/linux_kernel/port.py": "PORTS",
     "emu/guest/linux_kernel/platforms/boards.py": "BOARDS",
 }
 # What depends on the host's CPU, which has names of the same kind.

@@ -21,7 +21,7 @@ from providers.fbt import PORTS as FBT
 from providers.fbt.port import Function
 from providers.fidelity import Fidelity
 from providers.kinst.kinst import PORTS as KINST
-from providers.linux_kernel.ports import PORTS as KERNELS
+from providers.linux_kernel.port import PORTS as KERNELS
 from providers.uprobes import PORTS as UPROBES
 from tests.emu.isa.checklist import ROOT
 

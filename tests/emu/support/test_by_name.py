@@ -9,7 +9,7 @@ import pytest
 from emu.isa import AARCH64, I386, ISAS, RISCV64, X86_64, isa_of_machine
 from emu.support.by_name import ByName
 from providers import fasttrap, fbt, kinst, uprobes
-from providers.linux_kernel import ports as linux_kernel
+from providers.linux_kernel import port as linux_kernel
 
 
 def test_a_module_is_imported_when_its_row_is_looked_up(tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from emu.isa import ISAS, X86_64, disassembly
 from emu.isa.base import Events
 from emu.support.function_address import function_address
 from providers.cpc import Cpc, events_of
-from providers.kinst.ports import PORTS
+from providers.kinst.port import PORTS
 from trapline.consumer.tracer import Tracer
 from trapline.d.errors import CompileError
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest

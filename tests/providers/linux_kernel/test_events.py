@@ -6,8 +6,8 @@ import pytest
 
 from emu.support.bad_address import BadAddressError
 from emu.support.words import WORD_MASK
-from providers.linux_kernel.events import EVENTS
-from providers.linux_kernel.values import (
+from providers.linux_kernel.events import (
+    EVENTS,
     AsInt,
     Choice,
     Constant,

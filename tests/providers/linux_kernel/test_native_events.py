@@ -13,10 +13,9 @@ from emu.guest.function import FunctionGuest
 from emu.isa import ISAS
 from emu.native import available
 from emu.support.words import WORD_MASK
-from providers.linux_kernel.events import EVENTS
-from providers.linux_kernel.native_events import NativeEvent
+from providers.linux_kernel.events import EVENTS, value_of
+from providers.linux_kernel.named import NativeEvent
 from providers.linux_kernel.registrations import Hit
-from providers.linux_kernel.values import value_of
 
 pytestmark = pytest.mark.skipif(not available(), reason="llvmlite is not installed")
 PASSED = tuple(f"%passed {number}" for number in range(5))

@@ -4,8 +4,7 @@ import struct
 
 from emu.guest.linux_kernel.files.tables import Placed
 from emu.guest.linux_kernel.kallsyms import Symbols
-from providers.linux_kernel.blacklist import Blacklist
-from providers.linux_kernel.reserved import reserved
+from providers.linux_kernel.refusals import Blacklist, reserved
 
 BASE = 0xFFFFFFFF81000000
 

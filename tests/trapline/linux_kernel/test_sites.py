@@ -3,7 +3,7 @@
 from emu.guest.linux_kernel.files import store
 from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.isa import ISAS
-from providers.linux_kernel.blacklist import Blacklist
+from providers.linux_kernel.refusals import Blacklist
 from providers.linux_kernel.sites import LONGEST, entry_site
 from tests.trapline.linux_kernel.test_traced import every_kernel
 from trapline.machine.linux_kernel_machine import LinuxKernelOptions, start

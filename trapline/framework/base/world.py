@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.displaced.cpu_core import CpuCore
-from emu.guest.abilities import Abilities
-from emu.guest.base import Guest
+from emu.guest.base import Abilities, Guest
 from emu.support.words import WORD_MASK
 from trapline.framework.base.memory import Memory
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from emu.guest.abilities import Lock
+from emu.guest.base import Lock
 from emu.support.bad_address import BadAddressError
 from trapline.framework.base.context import Context
 from trapline.framework.base.dif import Subr

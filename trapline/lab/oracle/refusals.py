@@ -27,7 +27,7 @@ from emu.support.bad_address import BadAddressError
 from providers import fasttrap, uprobes
 from providers.fidelity import Fidelity
 from providers.linux_kernel.consumers import EVERYWHERE, Consumers, Place, RefusedError
-from providers.linux_kernel.ports import PORTS
+from providers.linux_kernel.port import PORTS
 from providers.linux_kernel.refusals import Refusals
 from providers.linux_kernel.sites import LONGEST, entry_site
 from trapline.machine.linux_kernel_machine import LinuxKernelOptions, TracedLinuxKernel, start

@@ -19,9 +19,8 @@ from emu.guest.linux_kernel.files.text import LinuxText
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.support.bad_address import BadAddressError
 from providers import kinst
-from providers.linux_kernel.blacklist import SECTIONS, Blacklist
 from providers.linux_kernel.kinst import instructions
-from providers.linux_kernel.reserved import reserved
+from providers.linux_kernel.refusals import SECTIONS, Blacklist, reserved
 from providers.linux_kernel.sites import LONGEST, entry_site, return_sites, tail_calls
 from trapline.lab.sites.data import FunctionSites, Instruction, PassedOver, ProbeSite
 

@@ -24,7 +24,7 @@ from emu.guest.kernel.boot import images
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.smp.cpus import Cpu, Cpus, Reason
 from emu.guest.kernel.smp.text_changes import Patching, changes_of
-from emu.guest.native_cpu import cpu_number
+from emu.guest.native_parts import cpu_number
 from emu.isa.base import Isa
 from emu.native.guest import GuestCode
 from emu.support.plain import address_of, words

@@ -15,8 +15,7 @@ from emu.guest.base import Location
 from emu.guest.kernel.user.memory import Area, File
 from emu.guest.kernel.user.processes import Process, UserProcesses, own
 from emu.guest.objects import LoadedObject
-from emu.guest.stack_walker import Memory, StackWalker
-from emu.guest.user_stack import user_stack
+from emu.guest.stack_walker import Memory, StackWalker, user_stack
 
 
 class Objects:

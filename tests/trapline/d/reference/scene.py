@@ -11,8 +11,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from emu.displaced.cpu_core import CpuCore
-from emu.guest.abilities import Abilities
-from emu.guest.base import RunState
+from emu.guest.base import Abilities, RunState
 from emu.guest.timers import Timers
 from emu.isa import X86_64
 from providers.base import ArgumentDescription

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emu.guest.abilities import Abilities, Lock
+from emu.guest.base import Abilities, Lock
 from emu.support.bad_address import BadAddressError
 from tests.support.fake_guest import SHELL
 from tests.trapline.framework.support import Bench, trace

@@ -13,12 +13,11 @@ import capstone
 from emu.isa.i386 import stub as stub_i386
 from emu.isa.x86 import instruction, plans
 from emu.isa.x86_64 import stub
-from providers import dis_tables, x86_vectors
+from providers import dis_tables
 from providers import x86 as x86_rows
 from providers.fasttrap import i386 as fasttrap_i386
 from providers.fasttrap import x86 as fasttrap_rules
 from providers.fasttrap import x86_64 as fasttrap
-from providers.fasttrap import x86_port
 from providers.uprobes import i386 as uprobes_i386
 from providers.uprobes import x86 as uprobes_rules
 from providers.uprobes import x86_64 as uprobes
@@ -31,7 +30,7 @@ from trapline.lab.check.encodings.tables import facts, tables
 from trapline.lab.check.encodings.verdict import Verdict, judge
 
 _X86 = (
-    *(x86, ports, x86_rows, x86_vectors, dis_tables, fasttrap_rules, x86_port, fasttrap, uprobes_rules, uprobes),
+    *(x86, ports, x86_rows, dis_tables, fasttrap_rules, fasttrap, uprobes_rules, uprobes),
     *(instruction, plans),
 )
 # The modules of rules that are code, by ISA.

@@ -1,5 +1,6 @@
-"""User programs' registers and stacks in machine code: `emu.guest.user_stack` in Python.
+"""Machine code for guests: a program's registers and stack, the only thread, the CPU's number.
 
+`emu.guest.stack_walker.user_stack` walks the same stacks in Python.
 The function `user_callers(place, limit)` writes pcs to a place in this process, the innermost
 first, and returns their number; all ones: Python must find them.  It calls `user_start(pc)`, which
 returns whether a pc is the first instruction of a function: there the frame is still the caller's.
@@ -12,10 +13,11 @@ from typing import Final
 
 from emu.engine.hits.stack_arguments import live_register
 from emu.engine.memory.pages import PAGE
-from emu.guest.user_stack import DEEPEST
+from emu.guest.base import Thread
+from emu.guest.stack_walker import DEEPEST
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
-from emu.native.guest import Writer
+from emu.native.guest import NAME_SIZE, GuestCode, Writer
 from emu.native.values import Value, Word
 from emu.support.words import WORD_MASK
 
@@ -118,3 +120,21 @@ class _Walk:
                 f.ret_if(f.ult(address, self._isa.kernel_start), self._count.get())
             f.ret(_UNKNOWN)
         return f.load(found, size=self._isa.word)
+
+
+def cpu_number(address: int) -> GuestCode:
+    """Return the function `cpu`, which reads a word."""
+    return GuestCode({"cpu": lambda f, _slow: f.ret(f.load(f.module.symbol("cpu_number")))}, {"cpu_number": address})
+
+
+def thread_code(thread: Thread) -> GuestCode:
+    """Return functions about the only thread that a guest has."""
+    numbers = ("address", "tid", "pid", "ppid", "uid", "gid", "errno")
+    name = thread.execname.encode("utf-8", "surrogateescape")[: NAME_SIZE - 1].ljust(NAME_SIZE, b"\0")
+    functions = {number: _constant(getattr(thread, number)) for number in numbers}
+    functions["execname"] = lambda f, _slow: f.ret(f.module.data("thread_name", name))
+    return GuestCode(functions)
+
+
+def _constant(number: int) -> Writer:
+    return lambda f, _slow: f.ret(number)
