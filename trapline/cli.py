@@ -15,8 +15,8 @@ import click
 from emu.native import NOT_INSTALLED, missing
 from emu.support.did_you_mean import did_you_mean
 from trapline.framework.base.engines import EngineError, ProgramEngine, chosen, described
-from trapline.support import collector
-from trapline.support.standard_streams import abandon_output
+from trapline.support import process
+from trapline.support.process import abandon_output
 from trapline.version import installed_version
 
 
@@ -149,7 +149,7 @@ class LazyGroup(click.Group):
         # of thousands of probes while they are created takes half of a long one.
         gc.disable()
         module = import_module(f"trapline.commands.{cmd_name}")
-        collector.relieve()
+        process.relieve_collector()
         gc.enable()
         command: click.Command = getattr(module, COMMANDS[cmd_name].name)
         return command

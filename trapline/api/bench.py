@@ -9,7 +9,7 @@ from pathlib import Path
 
 from emu.guest.base import GuestError
 from emu.isa import DEFAULT_ISA, ISAS
-from trapline.api.errors import TraplineError
+from trapline.api import TraplineError
 from trapline.consumer.errors import ConsumerError
 from trapline.cost import mechanisms
 from trapline.cost.models import CostModel, ModelError, chosen, of_isa

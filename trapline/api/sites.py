@@ -9,7 +9,7 @@ from emu.assembly import AssemblyError
 from emu.elf.file import ElfError
 from emu.guest.linux_kernel.files.kernel_file import open_image
 from providers.fidelity import Fidelity
-from trapline.api.errors import TraplineError
+from trapline.api import TraplineError
 from trapline.lab.displace import bench
 from trapline.lab.displace.bench import DisplacedCode, DisplaceError, isa_of
 from trapline.lab.displace.run import Run, run, setting

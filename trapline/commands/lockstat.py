@@ -31,7 +31,7 @@ from trapline.lockstat.report import Report, ReportLayout
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.machine.programs import missing_program
 from trapline.options import OptionError
-from trapline.support.cpus_option import cpu_number
+from trapline.support.options import cpu_number
 
 _SHORT: Final = "x:bths:n:d:i:l:f:e:ckwWgCHEATID:RpPo:V"
 _LONG: Final = ("isa=", "trap=", "cpus=", "seed=", "jsonl", "help")

@@ -16,7 +16,7 @@ from emu.support.words import decimal
 from trapline.consumer.request import MachineOptions, Mode, Request, Setting, Source, Specifier
 from trapline.framework.base.program import DataModel
 from trapline.options import OPTIONS, OptionError, parse_assignment, parse_size
-from trapline.support.cpus_option import BOUNDS, cpu_number
+from trapline.support.options import BOUNDS, cpu_number
 
 SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
 # Trapline's own flags, and whether they take a value.

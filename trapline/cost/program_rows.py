@@ -21,8 +21,7 @@ from providers.fasttrap.usdt import probe_name
 from providers.fidelity import Fidelity
 from trapline.consumer.tracer import Tracer
 from trapline.cost.anatomy import anatomy
-from trapline.cost.hit_work import Events, of_treatment
-from trapline.cost.observer import Observer
+from trapline.cost.hit_work import Events, Observer, of_treatment
 from trapline.cost.rows import Anatomy, Idle, Row
 from trapline.lab.sites.instructions import UserSite, user_sites
 from trapline.lab.step.machines import StepRequest

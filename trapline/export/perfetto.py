@@ -10,9 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from trapline.export.errors import ExportError
-from trapline.export.events import Count, Event, Phase, Recording, Slice, Value, running, slices
-from trapline.export.plain import cell, plain
+from trapline.export.events import (
+    Count,
+    Event,
+    ExportError,
+    Phase,
+    Recording,
+    Slice,
+    Value,
+    cell,
+    plain,
+    running,
+    slices,
+)
 
 # One writer of packets, and tracks that are numbered by what they show.
 _SEQUENCE: Final = 1

@@ -20,22 +20,19 @@ from emu.guest.linux.fs.stdio import of_this_process
 from emu.guest.linux.guest import LinuxGuest
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
-from trapline.consumer.interrupts import Interrupts
-from trapline.export.errors import ExportError
-from trapline.export.events import Recording
+from trapline.consumer.loop import Interrupts
+from trapline.export.events import ExportError, Recording
 from trapline.export.formats import FORMATS, export, format_of
 from trapline.ftrace import output
 from trapline.ftrace.definition import Definition, parse
 from trapline.ftrace.errors import UprobeEventError
-from trapline.ftrace.filter import FilterError, parse_filter
+from trapline.ftrace.filter import FilterError, TraceOptions, parse_filter
 from trapline.ftrace.format import event_format
-from trapline.ftrace.merge import Merging
-from trapline.ftrace.trace_options import TraceOptions
+from trapline.ftrace.output import Merging
 from trapline.ftrace.uprobe_events import EventTrace, TraceError, check_place, explain
 from trapline.machine import linux_machine
 from trapline.machine.programs import split
-from trapline.support.cpus_option import cpu_options
-from trapline.support.debug_root import debug_root_option
+from trapline.support.options import cpu_options, debug_root_option
 from trapline.support.own_files import TargetError, own_program
 from trapline.support.targets import find_file
 

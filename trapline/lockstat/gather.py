@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trapline.consumer.aggregations.aggregate import Entry, plain_value
-from trapline.consumer.interrupts import Interrupts
+from trapline.consumer.loop import Interrupts
 from trapline.consumer.records.values import value_reader
 from trapline.libdtrace import Handle, Work, dtrace_open
 from trapline.lockstat.program import AVERAGE, HISTOGRAM

@@ -26,8 +26,8 @@ from emu.isa import Isa
 from providers import uprobes
 from trapline.cost.host.gdb_client import GdbClient
 from trapline.cost.host.peer_program import BASE, HITS, PeerProgram, program
+from trapline.cost.host.probes import fastest
 from trapline.cost.tables import Table, number
-from trapline.cost.timer import fastest
 from trapline.machine.linux_machine import EvalTime, LinuxOptions, start_guest
 
 _TURNS: Final = 3

@@ -21,7 +21,7 @@ from trapline.ftrace.native.values import Surroundings, Values
 
 if TYPE_CHECKING:
     from emu.isa.base import Isa
-    from trapline.ftrace.trace_options import TraceOptions
+    from trapline.ftrace.filter import TraceOptions
 
 # Size in bytes of a line without the arguments: the prefix, and two addresses.
 _LINE: Final = 256
