@@ -14,7 +14,7 @@ The command is `trapline`; this is the same from Python and from notebooks.
     trapline.bench("fbt", isa="riscv64").rows
 
 Results are plain data; notebooks show them as tables, and play recordings.  Wherever a call cannot
-be carried out it raises `TraplineError`, whose one line names the cause and the remedy.  Nothing is
+be executed it raises `TraplineError`, whose one line names the cause and the remedy.  Nothing is
 imported before it is used: `import trapline` takes a millisecond.
 """
 

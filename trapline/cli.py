@@ -75,9 +75,9 @@ def _writing() -> Iterator[None]:
         sys.exit(BROKEN_PIPE)
     except OSError as error:
         abandon_output()
-        place = error.filename or "standard output"
+        file = error.filename or "standard output"
         with suppress(OSError):
-            click.echo(f"trapline: {place}: {error.strerror or error}", err=True)
+            click.echo(f"trapline: {file}: {error.strerror or error}", err=True)
         sys.exit(1)
 
 

@@ -58,7 +58,7 @@ class ProgramCost:
     hits: tuple[Hits, ...]
     """The most frequent probe first."""
     models: tuple[CostModel, ...]
-    """Those of the program's ISA."""
+    """The machines of the program's ISA."""
 
     def nanoseconds(self) -> Mapping[str, float]:
         """Return the price of all hits on real machines, by the model's name."""

@@ -150,7 +150,7 @@ def check(
     processes do the work: a script that is not a module then needs `if __name__ == "__main__":`.
     Raises `TraplineError`.
 
-    With `object`, your own compiled code takes the place of the package's rules (docs/objects.md):
+    With `object`, your own compiled code replaces the package's rules (docs/objects.md):
     files, and the `glue` that connects them to `program`, a name or a class.  `outcomes` has the
     numbers of what was examined, and `objects` the findings.  Without a program, `sample` encodings
     are tried; `fuzz` function bodies are made.

@@ -283,7 +283,7 @@ def check_command(
     program of the --root by its name, linux-kernel for the kernel that `trapline kernel get` has
     fetched, or one of the package's own: testbins:kernel, testbins:user, testbins:zoo, ...
 
-    With --object, your own compiled code takes the place of the package's rules: docs/objects.md.
+    With --object, your own compiled code replaces the package's rules: docs/objects.md.
 
     Exit status: 0 if nothing diverged, 1 if something did, 2 if it could not be checked, 130 when
     interrupted; the same command continues where it stopped.

@@ -106,7 +106,7 @@ def _wants_linux(wanted: MachineOptions) -> bool:
 
 
 def _may_be_a_file(path: str) -> bool:
-    """Return whether a path names a file, or a place in a directory that this user cannot read."""
+    """Return whether a path names a file, or an entry of a directory that this user cannot read."""
     try:
         return Path(path).is_file()
     except OSError:

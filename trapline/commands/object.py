@@ -75,8 +75,8 @@ def examine(
 ) -> NoReturn:
     """Examine objects, print the report, and exit: 0 the same, 1 not the same, 2 not possible.
 
-    `kept`: the file of a sweep.  `bar` shows its progress.  `options` are those of `trapline check`,
-    by their names.
+    `kept`: the file of a sweep.  `bar` shows its progress.  `options` are those of
+    `trapline check`, by their names.
     """
     name, program = options["glue"], options["program"]
     isa = ISAS[options["isa"]] if options["isa"] else None
@@ -147,7 +147,7 @@ def _sweep(kept: str | None, options: Mapping[str, Any]) -> Path | None:
             raise RequestError(f"{word} has no effect with --sweep, which decides about all encodings")
     if kept is not None:
         return Path(kept)
-    place = cache()
-    if place is None:
+    found = cache()
+    if found is None:
         raise RequestError("no folder for the results of the sweep: name a file, --results FILE")
-    return place
+    return found

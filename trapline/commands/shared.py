@@ -1,4 +1,4 @@
-"""The parts of several commands: --syntax and --tui, reports on standard output, the player in the terminal."""
+"""The parts of several commands: --syntax, --tui and its player, reports on standard output."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def _value(value: Any) -> Value:
 
 
 def _named(values: tuple[Any, ...]) -> dict[str, Value]:
-    """Name values by their places; the first stack is called so."""
+    """Name values by their positions; the first stack is called so."""
     found: dict[str, Value] = {}
     for number, value in enumerate(map(_value, values), 1):
         name = "stack" if isinstance(value, Stack) and "stack" not in found else f"value{number}"

@@ -1,10 +1,10 @@
 """The loop of dtrace(1): the guest runs, the consumer works, until the trace is over.
 
-Two things end a trace from outside.  The first interrupt of the user stops it, the second gives up at
-once.  The limit of -x hosttimeout stops it by the host's clock: virtual time does not pass while the
-host works for the guest, so `-x timeout` alone cannot limit that.  After the limit END fires, and the
-recorded data are shown.  Work that cannot be stopped in this way, such as a long compilation, is
-ended with the process.
+Two things end a trace from outside.  The first interrupt of the user stops it, the second gives up
+at once.  The limit of -x hosttimeout stops it by the host's clock: virtual time does not pass
+while the host works for the guest, so `-x timeout` alone cannot limit that.  After the limit END
+fires, and the recorded data are shown.  Work that cannot be stopped in this way, such as a long
+compilation, is ended with the process.
 
 Source: FreeBSD cmd/dtrace/dtrace.c main(), from dtrace_go() to dtrace_stop(), and intr.
 """

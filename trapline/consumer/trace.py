@@ -87,8 +87,8 @@ class Tracing:
         """Tell which modules have no source lines, if these were asked for."""
         missing = self.session.symbols.without_lines
         if missing:
-            names, places = ", ".join(missing), " or ".join(map(str, folders()))
-            self.messages.say(f"-x lines: no source lines of {names}: no DWARF in it, and no debug file in {places}")
+            names, searched = ", ".join(missing), " or ".join(map(str, folders()))
+            self.messages.say(f"-x lines: no source lines of {names}: no DWARF in it, and no debug file in {searched}")
 
     def _export(self) -> None:
         if self.exporter is None:

@@ -21,7 +21,7 @@ Folded = dict[tuple[str, ...], int]
 
 
 def function(frame: str) -> str:
-    """Return a frame's name without the place in the function: the same function is one frame."""
+    """Return a frame's name without the offset in the function: the same function is one frame."""
     return _OFFSET.sub("", frame)
 
 

@@ -102,8 +102,8 @@ def data(recording: Recording) -> bytes:
             writer.describe(track, name=f"CPU {run.cpu}")
         writer.event("SLICE_BEGIN", run.start, track, 1, name=run.process)
         writer.event("SLICE_END", run.end, track, 0)
-    for place, count in enumerate(recording.counts):
-        _count(writer, _COUNTERS + place, count, recording.end)
+    for index, count in enumerate(recording.counts):
+        _count(writer, _COUNTERS + index, count, recording.end)
     return writer.data()
 
 

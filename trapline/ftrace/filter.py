@@ -103,7 +103,7 @@ class FilterError(Exception):
 def parse_filter(text: str, fields: frozenset[str]) -> Filter:
     """Read a filter over these fields.  Raises `FilterError`."""
     if len(text) >= _LONGEST:
-        raise FilterError(f"the filter has {len(text)} characters; there is room for {_LONGEST - 1}")
+        raise FilterError(f"the filter has {len(text)} characters; the limit is {_LONGEST - 1}")
     parser = _Parser(text, fields)
     found = parser.either()
     if parser.peek():

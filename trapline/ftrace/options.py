@@ -29,7 +29,7 @@ from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.filter import FilterError, TraceOptions, parse_filter
 from trapline.ftrace.format import event_format
 from trapline.ftrace.output import Merging
-from trapline.ftrace.uprobe_events import EventTrace, TraceError, check_place, explain
+from trapline.ftrace.uprobe_events import EventTrace, TraceError, check_site, explain
 from trapline.machine import linux_machine
 from trapline.machine.programs import split
 from trapline.support.options import cpu_options, debug_root_option
@@ -140,7 +140,7 @@ def _put(stream: Any) -> Callable[[bytes], object]:
 
 
 def show_event(guest: LinuxGuest, lines: list[str], condition: str | None, show: Show) -> None:
-    """Trace the places of an event until the program ends, or print its format.
+    """Trace the addresses of an event until the program ends, or print its format.
 
     `lines` are definitions in the syntax of uprobe_events.  Raises `click.ClickException`.
     """
@@ -180,7 +180,7 @@ def _trace(
         )
         for definition in definitions:
             if not show.forced:
-                check_place(guest, definition)
+                check_site(guest, definition)
             events.add(definition)
         click.echo(announcement)
         with Interrupts(lambda _count: guest.interrupt()):

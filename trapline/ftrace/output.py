@@ -43,9 +43,9 @@ def time_of(line: str) -> int | None:
 
 
 def event(name: str, address: int, function: int | None, arguments: Sequence[tuple[str, str]]) -> str:
-    """Return an event's text: the place of the hit, or the function and its return, and arguments."""
-    place = f"({address:#x})" if function is None else f"({address:#x} <- {function:#x})"
-    return f"{name}: {place}" + "".join(f" {argument}={value}" for argument, value in arguments)
+    """Return an event's text: the address of the hit (or function and return), and arguments."""
+    position = f"({address:#x})" if function is None else f"({address:#x} <- {function:#x})"
+    return f"{name}: {position}" + "".join(f" {argument}={value}" for argument, value in arguments)
 
 
 def user_stack(pcs: Sequence[int]) -> str:

@@ -168,13 +168,13 @@ def find_file(guest: LinuxGuest, path: str) -> tuple[RegularFile, str]:
     """Return a file of the guest and its path.  Raises `TraceError`."""
     root = guest.kernel.root
     try:
-        place = walk(root, guest.kernel.first.surroundings.directory if guest.kernel.first else root, path)
-        inode = place.found()
+        entry = walk(root, guest.kernel.first.surroundings.directory if guest.kernel.first else root, path)
+        inode = entry.found()
     except LinuxError:
         raise TraceError(f"{path}: no such file in the guest; --root names the directory it sees as /") from None
     if not isinstance(inode, RegularFile):
         raise TraceError(f"{path}: not a regular file")
-    return inode, path_of(root, place.directory, place.name)
+    return inode, path_of(root, entry.directory, entry.name)
 
 
 def find_target(guest: LinuxGuest, name: str) -> str:
@@ -214,7 +214,7 @@ def symbol_offset(image: Image, symbol: str) -> int:
     return offset
 
 
-def check_place(guest: LinuxGuest, definition: Definition) -> None:
+def check_site(guest: LinuxGuest, definition: Definition) -> None:
     """Refuse an offset where no instruction begins, as far as known.  Raises `TraceError`.
 
     Linux does not check this: a breakpoint inside an instruction changes the program's behaviour.
@@ -230,7 +230,7 @@ def check_place(guest: LinuxGuest, definition: Definition) -> None:
 
 
 def explain(error: UprobeEventError) -> str:
-    """Return a definition's error as text: the message, the line and the place in it."""
+    """Return a definition's error as text: the message, the line and the column in it."""
     return f"{error}\n  {error.command}\n  {' ' * error.column}^"
 
 
