@@ -24,7 +24,7 @@ def cpu_number(flag: str, text: str) -> int:
     least, most = BOUNDS[flag]
     number = decimal(text)
     if number is None or not least <= number <= most:
-        raise ValueError(f"--{flag} {text}: a number from {least} to {most} is wanted")
+        raise ValueError(f"--{flag} {text}: expected a number from {least} to {most}")
     return number
 
 
