@@ -14,7 +14,7 @@ from trapline.lab.check.cpu.states import BY_MACHINE_CODE, BY_PYTHON
 from trapline.lab.check.prober.alike import ordered
 from trapline.lab.check.site.compare import PYTHON, SiteChecker
 from trapline.lab.check.site.subject import Subject
-from trapline.support import collector
+from trapline.support import process
 from trapline.support.targets import find_file
 
 # States of each site -> number of sites: few, those of `trapline check`, and many.  The more sites, the more are alike.
@@ -38,7 +38,7 @@ def _checking(
     for site in sites[_FIRST - warm : _FIRST]:
         checker.check(site)
     checker.executed.clear()
-    collector.relieve()  # as a worker of the command does
+    process.relieve_collector()  # as a worker of the command does
     measured = sites[_FIRST : _FIRST + scale.rounds(_SITES[states] if native else _PYTHON)]
     best = float("inf")
     for _ in range(scale.turns(_ROUNDS)):

@@ -9,7 +9,7 @@ import os
 
 from hypothesis import settings
 
-from trapline.support import collector
+from trapline.support import process
 
 settings.register_profile("same-every-time", derandomize=True, deadline=None)
 # Without the database of earlier failures a run depends on its seed alone.
@@ -18,7 +18,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same-every-time"))
 # A command keeps its objects for ever, since its process ends with it.  The process of the tests runs hundreds: the
 # guests that they left filled the table of the count (`emu.engine.qemu.inlined_count.low_memory`), and each new guest
 # searched for garbage a quarter of a second long.
-collector.relieve = lambda: None
+process.relieve_collector = lambda: None
 
 
 def pytest_collection_finish() -> None:

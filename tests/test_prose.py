@@ -66,6 +66,13 @@ MENDED = (
     "trapline/player",
     "trapline/lockstat",
     "trapline/ftrace",
+    "trapline/consumer",
+    "trapline/commands",
+    "trapline/support",
+    "trapline/api",
+    "trapline/cost",
+    "trapline/machine",
+    "trapline/dof",
 )
 # The folders whose modules have their final names.
 NAMED = (
@@ -77,6 +84,14 @@ NAMED = (
     "trapline/types",
     "trapline/player",
     "trapline/lockstat",
+    "trapline/consumer",
+    "trapline/commands",
+    "trapline/support",
+    "trapline/api",
+    "trapline/cost",
+    "trapline/machine",
+    "trapline/dof",
+    "trapline/ftrace",
 )
 # Words in -ing that name a thing of the field, not an activity.
 THINGS = {"ring", "string", "strings", "thing", "timing", "padding", "mapping", "mappings", "encoding", "encodings"}

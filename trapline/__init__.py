@@ -14,7 +14,7 @@ The command is `trapline`; this is the same from Python and from notebooks.
     trapline.bench("fbt", isa="riscv64").rows
 
 Results are plain data; notebooks show them as tables, and play recordings.  Wherever a call cannot
-be carried out it raises `TraplineError`, whose one line names the cause and the remedy.  Nothing is
+be executed it raises `TraplineError`, whose one line names the cause and the remedy.  Nothing is
 imported before it is used: `import trapline` takes a millisecond.
 """
 
@@ -23,9 +23,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from trapline.api import TraplineError
     from trapline.api.bench import Costs, ProgramCost, bench
     from trapline.api.check import Checked, check
-    from trapline.api.errors import TraplineError
     from trapline.api.sites import Sites, displace, execute, sites
     from trapline.api.step import step
     from trapline.api.trace import Trace, trace
@@ -54,7 +54,7 @@ _NAMES: Final = {
     "ProgramCost": "trapline.api.bench",
     "Sites": "trapline.api.sites",
     "Trace": "trapline.api.trace",
-    "TraplineError": "trapline.api.errors",
+    "TraplineError": "trapline.api",
     "bench": "trapline.api.bench",
     "check": "trapline.api.check",
     "displace": "trapline.api.sites",

@@ -17,8 +17,8 @@ from emu.native import NOT_INSTALLED, missing
 from emu.support.did_you_mean import did_you_mean
 from emu.unicorn_layout.errors import UnusableLibraryError
 from trapline.framework.base.engines import EngineError, ProgramEngine, chosen, described
-from trapline.support import collector
-from trapline.support.standard_streams import abandon_output
+from trapline.support import process
+from trapline.support.process import abandon_output
 from trapline.version import installed_version
 
 
@@ -77,9 +77,9 @@ def _writing() -> Iterator[None]:
         sys.exit(BROKEN_PIPE)
     except OSError as error:
         abandon_output()
-        place = error.filename or "standard output"
+        file = error.filename or "standard output"
         with suppress(OSError):
-            click.echo(f"trapline: {place}: {error.strerror or error}", err=True)
+            click.echo(f"trapline: {file}: {error.strerror or error}", err=True)
         sys.exit(1)
 
 
@@ -151,7 +151,7 @@ class LazyGroup(click.Group):
         # of thousands of probes while they are created takes half of a long one.
         gc.disable()
         module = import_module(f"trapline.commands.{cmd_name}")
-        collector.relieve()
+        process.relieve_collector()
         gc.enable()
         command: click.Command = getattr(module, COMMANDS[cmd_name].name)
         return command

@@ -12,7 +12,7 @@ import os
 import sys
 
 from trapline.support.neighbours import intruder
-from trapline.support.standard_streams import replace_closed
+from trapline.support.process import replace_closed
 
 
 def main() -> None:

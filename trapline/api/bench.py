@@ -9,7 +9,7 @@ from pathlib import Path
 
 from emu.guest.base import GuestError
 from emu.isa import DEFAULT_ISA, ISAS
-from trapline.api.errors import TraplineError
+from trapline.api import TraplineError
 from trapline.consumer.errors import ConsumerError
 from trapline.cost import mechanisms
 from trapline.cost.models import CostModel, ModelError, chosen, of_isa
@@ -58,7 +58,7 @@ class ProgramCost:
     hits: tuple[Hits, ...]
     """The most frequent probe first."""
     models: tuple[CostModel, ...]
-    """Those of the program's ISA."""
+    """The machines of the program's ISA."""
 
     def nanoseconds(self) -> Mapping[str, float]:
         """Return the price of all hits on real machines, by the model's name."""

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from emu.elf.link.object_file import ObjectFile
+from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.isa.disassembly import Syntax
 from providers.fidelity import Fidelity
-from trapline.api.errors import TraplineError
-from trapline.api.objects import Paths, check_object
+from trapline.api import TraplineError
 from trapline.commands.check import ERRORS, Wanted
+from trapline.commands.object import ERRORS as OBJECT_ERRORS
 from trapline.lab.check.report.text import as_text
 from trapline.lab.check.results import RunResult
 from trapline.lab.check.runner.check import check as run_check
@@ -21,10 +23,42 @@ from trapline.lab.check.site.subject import PROVIDERS
 from trapline.lab.displace.bench import DisplaceError, isa_of
 from trapline.lab.html_table import Cell, html_table
 from trapline.lab.html_table import code as cell
+from trapline.lab.objects.check import check_objects
 from trapline.lab.objects.findings import ObjectReport
 from trapline.lab.objects.glue import Glue
+from trapline.lab.objects.glues import find
 from trapline.lab.objects.report import as_html
 from trapline.lab.objects.report import as_text as object_text
+from trapline.lab.objects.request import Request
+from trapline.support.targets import find_file
+
+Paths = str | Path | Sequence[str | Path]
+
+
+def check_object(
+    objects: Paths, glue: str | type[Glue] | None, program: str | Path | None, *, isa: str | None, function: str | None,
+    states: int | None, fidelity: str, sample: int | None, fuzz: int, root: str | Path | None,
+) -> ObjectReport:  # fmt: skip
+    """Return what a check of objects finds.  Raises `TraplineError`."""
+    if glue is None:
+        raise TraplineError("object needs glue: a name, 'FILE.py:CLASS', or a class")
+    try:
+        machine = None if isa is None else isa_of(isa)
+        words = objects.split(",") if isinstance(objects, str) else [objects] if isinstance(objects, Path) else objects
+        paths = [find_file(str(word), machine) for word in words]
+        if not paths:
+            raise TraplineError("object names no file")
+        machine = machine or ObjectFile(paths[0]).isa
+        where = Path(root) if root else None
+        image = None if program is None else open_image(find_file(str(program), machine, where), machine)
+        request = Request(
+            image, function, Fidelity(fidelity), sample=sample or Request.sample, fuzz=fuzz,
+            states=Request.states if states is None else states,
+        )  # fmt: skip
+        chosen = find(glue) if isinstance(glue, str) else glue
+        return check_objects(paths, chosen, request, machine)
+    except (*OBJECT_ERRORS, DisplaceError) as error:
+        raise TraplineError(str(error)) from None
 
 
 class _InThisProcess(Executor):
@@ -116,7 +150,7 @@ def check(
     processes do the work: a script that is not a module then needs `if __name__ == "__main__":`.
     Raises `TraplineError`.
 
-    With `object`, your own compiled code takes the place of the package's rules (docs/objects.md):
+    With `object`, your own compiled code replaces the package's rules (docs/objects.md):
     files, and the `glue` that connects them to `program`, a name or a class.  `outcomes` has the
     numbers of what was examined, and `objects` the findings.  Without a program, `sample` encodings
     are tried; `fuzz` function bodies are made.

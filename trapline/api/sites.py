@@ -9,7 +9,7 @@ from emu.assembly import AssemblyError
 from emu.elf.file import ElfError
 from emu.guest.linux_kernel.files.kernel_file import open_image
 from providers.fidelity import Fidelity
-from trapline.api.errors import TraplineError
+from trapline.api import TraplineError
 from trapline.lab.displace import bench
 from trapline.lab.displace.bench import DisplacedCode, DisplaceError, isa_of
 from trapline.lab.displace.run import Run, run, setting
@@ -35,17 +35,17 @@ class Sites(tuple[FunctionSites | UserSite, ...]):
 def _rows(found: Sites) -> Iterator[list[Cell]]:
     for one in found:
         if isinstance(one, UserSite):
-            place = f"{one.function}+{one.offset:#x}"
-            yield [cell(place), cell(one.code), cell(one.text), Cell((one.probes,)), Cell((one.what, one.how))]
+            site_name = f"{one.function}+{one.offset:#x}"
+            yield [cell(site_name), cell(one.code), cell(one.text), Cell((one.probes,)), Cell((one.what, one.how))]
             continue
         if one.refusal is not None:
             rule = one.refusal
             yield [cell(one.name), cell(""), cell(""), Cell(("no probes",)), Cell((rule.name, rule.why))]
         for site in one.sites:
             insn, rule = site.instruction, site.treatment.rule
-            place = f"{one.name}+{insn.offset:#x}"
+            site_name = f"{one.name}+{insn.offset:#x}"
             how = Cell((rule.name, rule.why), title=rule.source)
-            yield [cell(place), cell(insn.code.hex()), cell(insn.text), Cell((site.probe,)), how]
+            yield [cell(site_name), cell(insn.code.hex()), cell(insn.text), Cell((site.probe,)), how]
 
 
 def sites(
@@ -103,7 +103,7 @@ def displace(isa: str, code: str | bytes, *, address: int = 0, fidelity: str = "
 def execute(
     isa: str, code: str | bytes, registers: Mapping[str, int] | None = None, *, address: int = 0, count: int = 32
 ) -> Run:
-    """Run assembly, the original beside what each provider puts in its place.
+    """Run assembly, the original beside what each provider replaces it with.
 
         >>> run = trapline.execute("riscv64", "c.sdsp ra, 8(sp); ret", {"ra": 0x1234})
         >>> run.same, run.stopped

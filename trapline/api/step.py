@@ -9,7 +9,7 @@ from pathlib import Path
 from emu.guest.base import GuestError
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA
-from trapline.api.errors import TraplineError
+from trapline.api import TraplineError
 from trapline.consumer.errors import ConsumerError
 from trapline.d.errors import CompileError
 from trapline.lab.displace.bench import DisplaceError, isa_of

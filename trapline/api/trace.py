@@ -12,7 +12,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
-from trapline.api.errors import TraplineError
+from trapline.api import TraplineError
 from trapline.consumer.elements import Aggregations, Element
 from trapline.lab.html_table import Cell, html_table
 from trapline.lab.html_table import code as cell

@@ -148,14 +148,14 @@ def _on_host(isas: list[Isa], *, host: bool, peers: bool) -> Iterator[tuple[Tabl
 
 
 def _here(isas: list[Isa], *, host: bool, peers: bool, as_json: bool) -> None:
-    for place, (table, data) in enumerate(_on_host(isas, host=host, peers=peers)):
+    for index, (table, data) in enumerate(_on_host(isas, host=host, peers=peers)):
         if as_json:
             for one in data:
                 click.echo(json.dumps(one))
             for note in table.notes:
                 click.echo(note, err=True)
             continue
-        if place:
+        if index:
             click.echo()
         click.echo(table.title)
         print_lines(tables.lines(table))

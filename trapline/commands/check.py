@@ -8,9 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import click
+from click.core import ParameterSource
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from emu.assembly import AssemblyError
 from emu.elf.file import ElfError, ElfKind
@@ -20,11 +24,9 @@ from emu.guest.linux_kernel.files.kernel_file import KernelFile
 from emu.guest.linux_kernel.files.module_file import ModuleFile
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.isa.disassembly import Syntax
+from emu.support.did_you_mean import counted
 from providers.fidelity import Fidelity
-from trapline.commands.check_bar import Bar
-from trapline.commands.check_options import refuse_idle
-from trapline.commands.shared import CheckFailure, print_lines, syntax_option
-from trapline.commands.terminal import tui_option
+from trapline.commands.shared import CheckFailure, print_lines, syntax_option, tui_option
 from trapline.framework.base.engines import EngineError
 from trapline.lab.check import report
 from trapline.lab.check.cpu.rules_under_test import RulesError
@@ -40,7 +42,7 @@ from trapline.lab.check.site.assembly_file import assembly_file
 from trapline.lab.check.site.subject import PROVIDERS, Subject, SubjectError
 from trapline.lab.museum.gallery import MuseumError, show
 from trapline.lab.report_files import ReportFileError
-from trapline.support.debug_root import debug_root_option
+from trapline.support.options import debug_root_option
 from trapline.support.own_files import TargetError, is_guest_program
 from trapline.support.targets import find_files, find_in, isas_of
 
@@ -281,7 +283,7 @@ def check_command(
     program of the --root by its name, linux-kernel for the kernel that `trapline kernel get` has
     fetched, or one of the package's own: testbins:kernel, testbins:user, testbins:zoo, ...
 
-    With --object, your own compiled code takes the place of the package's rules: docs/objects.md.
+    With --object, your own compiled code replaces the package's rules: docs/objects.md.
 
     Exit status: 0 if nothing diverged, 1 if something did, 2 if it could not be checked, 130 when
     interrupted; the same command continues where it stopped.
@@ -300,7 +302,7 @@ def check_command(
             # Only the user of objects waits for these modules.
             from trapline.commands.object import examine  # noqa: PLC0415
 
-            examine(objects, reports, kept, options)
+            examine(objects, reports, kept, options, Bar(shown=bool(options["sweep"]) and sys.stderr.isatty()))
         for file in reports:
             report.FORMS.writer(file)
         with (
@@ -365,3 +367,79 @@ def dask_workers(address: str) -> Iterator[MakeExecutor]:
         raise CheckFailure(f"no Dask scheduler at {address}: {str(error).splitlines()[0]}") from None
     with client:
         yield client.get_executor
+
+
+class _Rate(ProgressColumn):
+    """Site-states per second."""
+
+    def render(self, task: Task) -> Text:
+        """Render the rate, once there is one."""
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "", "progress.data.speed")
+
+
+class Bar:
+    """The progress bar: site-states, their rate, and the time left."""
+
+    def __init__(self, *, shown: bool) -> None:
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+        self._progress = Progress(*columns, console=console, disable=not shown)
+        self._task = self._progress.add_task("checking", total=None)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def begin(self, total: int, done: int) -> None:
+        """Set the amount of work."""
+        self._progress.update(self._task, total=total, completed=done)
+
+    def advance(self, states: int) -> None:
+        """Add to the finished work."""
+        self._progress.advance(self._task, states)
+
+    def runs(self, left: int) -> None:
+        """Show that whole runs are in progress, whose length is unknown."""
+        self._progress.update(self._task, description=f"{counted(left, 'whole run')} left")
+
+
+# The mode that no option selects: PROGRAM is checked.
+_PROGRAM: Final = ""
+_REPORTED: Final = frozenset({"reports", "kept", "jobs", "dask", "rules", "provider"})
+_TRIED: Final = frozenset({"isa", "function", "states", "fidelity", "syntax"})
+_FILES: Final = frozenset({"program", "root", "debug_root"})
+# The option that selects a mode, by its name in Python, and the names of the parameters that have an effect in the
+# mode.  If several are given, the first of them counts.
+MODES: Final = {
+    "museum": frozenset({"museum", "syntax", "html", "tui"}),
+    "objects": _TRIED
+    | _FILES
+    | {"objects", "glue", "sample", "first", "fuzz", "memory", "reports", "sweep", "bound", "given", "kept"},
+    "encodings": _REPORTED | {"encodings", "sample"},
+    "asm": _REPORTED | _TRIED | {"asm", "engine"},
+    _PROGRAM: _REPORTED | _TRIED | _FILES | {"arguments", "every_instruction", "run", "engine"},
+}
+
+
+def refuse_idle(context: click.Context) -> None:
+    """Raise `click.UsageError` if the command line gives a parameter that has no effect."""
+    parameters = {one.name or "": one for one in context.command.params}
+    given = {name for name in parameters if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    mode = next((mode for mode in MODES if mode in given), _PROGRAM)
+    known = frozenset[str]().union(*MODES.values())
+    for name, parameter in parameters.items():
+        if name not in given & known - MODES[mode]:
+            continue
+        if mode:
+            why = f"with {parameters[mode].opts[0]}"
+        else:
+            why = "without " + " or ".join(parameters[one].opts[0] for one in MODES if name in MODES[one])
+        raise click.UsageError(f"{_written(parameter)} has no effect {why}")
+
+
+def _written(parameter: click.Parameter) -> str:
+    """Return a parameter as the help writes it."""
+    return parameter.opts[0] if isinstance(parameter, click.Option) else (parameter.name or "").upper()

@@ -55,7 +55,7 @@ def _words(words: tuple[str, ...], named: str | None) -> tuple[str, str]:
 
 @click.command("displace")
 @click.argument("words", metavar="ISA CODE", nargs=-1)
-@click.option("--isa", "named", metavar="ISA", help="The ISA, in place of the first word.")
+@click.option("--isa", "named", metavar="ISA", help="The ISA, instead of the first word.")
 @click.option("--hex", "as_hex", is_flag=True, help="CODE is bytes in hexadecimal, not assembly.")
 @click.option(
     "--at", "address", default="0", callback=_number, metavar="ADDRESS", help="The address of the code; default: 0."

@@ -75,10 +75,10 @@ def _compare(current: layout.WheelLayout) -> bool:
         click.echo(f"trapline: {error}", err=True)
         return False
     used = _used(current)
-    places = [(part, name) for part in used for name in used[part]]
-    differing = [(part, name) for part, name in places if found[part][name] != used[part][name]]
+    offsets = [(part, name) for part in used for name in used[part]]
+    differing = [(part, name) for part, name in offsets if found[part][name] != used[part][name]]
     for part, name in differing:
         click.echo(f"{part} {name}: {found[part][name]:#x} was found, {used[part][name]:#x} is used")
     if not differing:
-        click.echo(f"calibration finds the {len(places)} offsets that are used")
+        click.echo(f"calibration finds the {len(offsets)} offsets that are used")
     return not differing

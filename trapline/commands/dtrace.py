@@ -28,7 +28,7 @@ from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, 
 from trapline.machine.kernel_target import KernelTarget
 from trapline.machine.programs import is_missing, program_isa, split
 from trapline.support.own_files import OWN, TargetError, own_program
-from trapline.support.standard_streams import abandon_output
+from trapline.support.process import abandon_output
 from trapline.types import ProcessNames, types_of
 
 # The variables that dtrace(1) adds to the environment of the commands of -c (libdtrace's dtrace_vopen).
@@ -106,7 +106,7 @@ def _wants_linux(wanted: MachineOptions) -> bool:
 
 
 def _may_be_a_file(path: str) -> bool:
-    """Return whether a path names a file, or a place in a directory that this user cannot read."""
+    """Return whether a path names a file, or an entry of a directory that this user cannot read."""
     try:
         return Path(path).is_file()
     except OSError:

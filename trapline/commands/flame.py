@@ -8,7 +8,7 @@ import click
 
 from emu.support.did_you_mean import counted
 from trapline.export import flame, folded
-from trapline.export.errors import ExportError
+from trapline.export.events import ExportError
 
 _FORMS = {".svg": flame.svg, ".html": flame.page, ".htm": flame.page}
 

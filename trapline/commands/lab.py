@@ -58,12 +58,10 @@ def list_command(more: Path | None) -> None:
 @_folder
 def start_command(number: int, folder: Path | None, isa: str, more: Path | None) -> None:
     """Put sheet NUMBER and its files into FOLDER (default: lab-NUMBER)."""
-    place = folder or Path(f"lab-{number}")
+    work = folder or Path(f"lab-{number}")
     found = _try(lambda: sheet(number, more))
-    _try(lambda: found.start(place, isa))
-    click.echo(
-        f"{found.title}: read {place / 'sheet.md'}; for your points: trapline lab check {shlex.quote(str(place))}"
-    )
+    _try(lambda: found.start(work, isa))
+    click.echo(f"{found.title}: read {work / 'sheet.md'}; for your points: trapline lab check {shlex.quote(str(work))}")
 
 
 @lab_command.command("check")
@@ -72,8 +70,8 @@ def start_command(number: int, folder: Path | None, isa: str, more: Path | None)
 @_folder
 def check_command(what: str, seconds: float, more: Path | None) -> None:
     """Check the work in lab-NUMBER or in FOLDER; exit status 1 if points are missing."""
-    place = Path(f"lab-{what}") if what.isdecimal() else Path(what)
-    found = _try(lambda: grade(place, more, seconds))
+    directory = Path(f"lab-{what}") if what.isdecimal() else Path(what)
+    found = _try(lambda: grade(directory, more, seconds))
     for one in found.results:
         click.echo(
             f"{one.points:3} of {one.of}  {one.name}" + (f": {one.why}" if one.why and one.points < one.of else "")

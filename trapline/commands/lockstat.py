@@ -24,14 +24,14 @@ from trapline.commands.dtrace import Console
 from trapline.consumer.errors import ConsumerError
 from trapline.d.errors import CompileError
 from trapline.lockstat.events import EVENTS, NUMBERS, TITLES, Kind, of_kinds
-from trapline.lockstat.gather import Gathered, Room, gather
+from trapline.lockstat.gather import Gathered, Limits, gather
 from trapline.lockstat.program import Gathering, program
 from trapline.lockstat.records import Coalescing, LockRecord, coalesce, in_order
 from trapline.lockstat.report import Report, ReportLayout
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.machine.programs import missing_program
 from trapline.options import OptionError
-from trapline.support.cpus_option import cpu_number
+from trapline.support.options import cpu_number
 
 _SHORT: Final = "x:bths:n:d:i:l:f:e:ckwWgCHEATID:RpPo:V"
 _LONG: Final = ("isa=", "trap=", "cpus=", "seed=", "jsonl", "help")
@@ -309,8 +309,8 @@ def run(request: Request) -> None:
         click.echo(f"lockstat: vvvv D program vvvv\n{text}lockstat: ^^^^ D program ^^^^", err=True)
     machine = boot(guest)
     console.shown = True
-    room = Room(request.records, gathering.histogram, gathering.stack)
-    found = gather(machine, text, room, request.options, trace=gathering.trace)
+    limits = Limits(request.records, gathering.histogram, gathering.stack)
+    found = gather(machine, text, limits, request.options, trace=gathering.trace)
     if found.dropped:
         click.echo("lockstat: warning: ran out of data records (use -n for more)", err=True)
     lines = _report(request, found, guest)
@@ -370,15 +370,15 @@ def _lock_filter(request: Request, image: Image) -> str:
     )
 
 
-def _ranges(what: str, places: Sequence[str], image: Image) -> str:
-    """Return the condition that a value is in one of some places.  Raises `LockstatError`."""
+def _ranges(what: str, texts: Sequence[str], image: Image) -> str:
+    """Return the condition that a value is in one of some address ranges.  Raises `LockstatError`."""
     return " || ".join(
         f"((uintptr_t){what} >= {start:#x} && (uintptr_t){what} < {end:#x})"
-        for start, end in (_place(text, image) for text in places)
+        for start, end in (_range(text, image) for text in texts)
     )
 
 
-def _place(text: str, image: Image) -> tuple[int, int]:
+def _range(text: str, image: Image) -> tuple[int, int]:
     """Read `lock[+offset][,size]`: a symbol or a hexadecimal address."""
     name, _, size = text.partition(",")
     name, _, offset = name.partition("+")

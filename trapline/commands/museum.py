@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from emu.isa.disassembly import Syntax
-from trapline.commands.shared import write
-from trapline.commands.terminal import play, require_terminal
+from trapline.commands.shared import play, require_terminal, write
 from trapline.lab.museum import recordings
 from trapline.lab.museum.exhibit import Exhibit
 from trapline.lab.museum.gallery import find

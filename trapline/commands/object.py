@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -16,14 +17,13 @@ from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.isa.disassembly import Syntax
 from providers.fidelity import Fidelity
-from trapline.commands.check_bar import Bar
 from trapline.commands.shared import CheckFailure, print_lines
 from trapline.lab.check.runner.check import cache
 from trapline.lab.objects import report as reports
 from trapline.lab.objects.build import BuildError, build
 from trapline.lab.objects.check import check_objects
 from trapline.lab.objects.glues import GLUES, GlueError, find
-from trapline.lab.objects.request import Request, RequestError
+from trapline.lab.objects.request import Bar, Request, RequestError
 from trapline.lab.objects.structures import LayoutError
 from trapline.lab.objects.user_code import ObjectError
 from trapline.lab.report_files import ReportFileError
@@ -70,10 +70,13 @@ def build_command(glue: str, sources: Path, isa: str, out: Path, cc: str) -> Non
     click.echo(f"trapline check TARGET --object {','.join(str(one.object) for one in built)} --glue {glue} --isa {isa}")
 
 
-def examine(objects: str, files: tuple[str, ...], kept: str | None, options: Mapping[str, Any]) -> NoReturn:
+def examine(
+    objects: str, files: tuple[str, ...], kept: str | None, options: Mapping[str, Any], bar: AbstractContextManager[Bar]
+) -> NoReturn:
     """Examine objects, print the report, and exit: 0 the same, 1 not the same, 2 not possible.
 
-    `kept`: the file of a sweep.  `options` are those of `trapline check`, by their names.
+    `kept`: the file of a sweep.  `bar` shows its progress.  `options` are those of
+    `trapline check`, by their names.
     """
     name, program = options["glue"], options["program"]
     isa = ISAS[options["isa"]] if options["isa"] else None
@@ -99,8 +102,8 @@ def examine(objects: str, files: tuple[str, ...], kept: str | None, options: Map
             options["bound"],
             _given(options),
         )
-        with Bar(shown=sweep is not None and sys.stderr.isatty()) as bar:
-            found = check_objects(paths, glue, replace(request, bar=bar), isa, checked=options["memory"])
+        with bar as shown:
+            found = check_objects(paths, glue, replace(request, bar=shown), isa, checked=options["memory"])
         for file in files:
             reports.FORMS.write(found, file)
     except ERRORS as error:
@@ -144,7 +147,7 @@ def _sweep(kept: str | None, options: Mapping[str, Any]) -> Path | None:
             raise RequestError(f"{word} has no effect with --sweep, which decides about all encodings")
     if kept is not None:
         return Path(kept)
-    place = cache()
-    if place is None:
+    found = cache()
+    if found is None:
         raise RequestError("no folder for the results of the sweep: name a file, --results FILE")
-    return place
+    return found

@@ -19,7 +19,7 @@ from emu.isa import DEFAULT_ISA, ISAS
 from emu.support.words import decimal
 from trapline.commands.dtrace import Console
 from trapline.consumer.errors import ConsumerError
-from trapline.consumer.interrupts import Interrupts
+from trapline.consumer.loop import Interrupts
 from trapline.consumer.tracer import Tracer
 from trapline.d.errors import CompileError
 from trapline.lockstat.plockstat import CONTENTION, HOLD, OPTIONS, Report, program
@@ -27,7 +27,7 @@ from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, 
 from trapline.machine.kernel_target import KernelTarget
 from trapline.machine.programs import missing_program
 from trapline.options import OptionError, Options
-from trapline.support.cpus_option import cpu_number
+from trapline.support.options import cpu_number
 
 _NAME: Final = "plockstat"
 _FLAGS: Final = "n:ps:e:vx:ACHV"

@@ -63,7 +63,7 @@ class _Wanted:
 
     def _check(self) -> None:
         if self.objects is not None and self.methods:
-            raise click.UsageError("--object is a method of its own: leave out --method")
+            raise click.UsageError("--object and --method are mutually exclusive")
         if self.objects is None and (self.glue or self.entry or self.handler):
             raise click.UsageError("--glue, --entry and --handler are for --object")
         if self.objects is None and self.patch is None:

@@ -1,16 +1,22 @@
-"""The common part of several commands: an option, and the printing of reports."""
+"""The parts of several commands: --syntax, --tui and its player, reports on standard output."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from rich.console import Console
 from rich.text import Text
 
 from emu.isa.disassembly import Syntax
+
+if TYPE_CHECKING:
+    from trapline.player.terminal_model import Reel
+
 
 syntax_option: Final[Callable[[Any], Any]] = click.option(
     "--syntax",
@@ -58,3 +64,25 @@ def write(name: str, text: str) -> None:
     except OSError as error:
         raise click.ClickException(f"{name}: {(error.strerror or str(error)).lower()}") from None
     click.echo(f"{name}: {len(text):,} bytes written")
+
+
+tui_option: Final[Callable[[Any], Any]] = click.option(
+    "--tui", is_flag=True, help="Play it in the terminal; needs textual: pip install 'trapline[tui]'."
+)
+
+
+def require_terminal() -> None:
+    """Raise `click.ClickException` without a terminal, or without textual."""
+    if find_spec("textual") is None:
+        raise click.ClickException("--tui needs textual: pip install 'trapline[tui]'")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.ClickException("--tui plays in a terminal, and this is none: --html FILE writes a page")
+
+
+def play(title: str, reels: Sequence[Reel]) -> None:
+    """Play reels until the user ends it."""
+    if not reels:
+        raise click.ClickException("the probe did not fire: there is nothing to play")
+    from trapline.player.terminal import PlayerApp  # noqa: PLC0415  textual is an optional package
+
+    PlayerApp(title, reels).run()

@@ -22,7 +22,7 @@ from trapline.commands.shared import print_lines, syntax_option
 from trapline.lab.sites import instructions, report
 from trapline.lab.sites.fbt import SitesError, sites
 from trapline.lab.sites.linux_kernel import NOTE
-from trapline.support.debug_root import debug_root_option
+from trapline.support.options import debug_root_option
 from trapline.support.own_files import TargetError
 from trapline.support.targets import default_provider, find_file
 

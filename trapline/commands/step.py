@@ -10,8 +10,7 @@ from emu.guest.base import GuestError
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.isa.disassembly import Syntax
-from trapline.commands.shared import print_lines, syntax_option, write
-from trapline.commands.terminal import play, require_terminal, tui_option
+from trapline.commands.shared import play, print_lines, require_terminal, syntax_option, tui_option, write
 from trapline.consumer.errors import ConsumerError
 from trapline.d.errors import CompileError
 from trapline.lab.step import report

@@ -8,8 +8,7 @@ import click
 
 from emu.elf.file import ElfError
 from trapline.ftrace.options import Show, open_target, show_event, show_options, start
-from trapline.ftrace.resolve import resolve
-from trapline.ftrace.uprobe_events import TraceError
+from trapline.ftrace.uprobe_events import TraceError, resolve
 
 
 @click.command("uprobe", context_settings={"help_option_names": ["-h", "--help"]})

@@ -74,8 +74,8 @@ def _list(target: str, show: Show, *, detailed: bool) -> None:
         click.echo(f"{one.provider}:{one.name}")
         semaphore = f"  semaphore {one.semaphore:#x}" if one.semaphore else ""
         click.echo(f"    location {one.location:#x}  offset {_offset(image, one.location):#x}{semaphore}")
-        for place, text in enumerate(_described(image, one), 1):
-            click.echo(f"    arg{place}: {text}")
+        for number, text in enumerate(_described(image, one), 1):
+            click.echo(f"    arg{number}: {text}")
 
 
 def _described(image: Image, marker: Marker) -> list[str]:
@@ -112,7 +112,7 @@ def _offset(image: Image, address: int) -> int:
 
 
 def _lines(guest: LinuxGuest, text: str) -> list[str]:
-    """Return the definitions for a marker's places.  Raises `TraceError`."""
+    """Return the definitions for a marker's addresses.  Raises `TraceError`."""
     head, _, rest = text.strip().partition(" ")
     path, provider, name = _split(head)
     assert guest.kernel.first is not None
@@ -146,9 +146,9 @@ def _line(image: Image, marker: Marker, rest: str) -> str:
         except MarkerArgumentError as error:
             raise TraceError(f"{image.path}: marker {marker.provider}:{marker.name}: {error}") from None
         distance = partial(_distance, image, marker)
-        fetched = [(place, fetch_argument(one, lambda register: names.get(register, register), distance))
-                   for place, one in enumerate(arguments, 1)]  # fmt: skip
-        rest = " ".join(f"arg{place}={one}" for place, one in fetched if one is not None)
+        fetched = [(number, fetch_argument(one, lambda register: names.get(register, register), distance))
+                   for number, one in enumerate(arguments, 1)]  # fmt: skip
+        rest = " ".join(f"arg{number}={one}" for number, one in fetched if one is not None)
     counter = ""
     if marker.semaphore:
         counter = f"({_offset(image, marker.semaphore):#x})"

@@ -28,9 +28,9 @@ from trapline.framework.base.program import ProbeDescription
 from trapline.framework.device import structures
 from trapline.framework.device.structures import Request
 
-# The number of records for which a description has room at first; if there are more, it is requested again.
+# The number of records for which a description has space at first; if there are more, it is requested again.
 _RECORDS: Final = 16
-_FORMAT_ROOM: Final = 256
+_FORMAT_SIZE: Final = 256
 _CONFIGURATION: Final = structures.CONFIGURATION.size
 # Bytes of an aggregation id.
 _ID: Final = 4
@@ -155,9 +155,9 @@ class Client:
     def enabled_probe(self, epid: int) -> EnabledProbe:
         """Describe an EPID."""
 
-        def asked(room: int) -> bytes:
-            head = structures.ENABLED.pack(epid, 0, 0, 0, room)
-            return self._request(Request.EPROBE, head + bytes(room * structures.RECORD.size))
+        def asked(records: int) -> bytes:
+            head = structures.ENABLED.pack(epid, 0, 0, 0, records)
+            return self._request(Request.EPROBE, head + bytes(records * structures.RECORD.size))
 
         answered = asked(_RECORDS)
         count = structures.ENABLED.unpack_from(answered)[-1]
@@ -166,9 +166,9 @@ class Client:
     def aggregation(self, aggregation_id: int) -> AggregationDescription:
         """Describe an aggregation id."""
 
-        def asked(room: int) -> bytes:
-            head = structures.AGGREGATION.pack(0, 0, 0, aggregation_id, 0, 0, room)
-            return self._request(Request.AGGDESC, head + bytes(room * structures.RECORD.size))
+        def asked(records: int) -> bytes:
+            head = structures.AGGREGATION.pack(0, 0, 0, aggregation_id, 0, 0, records)
+            return self._request(Request.AGGDESC, head + bytes(records * structures.RECORD.size))
 
         answered = asked(_RECORDS)
         count = structures.AGGREGATION.unpack_from(answered)[-1]
@@ -176,13 +176,13 @@ class Client:
 
     def format(self, number: int) -> str:
         """Return a format string."""
-        room = _FORMAT_ROOM
+        size = _FORMAT_SIZE
         while True:
-            answered = self._request(Request.FORMAT, structures.FORMAT.pack(0, room, number))
+            answered = self._request(Request.FORMAT, structures.FORMAT.pack(0, size, number))
             _string, length, _number = structures.FORMAT.unpack_from(answered)
-            if length <= room:
+            if length <= size:
                 return answered[structures.FORMAT.size :][:-1].decode("utf-8", "surrogateescape")
-            room = length
+            size = length
 
     # -- tracing
 
@@ -214,17 +214,17 @@ class Client:
 
     def _entries(self, data: bytes) -> Iterator[bytes]:
         """Cut what an aggregation buffer holds into its entries; an id of 0 is padding."""
-        place = 0
-        while place < len(data):
-            number = int.from_bytes(data[place : place + _ID], "little")
+        offset = 0
+        while offset < len(data):
+            number = int.from_bytes(data[offset : offset + _ID], "little")
             if not number:
-                place += _ID
+                offset += _ID
                 continue
             if number not in self._sizes:
                 self._sizes[number] = self.aggregation(number).size
-            end = place + self._sizes[number]
-            yield data[place:end]
-            place = end
+            end = offset + self._sizes[number]
+            yield data[offset:end]
+            offset = end
 
     def status(self) -> Status:
         """Return the counters."""

@@ -15,9 +15,8 @@ from trapline.consumer import jsonlines
 from trapline.consumer.client import Client
 from trapline.consumer.environment import CommandEnvironment, MachineError
 from trapline.consumer.errors import SavingError
-from trapline.consumer.host_limit import HostLimit
-from trapline.consumer.messages import FAILURE, NAME, SUCCESS, CommandEnd, Messages
-from trapline.consumer.output import Output, open_for_append
+from trapline.consumer.loop import HostLimit
+from trapline.consumer.output import FAILURE, NAME, SUCCESS, CommandEnd, Messages, Output, open_for_append
 from trapline.consumer.program.compile import Compiled, Compiler
 from trapline.consumer.program.describe import Describer
 from trapline.consumer.program.probe_list import HEADING
@@ -31,7 +30,7 @@ from trapline.consumer.usage import USAGE, FlagError, UsageError, parse_argument
 from trapline.d.compiler import type_of_text
 from trapline.d.errors import CompileError
 from trapline.d.parse.descriptions import why_none
-from trapline.export.errors import ExportError
+from trapline.export.events import ExportError
 from trapline.framework.base.dynvars import STRING_SIZE
 from trapline.options import OptionError, parse_time
 

@@ -64,7 +64,7 @@ class Exporter:
     """Gathers a trace, and writes it at the end."""
 
     def __init__(self, path: str, form: str | None, title: str, isa: str) -> None:
-        """Raise `trapline.export.errors.ExportError` if no format is meant."""
+        """Raise `trapline.export.events.ExportError` if no format is meant."""
         self._path = path
         self._format = format_of(path, form)
         self._title = title
@@ -96,7 +96,7 @@ class Exporter:
         )
 
     def write(self, session: Session, end: int) -> list[str]:
-        """Write the file; return what is left out.  Raises `trapline.export.errors.ExportError`."""
+        """Write the file; return what is left out.  Raises `trapline.export.events.ExportError`."""
         found = aggregations(session)
         self._recording.counts = [
             Count(one.name, found.functions[one.name], tuple(map(_value, one.keys)), one.value) for one in found
@@ -113,7 +113,7 @@ def _value(value: Any) -> Value:
 
 
 def _named(values: tuple[Any, ...]) -> dict[str, Value]:
-    """Name values by their places; the first stack is called so."""
+    """Name values by their positions; the first stack is called so."""
     found: dict[str, Value] = {}
     for number, value in enumerate(map(_value, values), 1):
         name = "stack" if isinstance(value, Stack) and "stack" not in found else f"value{number}"

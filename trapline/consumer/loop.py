@@ -1,23 +1,126 @@
 """The loop of dtrace(1): the guest runs, the consumer works, until the trace is over.
 
-Source: FreeBSD cmd/dtrace/dtrace.c main(), from dtrace_go() to dtrace_stop().
+Two things end a trace from outside.  The first interrupt of the user stops it, the second gives up
+at once.  The limit of -x hosttimeout stops it by the host's clock: virtual time does not pass
+while the host works for the guest, so `-x timeout` alone cannot limit that.  After the limit END
+fires, and the recorded data are shown.  Work that cannot be stopped in this way, such as a long
+compilation, is ended with the process.
+
+Source: FreeBSD cmd/dtrace/dtrace.c main(), from dtrace_go() to dtrace_stop(), and intr.
 """
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, Final, Self
 
 from emu.guest.base import GuestError, RunState
 from trapline.consumer.environment import TracedMachine
 from trapline.consumer.errors import ConsumerError
-from trapline.consumer.host_limit import HostLimit
-from trapline.consumer.interrupts import Interrupts
 from trapline.consumer.output import Output
 from trapline.consumer.session import Session, Work
+from trapline.options import NANOSECONDS
+
+# Seconds after the limit in which the trace may stop and show its data.
+GRACE: Final = 5.0
+# Seconds between two attempts to interrupt the guest: it may be about to start a run.
+_AGAIN: Final = 0.05
+
+
+def _end_process(text: str) -> None:
+    """End the process now, whatever its other threads do."""
+    os.write(2, f"{text}\n".encode())
+    os._exit(1)
+
+
+class HostLimit:
+    """Watches the host's clock from a thread of its own.
+
+    `interrupt` makes the guest's run return; `end(text)` ends the process if that does not help
+    within `GRACE`.
+    """
+
+    def __init__(self, name: str, end: Callable[[str], object] = _end_process) -> None:
+        self.interrupt: Callable[[], object] = lambda: None
+        self.passed = False
+        self._name = name
+        self._end = end
+        self._over = threading.Event()
+        self._seconds = 0.0
+
+    def start(self, nanoseconds: int) -> None:
+        """Begin to count."""
+        self._seconds = nanoseconds / NANOSECONDS
+        threading.Thread(target=self._watch, name="hosttimeout", daemon=True).start()
+
+    def stop(self) -> None:
+        """Stop watching: the command is over."""
+        self._over.set()
+
+    def text(self, now: int) -> str:
+        """Return the message after the limit has passed, at a time of the guest."""
+        return (
+            f"stopped after {self._seconds:g} s of the host's time (-x hosttimeout), "
+            f"at {now / NANOSECONDS:.6f} s of the guest's"
+        )
+
+    def _watch(self) -> None:
+        if self._over.wait(self._seconds):
+            return
+        self.passed = True
+        last = time.monotonic() + GRACE
+        while time.monotonic() < last:
+            self.interrupt()
+            if self._over.wait(_AGAIN):
+                return
+        self._end(
+            f"{self._name}: ended {GRACE:g} s after {self._seconds:g} s of the host's time (-x hosttimeout): "
+            f"it could not be stopped"
+        )
+
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupts:
+    """Counts SIGINT and SIGTERM while in its `with` block.
+
+    `on_interrupt` is called with each count.
+    """
+
+    def __init__(self, on_interrupt: Callable[[int], None]) -> None:
+        self._on_interrupt = on_interrupt
+        self._previous: dict[signal.Signals, Any] = {}
+        self.count = 0
+
+    def interrupt(self, _number: int = 0, _frame: FrameType | None = None) -> None:
+        """Count an interrupt, as the signal's handler does."""
+        self.count += 1
+        self._on_interrupt(self.count)
+
+    def __enter__(self) -> Self:
+        # Only the main thread may set handlers; elsewhere, as in a notebook, the host handles the signals.
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS:
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._previous[number] = signal.signal(number, self.interrupt)
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        self._previous.clear()
 
 
 class TracingLoop:
-    """See the module; `notice` is called with lines that quiet hides."""
+    """The loop of a trace; `notice` is called with lines that quiet hides."""
 
     def __init__(
         self,

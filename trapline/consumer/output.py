@@ -1,10 +1,14 @@
-"""The output of the trace: a stream, which freopen() can exchange and ftruncate() can empty."""
+"""The two outputs of the command: the trace's records, and messages on standard error.
+
+The trace's output is a stream, which freopen() can exchange and ftruncate() can empty.
+"""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import Final, NoReturn, Protocol, TextIO
 
 
 class Writer(Protocol):
@@ -74,3 +78,33 @@ class Output:
     def _use(self, writer: Writer) -> None:
         self._writer = writer
         self.write = writer.write
+
+
+NAME: Final = "dtrace"
+SUCCESS: Final = 0
+FAILURE: Final = 1
+
+
+class CommandEnd(Exception):  # noqa: N818  not an error
+    """The end of the command, with its status."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class Messages:
+    """Messages, each behind the name of the command."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self.write = write
+        """Writes text without the name of the command."""
+
+    def say(self, text: str) -> None:
+        """Print a message."""
+        self.write(f"{NAME}: {text}\n")
+
+    def fail(self, text: str) -> NoReturn:
+        """Print a message, and end the command: raises `CommandEnd`."""
+        self.say(text)
+        raise CommandEnd(FAILURE)

@@ -15,15 +15,14 @@ from trapline.consumer import jsonlines
 from trapline.consumer.elements import aggregations
 from trapline.consumer.errors import ConsumerError, SavingError
 from trapline.consumer.loop import TracingLoop
-from trapline.consumer.messages import SUCCESS
-from trapline.export.errors import ExportError
+from trapline.consumer.output import SUCCESS
+from trapline.export.events import ExportError
 
 if TYPE_CHECKING:
     from trapline.consumer.environment import TracedMachine
     from trapline.consumer.export import Exporter
-    from trapline.consumer.host_limit import HostLimit
-    from trapline.consumer.messages import Messages
-    from trapline.consumer.output import Output
+    from trapline.consumer.loop import HostLimit
+    from trapline.consumer.output import Messages, Output
     from trapline.consumer.program.compile import Compiled
     from trapline.consumer.program.describe import Describer
     from trapline.consumer.request import Request
@@ -46,7 +45,7 @@ class Tracing:
     def run(self, compiled: Sequence[Compiled]) -> int:
         """Enable programs, trace until the end, and return the status of the command.
 
-        Raises `trapline.consumer.messages.CommandEnd`.
+        Raises `trapline.consumer.output.CommandEnd`.
         """
         matched = sum(self._enable(one) for one in compiled)
         if self.session.options.is_set("grabanon"):
@@ -88,8 +87,8 @@ class Tracing:
         """Tell which modules have no source lines, if these were asked for."""
         missing = self.session.symbols.without_lines
         if missing:
-            names, places = ", ".join(missing), " or ".join(map(str, folders()))
-            self.messages.say(f"-x lines: no source lines of {names}: no DWARF in it, and no debug file in {places}")
+            names, searched = ", ".join(missing), " or ".join(map(str, folders()))
+            self.messages.say(f"-x lines: no source lines of {names}: no DWARF in it, and no debug file in {searched}")
 
     def _export(self) -> None:
         if self.exporter is None:

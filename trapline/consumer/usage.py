@@ -16,7 +16,7 @@ from emu.support.words import decimal
 from trapline.consumer.request import MachineOptions, Mode, Request, Setting, Source, Specifier
 from trapline.framework.base.program import DataModel
 from trapline.options import OPTIONS, OptionError, parse_assignment, parse_size
-from trapline.support.cpus_option import BOUNDS, cpu_number
+from trapline.support.options import BOUNDS, cpu_number
 
 SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
 # Trapline's own flags, and whether they take a value.
@@ -324,7 +324,7 @@ def _ram(text: str | None) -> int | None:
     except OptionError:
         size = None
     if not isinstance(size, int) or not _LEAST_RAM <= size <= _MOST_RAM:
-        raise UsageError(f"-x ram={text}: a size from 16m to 64g is wanted, such as 256m or 2g")
+        raise UsageError(f"-x ram={text}: expected a size from 16m to 64g (for example 256m)")
     return size
 
 
@@ -333,7 +333,7 @@ def _quantum(text: str | None) -> int | None:
     number = None if text is None else decimal(text)
     if text is not None and (number is None or not _LEAST_QUANTUM <= number <= _MOST_QUANTUM):
         raise UsageError(
-            f"-x quantum={text}: a number of instructions from {_LEAST_QUANTUM} to {_MOST_QUANTUM} is wanted"
+            f"-x quantum={text}: expected a number of instructions from {_LEAST_QUANTUM} to {_MOST_QUANTUM}"
         )
     return number
 
@@ -349,7 +349,7 @@ def _cpus(machine: Mapping[str, str], flag: str) -> int:
 def _pid(text: str) -> int:
     number = decimal(text)
     if number is None:
-        raise UsageError(f"-p {text}: the number of a process of the guest is wanted")
+        raise UsageError(f"-p {text}: expected the number of a process of the guest")
     return number
 
 

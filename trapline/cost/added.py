@@ -46,13 +46,13 @@ class CallRecorder:
         self._back: int | None = None
         self._running = False
         self._calls = 0
-        self._place = guest.image.symbol(function).value
+        self._address = guest.image.symbol(function).value
         self._on_code(guest.image.symbol(after).value, self._warm)
 
     def _warm(self) -> None:
         self._calls += 1
         if self._calls == _WARM:
-            self._on_code(self._place, self._begin)
+            self._on_code(self._address, self._begin)
 
     def _begin(self) -> None:
         if self._running or self.executed:
@@ -78,9 +78,9 @@ class CallRecorder:
             self.executed[-1].memory.append(range(physical, physical + size))
 
     def _physical(self, address: int, size: int) -> range:
-        place = self._engine.memory.translate(address)
-        assert place is not None
-        return range(place, place + size)
+        physical = self._engine.memory.translate(address)
+        assert physical is not None
+        return range(physical, physical + size)
 
     def _read(self, register: str) -> int:
         return self._engine.read_register(register)
@@ -92,13 +92,13 @@ class CallRecorder:
 
 
 def added(fired: Sequence[Executed], other: Sequence[Executed]) -> list[int]:
-    """Return the places in the first call of the instructions that the second one does not have."""
+    """Return the indices in the first call of the instructions that the second one does not have."""
     matcher = SequenceMatcher(None, [one.pc for one in other], [one.pc for one in fired], autojunk=False)
     return [
-        place
+        index
         for what, _, _, start, end in matcher.get_opcodes()
         if what in {"insert", "replace"}
-        for place in range(start, end)
+        for index in range(start, end)
     ]
 
 
@@ -107,19 +107,19 @@ def anatomy(guest: KernelGuest, fired: Sequence[Executed], other: Sequence[Execu
 
     The instructions of the function that calls dtrace_probe() load its arguments.
     """
-    places = added(fired, other)
+    indices = added(fired, other)
     gate = guest.image.symbol(_FIRES).value
-    called = next(place for place in places if fired[place].pc == gate)
+    called = next(index for index in indices if fired[index].pc == gate)
     own = guest.locate(fired[called - 1].pc)
     parts: Counter[Part] = Counter()
-    for place in places:
-        located = guest.locate(fired[place].pc)
+    for index in indices:
+        located = guest.locate(fired[index].pc)
         inside = located is not None and own is not None and located.symbol == own.symbol
         before = Part.ARGUMENTS if inside else Part.DISPATCH
-        parts[Part.RETURN if place >= called else before] += 1
-    site = fired[places[0] - 1].memory[0]
-    accesses = sum(len(fired[place].memory) - 1 for place in places)
-    touched = [part for place in places for part in fired[place].memory]
+        parts[Part.RETURN if index >= called else before] += 1
+    site = fired[indices[0] - 1].memory[0]
+    accesses = sum(len(fired[index].memory) - 1 for index in indices)
+    touched = [part for index in indices for part in fired[index].memory]
     lines, pages = (len({*_blocks(touched, size)} - {*_blocks([site], size)}) for size in (LINE, PAGE))
     return Anatomy({part: parts[part] for part in Part}, _DIF, accesses, lines, pages)
 

@@ -50,7 +50,7 @@ def _counted(firing: Firing) -> Iterator[_Counted]:
 
 def _rounds(steps: Sequence[_Counted]) -> Iterator[Sequence[_Counted]]:
     """Return the parts of a hit that its further exceptions divide."""
-    starts = [place for place, one in enumerate(steps) if place and one.step.stage is Stage.EXCEPTION]
+    starts = [index for index, one in enumerate(steps) if index and one.step.stage is Stage.EXCEPTION]
     for start, end in pairwise([0, *starts, len(steps)]):
         yield steps[start:end]
 
@@ -80,8 +80,8 @@ def _parts(trap: Sequence[_Counted], frame: range) -> Iterator[Part]:
             yield Part.DISPLACED if at <= worked else Part.RETURN
 
 
-def _last(places: Iterable[int]) -> int:
-    return max(places, default=-1)
+def _last(indices: Iterable[int]) -> int:
+    return max(indices, default=-1)
 
 
 def _touches(step: Step, frame: range, *, write: bool = False) -> bool:
@@ -89,7 +89,7 @@ def _touches(step: Step, frame: range, *, write: bool = False) -> bool:
 
 
 def _touched(steps: Sequence[_Counted], size: int) -> int:
-    """Return the number of aligned blocks that are accessed, without that of the probe's place."""
+    """Return the number of aligned blocks that are accessed, without that of the probe's site."""
     blocks: set[int] = set()
     for step, instructions in steps:
         spans = [(one.address, one.size) for one in step.memory] if step.code else []

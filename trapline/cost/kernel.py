@@ -14,7 +14,7 @@ from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import Isa
 from trapline.consumer.tracer import Tracer
 from trapline.cost.added import CallRecorder, Executed
-from trapline.cost.observer import Observer
+from trapline.cost.hit_work import Observer
 from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, kernel_guest
 
 

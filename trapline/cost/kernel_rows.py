@@ -126,7 +126,7 @@ class KernelLab:
         bare = self.per_call(probe, "", _NONE).instructions
         passed = self.per_call(probe, _SITES).firings
         grown = self._code(probe.generation) - self._code(_NONE)
-        return Idle(grown / self._places, (plain - bare) / passed, (other - bare) / passed)
+        return Idle(grown / self._sites, (plain - bare) / passed, (other - bare) / passed)
 
     def _code(self, generation: int) -> int:
         """Return the number of bytes of code of a kernel."""
@@ -137,8 +137,8 @@ class KernelLab:
         return Image(built if generation == SDT_GENERATION else images.kernel(self.isa, f"sdt-{generation}"))
 
     @cached_property
-    def _places(self) -> int:
-        """The places of static probes in the source of the kernel: the same in each generation."""
+    def _sites(self) -> int:
+        """The sites of static probes in the source of the kernel: the same in each generation."""
         section = self._image(SDT_GENERATION).section(TRACEPOINTS)
         assert section is not None
         return len(section.data) // (_TRACEPOINT_WORDS * self.isa.word)

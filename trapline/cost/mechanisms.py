@@ -8,9 +8,9 @@ from typing import Final
 
 from emu.isa import ISAS, Isa
 from trapline.cost.kernel_rows import KERNEL_MECHANISMS, kernel_rows
-from trapline.cost.pool import each
 from trapline.cost.program_rows import PROGRAM_MECHANISMS, program_rows
 from trapline.cost.rows import Row
+from trapline.support.workers import each_isa
 
 MECHANISMS: Final = (*KERNEL_MECHANISMS, *PROGRAM_MECHANISMS)
 
@@ -24,7 +24,7 @@ def measure(isas: Sequence[Isa], wanted: Sequence[str] = MECHANISMS) -> Iterator
 
 def measure_all(isas: Sequence[Isa], wanted: Sequence[str], told: Callable[[], object]) -> list[Row]:
     """Return all rows, in order; `told` is called whenever an ISA has been measured."""
-    return [row for rows in each(partial(_rows, wanted=wanted), isas, told) for row in rows]
+    return [row for rows in each_isa(partial(_rows, wanted=wanted), isas, told) for row in rows]
 
 
 def _rows(isa: str, wanted: Sequence[str]) -> list[Row]:

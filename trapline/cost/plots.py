@@ -159,8 +159,8 @@ def _prices(priced: Sequence[tuple[Row, CostModel]]) -> Any:
     ]
     scale = {machine.name: machine.scale for _, machine in priced}
     values = {
-        kind: [costs[place] * scale[machine] for (machine, _), (_, costs) in ordered]
-        for place, kind in enumerate(_EVENTS)
+        kind: [costs[index] * scale[machine] for (machine, _), (_, costs) in ordered]
+        for index, kind in enumerate(_EVENTS)
     }
     return _bars(labels, values, _EVENTS, "nanoseconds")
 
@@ -180,14 +180,14 @@ def _bars(labels: Sequence[str], values: Mapping[str, Sequence[float]], colours:
     figure.set_layout_engine("constrained")
     axes = figure.subplots()
     left, last = [0.0] * len(labels), None
-    places = range(len(labels))
+    positions = range(len(labels))
     for name, lengths in values.items():
         if any(lengths):
-            last = axes.barh(places, lengths, left=left, color=colours[name], label=name, height=0.72)
+            last = axes.barh(positions, lengths, left=left, color=colours[name], label=name, height=0.72)
         left = [start + length for start, length in zip(left, lengths, strict=True)]
     assert last is not None
     axes.bar_label(last, labels=[f"{total:.0f}" for total in left], padding=3)
-    axes.set_yticks(places, labels)
+    axes.set_yticks(positions, labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_xlabel(unit)
     axes.grid(visible=False, axis="y")
@@ -207,14 +207,14 @@ def _scaling(curves: Sequence[Curve]) -> Any:
         for curve in curves:
             if curve.axis != axis:
                 continue
-            place = names.index(curve.isa)
+            index = names.index(curve.isa)
             numbers = [point.number for point in curve.points]
             for panel, costs in (
                 (panels[0][column], [point.instructions for point in curve.points]),
                 (panels[1][column], [point.nanoseconds / 1e3 for point in curve.points]),
             ):
                 panel.plot(
-                    numbers, costs, _MARKS[place % len(_MARKS)] + "-", ms=4, color=_CURVES[place], label=curve.isa
+                    numbers, costs, _MARKS[index % len(_MARKS)] + "-", ms=4, color=_CURVES[index], label=curve.isa
                 )
         for panel in (panels[0][column], panels[1][column]):
             panel.set_xscale("log")

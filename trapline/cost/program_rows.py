@@ -21,8 +21,7 @@ from providers.fasttrap.usdt import probe_name
 from providers.fidelity import Fidelity
 from trapline.consumer.tracer import Tracer
 from trapline.cost.anatomy import anatomy
-from trapline.cost.hit_work import Events, of_treatment
-from trapline.cost.observer import Observer
+from trapline.cost.hit_work import Events, Observer, of_treatment
 from trapline.cost.rows import Anatomy, Idle, Row
 from trapline.lab.sites.instructions import UserSite, user_sites
 from trapline.lab.step.machines import StepRequest
@@ -162,9 +161,9 @@ class ProgramLab:
             return None
         name = kind if site is None else f"{site.offset:x}"
         probe = f"pid$target:a.out:{_FUNCTION}:{name}"
-        places = {"entry": 0, "return": next(one.offset for one in self._of("pid") if "return" in one.probes)}
-        place = self.function + (site.offset if site else places[kind])
-        treatment = self.fasttrap.treat(self._code(place), Fidelity.EXACT)
+        offsets = {"entry": 0, "return": next(one.offset for one in self._of("pid") if "return" in one.probes)}
+        address = self.function + (site.offset if site else offsets[kind])
+        treatment = self.fasttrap.treat(self._code(address), Fidelity.EXACT)
         events = of_treatment(treatment, copies_trap=self.fasttrap.always_steps or kind == "return")
         hits = self._traced(_RECURSION, probe)
         what = kind if site is None else f"{kind}: {site.text}"
@@ -176,10 +175,10 @@ class ProgramLab:
         site = None if returns else self._site("uprobe", kind)
         if site is None and not returns:
             return None
-        place = self.function + (site.offset if site else 0)
-        hits = self._probed(_RECURSION, place, returns=returns)
-        events = of_treatment(self.uprobes.treat(self._code(place), Fidelity.EXACT))._replace(returns=int(returns))
-        definition = f"{'r' if returns else 'p'}:{OWN}{_PROGRAM}:{self._offset(place):#x}"
+        address = self.function + (site.offset if site else 0)
+        hits = self._probed(_RECURSION, address, returns=returns)
+        events = of_treatment(self.uprobes.treat(self._code(address), Fidelity.EXACT))._replace(returns=int(returns))
+        definition = f"{'r' if returns else 'p'}:{OWN}{_PROGRAM}:{self._offset(address):#x}"
         recorded = self._recorded(_RECURSION, definition, uprobe=True)
         what = kind if site is None else f"{kind}: {site.text}"
         return self._row("uprobe", what, hits, _RECURSION, events, recorded, Idle())
@@ -187,17 +186,17 @@ class ProgramLab:
     def marker(self, what: str, name: str, *, kernel: bool) -> Row | None:
         """Measure a marker of USDT, enabled by a uprobe of the Linux kernel, or by fasttrap."""
         marker = next(one for one in markers(self.image) if one.name == name)
-        place = marker.location
-        size = self.isa.instruction_length(self.image.read(place, _LONGEST))
+        address = marker.location
+        size = self.isa.instruction_length(self.image.read(address, _LONGEST))
         if kernel:
-            hits = self._probed(_MARKERS, place, semaphore=marker.semaphore)
-            events = of_treatment(self.uprobes.treat(self._code(place), Fidelity.EXACT))
+            hits = self._probed(_MARKERS, address, semaphore=marker.semaphore)
+            events = of_treatment(self.uprobes.treat(self._code(address), Fidelity.EXACT))
             recorded = self._recorded(_MARKERS, self._definition(marker), uprobe=True)
         else:
             probe = f"{_PROGRAM}$target:::{probe_name(name)}"
             hits = self._traced(_MARKERS, probe)
             events = of_treatment(
-                self.fasttrap.treat(self._code(place), Fidelity.EXACT), copies_trap=self.fasttrap.always_steps
+                self.fasttrap.treat(self._code(address), Fidelity.EXACT), copies_trap=self.fasttrap.always_steps
             )
             recorded = self._recorded(_MARKERS, probe)
         return self._row("usdt", what, hits, _MARKERS, events, recorded, Idle(float(size), 1.0, 1.0))

@@ -40,9 +40,9 @@ class Anatomy:
     accesses: int = 0
     """The number of accesses of the guest's instructions to memory."""
     lines: int = 0
-    """The number of accessed cache lines of 64 bytes, without that of the probe's place."""
+    """The number of accessed cache lines of 64 bytes, without that of the probe site."""
     pages: int = 0
-    """The number of accessed pages of 4 KiB, without that of the probe's place."""
+    """The number of accessed pages of 4 KiB, without that of the probe site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class Idle:
     """The cost of a probe that does not fire; None: it cannot be measured here."""
 
     code: float | None = 0.0
-    """The number of bytes of code at each place."""
+    """The number of bytes of code at each site."""
     rest: float | None = 0.0
     """The number of instructions of each pass while no probe is enabled."""
     elsewhere: float | None = 0.0
-    """The same number while another probe of the mechanism is enabled."""
+    """The number of instructions of each pass while another probe of the mechanism is enabled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Row:
     isa: str
     mechanism: str
     what: str
-    """The description of the probed place."""
+    """The description of the probe site."""
     instructions: float
     """The number of the guest's instructions that a run with another probe does not execute."""
     events: Events

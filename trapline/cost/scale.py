@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS, Isa
 from trapline.consumer.tracer import Tracer
-from trapline.cost.pool import each
 from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, kernel_guest
+from trapline.support.workers import each_isa
 
 _FUNCTION: Final = "sched_relinquish"
 _CLAUSE: Final = "{ @ = count(); }"
@@ -161,4 +161,4 @@ def _of(name: str) -> list[Curve]:
 
 def measure_curves(isas: Sequence[Isa], told: Callable[[], object] = lambda: None) -> list[Curve]:
     """Return the curves of all ISAs; `told` is called whenever one is done."""
-    return [curve for found in each(_of, isas, told) for curve in found]
+    return [curve for found in each_isa(_of, isas, told) for curve in found]

@@ -136,12 +136,12 @@ def lines(table: Table) -> Iterator[Text]:
     """Yield a table for the terminal."""
     cells = (table.head, *table.rows)
     widths = [max(len(line[column]) for line in cells) for column in range(len(table.head))]
-    for place, line in enumerate(cells):
+    for index, line in enumerate(cells):
         parts = [
             cell.ljust(width) if table.is_text(column) else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
-        yield Text("  ".join(parts).rstrip(), style="bold" if not place else "")
+        yield Text("  ".join(parts).rstrip(), style="bold" if not index else "")
     yield Text("")
     for note in table.notes:
         yield Text(note)

@@ -13,8 +13,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from trapline.export.events import Phase, Recording, Value, running, slices
-from trapline.export.plain import cell, plain
+from trapline.export.events import Phase, Recording, Value, cell, plain, running, slices
 
 # The process of the tracks that show who runs on each CPU; no process of a guest has the number.
 _CPUS: Final = -1

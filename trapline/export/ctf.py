@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from emu.support.words import WORD_MASK
-from trapline.export.errors import ExportError
-from trapline.export.events import Recording, Value
-from trapline.export.plain import cell
+from trapline.export.events import ExportError, Recording, Value, cell
 
 _MAGIC: Final = 0xC1FC1FC1
 _HEADER: Final = struct.Struct("<IIQQQQ")  # magic, stream, content and packet size in bits, first and last time

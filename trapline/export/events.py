@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from emu.support.immutable import immutable
+
+
+class ExportError(Exception):
+    """A trace that cannot be written in a format; the message says why, on one line."""
 
 
 class Phase(Enum):
@@ -161,3 +165,17 @@ def running(recording: Recording) -> Iterator[Running]:
 
 def _running(event: Event, end: int) -> Running:
     return Running(event.cpu, event.process, event.pid, event.tid, event.time, end)
+
+
+def plain(value: Value) -> Any:
+    """Return a value as JSON has it: bytes in hexadecimal, a stack as a list."""
+    if isinstance(value, bytes):
+        return value.hex()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def cell(value: Value) -> str | int:
+    """Return a value as one cell of a table: a stack with its outermost frame first."""
+    if isinstance(value, tuple):
+        return ";".join(reversed(value))
+    return value.hex() if isinstance(value, bytes) else value

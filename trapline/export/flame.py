@@ -1,7 +1,7 @@
 """A flame graph: an SVG that fits any width, and a page that holds one.
 
 The width of a frame is the share of its stacks; colours say the module, the same in every graph.
-Places are in per cent, so that text keeps its size on a narrow screen.
+Positions are in per cent, so that text keeps its size on a narrow screen.
 """
 
 from __future__ import annotations
@@ -63,17 +63,17 @@ def _tree(folded: Folded) -> _Frame:
 
 
 def _placed(frame: _Frame, start: float, whole: int, depth: int) -> Iterator[tuple[_Frame, float, float, int]]:
-    """Yield each frame that is wide enough: itself, its place, its width (of 1), and its depth."""
+    """Yield each frame that is wide enough: itself, its x, its width (of 1), and its depth."""
     rest = [(frame, start, depth)]
     while rest:
-        one, place, level = rest.pop()
+        one, x, level = rest.pop()
         width = one.weight / whole
         if width < _NARROWEST:
             continue
-        yield one, place, width, level
+        yield one, x, width, level
         for name in sorted(one.inner):
-            rest.append((one.inner[name], place, level + 1))
-            place += one.inner[name].weight / whole
+            rest.append((one.inner[name], x, level + 1))
+            x += one.inner[name].weight / whole
 
 
 def _fill(name: str) -> str:
@@ -95,13 +95,13 @@ def svg(folded: Folded, title: str) -> str:
         f'<text x="6" y="17" font-weight="bold">{escape(title)}</text>'
     )
     parts = [head]
-    for frame, place, width, level in placed:
+    for frame, x, width, level in placed:
         name = escape(frame.name)
         label = name.partition("`")[2] or name
         what = f"{name}: {frame.weight:,} ({100 * frame.weight / root.weight:.2f} %)"
         parts.append(
-            f'<svg class="f" tabindex="0" x="{100 * place:.4f}%" y="{height - _ROW * (level + 1)}" '
-            f'width="{100 * width:.4f}%" height="{_ROW}" data-x="{place:.8f}" data-w="{width:.8f}" data-n="{name}">'
+            f'<svg class="f" tabindex="0" x="{100 * x:.4f}%" y="{height - _ROW * (level + 1)}" '
+            f'width="{100 * width:.4f}%" height="{_ROW}" data-x="{x:.8f}" data-w="{width:.8f}" data-n="{name}">'
             f'<title>{what}</title><rect width="100%" height="{_ROW}" rx="2" style="fill:{_fill(frame.name)}"/>'
             f'<text x="4" y="13">{label if width > 4 * _NARROWEST else ""}</text></svg>'
         )

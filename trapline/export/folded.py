@@ -5,13 +5,13 @@ Source: Brendan Gregg's FlameGraph, stackcollapse.pl.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from trapline.export.errors import ExportError
-from trapline.export.events import Count, Recording, Stack, Value, slices
+from trapline.export.events import Count, ExportError, Recording, Stack, Value, slices
 
 # The end of a frame's name whose pc is not the function's first instruction.
 _OFFSET: Final = re.compile(r"\+0x[0-9a-f]+$")
@@ -21,7 +21,7 @@ Folded = dict[tuple[str, ...], int]
 
 
 def function(frame: str) -> str:
-    """Return a frame's name without the place in the function: the same function is one frame."""
+    """Return a frame's name without the offset in the function: the same function is one frame."""
     return _OFFSET.sub("", frame)
 
 
@@ -99,3 +99,36 @@ def read(text: str, name: str) -> Folded:
     if not found:
         raise ExportError(f"{name}: no stacks")
     return dict(found)
+
+
+def speedscope(recording: Recording) -> str:
+    """Return a file of speedscope: one profile of samples.
+
+    Source: https://www.speedscope.app/file-format-schema.json.
+    """
+    folded = fold(recording)
+    numbers: dict[str, int] = {}
+    samples = [[numbers.setdefault(frame, len(numbers)) for frame in frames] for frames in folded]
+    weights = list(folded.values())
+    return (
+        json.dumps(
+            {
+                "$schema": "https://www.speedscope.app/file-format-schema.json",
+                "exporter": "trapline",
+                "shared": {"frames": [{"name": name} for name in numbers]},
+                "profiles": [
+                    {
+                        "type": "sampled",
+                        "name": "trapline",
+                        "unit": "none",
+                        "startValue": 0,
+                        "endValue": sum(weights),
+                        "samples": samples,
+                        "weights": weights,
+                    }
+                ],
+            },
+            ensure_ascii=False,
+        )
+        + "\n"
+    )

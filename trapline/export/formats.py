@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from emu.support.did_you_mean import counted, did_you_mean
-from trapline.export import chrome, ctf, flame, folded, jsonl, perfetto, speedscope, tables, text
-from trapline.export.errors import ExportError
-from trapline.export.events import Recording
+from trapline.export import chrome, ctf, flame, folded, jsonl, perfetto, tables, text
+from trapline.export.events import ExportError, Recording
 
 
 class Format(NamedTuple):
@@ -33,7 +32,7 @@ FORMATS: Final = {
     "perfetto": Format((".pftrace", ".perfetto-trace"), lambda one, _: perfetto.data(one), "Perfetto's own format"),
     "jsonl": Format((".jsonl", ".ndjson"), lambda one, _: jsonl.lines(one), "JSON lines"),
     "folded": Format((".folded",), lambda one, _: folded.lines(one), "folded stacks"),
-    "speedscope": Format((".speedscope.json", ".speedscope"), lambda one, _: speedscope.document(one), "speedscope"),
+    "speedscope": Format((".speedscope.json", ".speedscope"), lambda one, _: folded.speedscope(one), "speedscope"),
     "svg": Format((".svg",), _flame(page=False), "a flame graph"),
     "html": Format((".html", ".htm"), _flame(page=True), "a flame graph as a page"),
     "ctf": Format((".ctf",), lambda _one, _: "", "a CTF 1.8 trace, which is a folder", counts=False),

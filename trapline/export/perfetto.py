@@ -10,9 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from trapline.export.errors import ExportError
-from trapline.export.events import Count, Event, Phase, Recording, Slice, Value, running, slices
-from trapline.export.plain import cell, plain
+from trapline.export.events import (
+    Count,
+    Event,
+    ExportError,
+    Phase,
+    Recording,
+    Slice,
+    Value,
+    cell,
+    plain,
+    running,
+    slices,
+)
 
 # One writer of packets, and tracks that are numbered by what they show.
 _SEQUENCE: Final = 1
@@ -92,8 +102,8 @@ def data(recording: Recording) -> bytes:
             writer.describe(track, name=f"CPU {run.cpu}")
         writer.event("SLICE_BEGIN", run.start, track, 1, name=run.process)
         writer.event("SLICE_END", run.end, track, 0)
-    for place, count in enumerate(recording.counts):
-        _count(writer, _COUNTERS + place, count, recording.end)
+    for index, count in enumerate(recording.counts):
+        _count(writer, _COUNTERS + index, count, recording.end)
     return writer.data()
 
 

@@ -11,9 +11,7 @@ import io
 from collections.abc import Mapping
 from typing import Any, Final
 
-from trapline.export.errors import ExportError
-from trapline.export.events import Recording
-from trapline.export.plain import cell
+from trapline.export.events import ExportError, Recording, cell
 
 _EVENT: Final = ("time", "cpu", "pid", "tid", "process", "provider", "module", "function", "name")
 

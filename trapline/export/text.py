@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trapline.export.events import Event, Recording, Stack, Value
-from trapline.export.plain import cell
+from trapline.export.events import Event, Recording, Stack, Value, cell
 
 _FTRACE_HEADER = """\
 # tracer: nop

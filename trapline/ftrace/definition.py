@@ -30,7 +30,7 @@ _GROUP: Final = re.compile(r"[A-Za-z_][\w-]*")
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """An event at one place."""
+    """An event at one address."""
 
     returns: bool
     group: str
@@ -55,8 +55,8 @@ def parse(line: str, isa: Isa) -> Definition:
     words = list(fetch_parser.words(line))
     if len(words) < 2 or words[0][0][0] not in {"p", "r"}:
         raise UprobeEventError("BAD_DEFINITION", line, 0)
-    head, (place, at) = words[0][0], words[1]
-    path, offset, counter, suffix = _place(line, place, at)
+    head, (target, at) = words[0][0], words[1]
+    path, offset, counter, suffix = _target(line, target, at)
     returns = head[0] == "r" or suffix
     group, event = _names(line, head)
     used: set[str] = set()
@@ -100,7 +100,7 @@ def _names(line: str, head: str) -> tuple[str, str]:
     return group, event
 
 
-def _place(line: str, text: str, at: int) -> tuple[str, int, int, bool]:
+def _target(line: str, text: str, at: int) -> tuple[str, int, int, bool]:
     """Read PATH:OFFSET, %return, (REFCTR): path, offset, counter, whether it is a return probe."""
     path, colon, rest = text.rpartition(":")
     if not colon or "/" not in path or rest[:1] not in fetch_parser.DIGITS:

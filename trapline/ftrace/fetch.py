@@ -63,7 +63,7 @@ def fetch(argument: FetchArgument, target: Target, isa: Isa) -> str:
     if not kind.count:
         return _at(address, kind, target)
     step = isa.word if kind.name == "string" else kind.size
-    items = (_element(address + place * step, kind, target, isa) for place in range(kind.count))
+    items = (_element(address + index * step, kind, target, isa) for index in range(kind.count))
     return "{" + ",".join(items) + "}"
 
 
@@ -100,8 +100,8 @@ def _word(expression: Expression, target: Target, isa: Isa) -> int:
             return target.register(name)
         case Stack(None):
             return target.register(isa.registers.sp)
-        case Stack(place):
-            return _stack_word(target, isa, place or 0)
+        case Stack(index):
+            return _stack_word(target, isa, index or 0)
         case ReturnValue():
             return target.register(isa.calling.results[0])
         case Immediate(value):

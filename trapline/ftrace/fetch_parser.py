@@ -236,13 +236,13 @@ class _Parser:
 
 
 def parse(
-    text: str, isa: Isa, place: int, used: set[str], *, returns: bool, command: str = "", column: int = 0
+    text: str, isa: Isa, number: int, used: set[str], *, returns: bool, command: str = "", column: int = 0
 ) -> FetchArgument:
-    """Read an argument, the `place`th from 1; `used` are the names of those before.
+    """Read an argument, the `number`th from 1; `used` are the names of those before.
 
     Raises `UprobeEventError`.
     """
-    return _Parser(text, isa, command or text, column, returns=returns).parse(f"arg{place}", used)
+    return _Parser(text, isa, command or text, column, returns=returns).parse(f"arg{number}", used)
 
 
 def words(text: str) -> Iterator[tuple[str, int]]:

@@ -12,7 +12,10 @@ import fnmatch
 import operator
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from providers.fidelity import Fidelity
 
 # Values of the fields, in their shown form.
 Values = Mapping[str, str]
@@ -100,7 +103,7 @@ class FilterError(Exception):
 def parse_filter(text: str, fields: frozenset[str]) -> Filter:
     """Read a filter over these fields.  Raises `FilterError`."""
     if len(text) >= _LONGEST:
-        raise FilterError(f"the filter has {len(text)} characters; there is room for {_LONGEST - 1}")
+        raise FilterError(f"the filter has {len(text)} characters; the limit is {_LONGEST - 1}")
     parser = _Parser(text, fields)
     found = parser.either()
     if parser.peek():
@@ -192,3 +195,16 @@ def _number(shown: str) -> int:
         return int(shown, 0)
     except ValueError:
         return 0
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """The selection of events, and the details to show."""
+
+    wanted: Filter | None = None
+    """Selects events by the values of their arguments."""
+    pid: int | None = None
+    tid: int | None = None
+    stacks: bool = False
+    fidelity: Fidelity = Fidelity.EXACT
+    """Whether uprobes have Linux' quirks."""

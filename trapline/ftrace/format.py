@@ -1,4 +1,4 @@
-"""An event's `format` file: its fields, their places in a record, and its printf format.
+"""An event's `format` file: its fields, their offsets in a record, and its printf format.
 
 Source: Linux 6.12 kernel/trace/trace_events.c (f_show), trace_probe.c
 (traceprobe_define_arg_fields, __set_print_fmt), trace_probe.h (DEFINE_FIELD).
@@ -69,14 +69,14 @@ def _signed(argument: FetchArgument) -> bool:
 
 def _printed(definition: Definition) -> str:
     """Return the printf format of a record and its arguments."""
-    places = _RETURN if definition.returns else _ENTRY
+    standard = _RETURN if definition.returns else _ENTRY
     formats = ["(%lx <- %lx)" if definition.returns else "(%lx)"]
-    values = [f"REC->{name}" for name in places]
+    values = [f"REC->{name}" for name in standard]
     for argument in definition.arguments:
         count = argument.type.count
         one = _conversion(argument)
         formats.append(f"{argument.name}={{{','.join([one] * count)}}}" if count else f"{argument.name}={one}")
-        names = [f"{argument.name}[{place}]" for place in range(count)] if count else [argument.name]
+        names = [f"{argument.name}[{index}]" for index in range(count)] if count else [argument.name]
         form = "__get_str({})" if argument.type.name == "string" else "REC->{}"
         values += map(form.format, names)
     return f'"{" ".join(formats)}", {", ".join(values)}'

@@ -20,22 +20,19 @@ from emu.guest.linux.fs.stdio import of_this_process
 from emu.guest.linux.guest import LinuxGuest
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
-from trapline.consumer.interrupts import Interrupts
-from trapline.export.errors import ExportError
-from trapline.export.events import Recording
+from trapline.consumer.loop import Interrupts
+from trapline.export.events import ExportError, Recording
 from trapline.export.formats import FORMATS, export, format_of
 from trapline.ftrace import output
 from trapline.ftrace.definition import Definition, parse
 from trapline.ftrace.errors import UprobeEventError
-from trapline.ftrace.filter import FilterError, parse_filter
+from trapline.ftrace.filter import FilterError, TraceOptions, parse_filter
 from trapline.ftrace.format import event_format
-from trapline.ftrace.merge import Merging
-from trapline.ftrace.trace_options import TraceOptions
-from trapline.ftrace.uprobe_events import EventTrace, TraceError, check_place, explain
+from trapline.ftrace.output import Merging
+from trapline.ftrace.uprobe_events import EventTrace, TraceError, check_site, explain
 from trapline.machine import linux_machine
 from trapline.machine.programs import split
-from trapline.support.cpus_option import cpu_options
-from trapline.support.debug_root import debug_root_option
+from trapline.support.options import cpu_options, debug_root_option
 from trapline.support.own_files import TargetError, own_program
 from trapline.support.targets import find_file
 
@@ -143,7 +140,7 @@ def _put(stream: Any) -> Callable[[bytes], object]:
 
 
 def show_event(guest: LinuxGuest, lines: list[str], condition: str | None, show: Show) -> None:
-    """Trace the places of an event until the program ends, or print its format.
+    """Trace the addresses of an event until the program ends, or print its format.
 
     `lines` are definitions in the syntax of uprobe_events.  Raises `click.ClickException`.
     """
@@ -183,7 +180,7 @@ def _trace(
         )
         for definition in definitions:
             if not show.forced:
-                check_place(guest, definition)
+                check_site(guest, definition)
             events.add(definition)
         click.echo(announcement)
         with Interrupts(lambda _count: guest.interrupt()):

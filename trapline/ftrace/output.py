@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 HEADER: Final = """\
@@ -42,11 +43,47 @@ def time_of(line: str) -> int | None:
 
 
 def event(name: str, address: int, function: int | None, arguments: Sequence[tuple[str, str]]) -> str:
-    """Return an event's text: the place of the hit, or the function and its return, and arguments."""
-    place = f"({address:#x})" if function is None else f"({address:#x} <- {function:#x})"
-    return f"{name}: {place}" + "".join(f" {argument}={value}" for argument, value in arguments)
+    """Return an event's text: the address of the hit (or function and return), and arguments."""
+    position = f"({address:#x})" if function is None else f"({address:#x} <- {function:#x})"
+    return f"{name}: {position}" + "".join(f" {argument}={value}" for argument, value in arguments)
 
 
 def user_stack(pcs: Sequence[int]) -> str:
     """Return the lines of a user stack after its prefix: eight frames at most."""
     return "<user stack trace>" + "".join(f"\n =>  <{pc:016x}>" for pc in pcs[:8] if pc)
+
+
+class Merging:
+    """Passes lines on by their times, as soon as no earlier one can come.
+
+    `reached()` returns the virtual time in nanoseconds that all CPUs have reached.
+    """
+
+    def __init__(self, write: Callable[[str], object], reached: Callable[[], int]) -> None:
+        self._write = write
+        self._reached = reached
+        self._lines: list[tuple[int, int, str]] = []
+        """A heap of time in microseconds, number, and text: a line, and those that belong to it."""
+        self._number = 0
+
+    def write(self, text: str) -> None:
+        """Take whole lines; one without a time belongs to the line before it."""
+        records: list[tuple[int, str]] = []
+        for line in text.splitlines(keepends=True):
+            time = time_of(line)
+            if time is None:
+                time, before = records.pop()
+                line = before + line  # noqa: PLW2901
+            records.append((time, line))
+        for time, record in records:
+            self._number += 1
+            heapq.heappush(self._lines, (time, self._number, record))
+        self._pass_on(self._reached() // 1000)
+
+    def finish(self) -> None:
+        """Pass the remaining lines on."""
+        self._pass_on(None)
+
+    def _pass_on(self, before: int | None) -> None:
+        while self._lines and (before is None or self._lines[0][0] < before):
+            self._write(heapq.heappop(self._lines)[2])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from emu.elf.file import ElfError
 from emu.elf.image import Image, no_instruction
@@ -21,8 +22,8 @@ from trapline.ftrace.definition import Definition
 from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.expressions import FetchArgument
 from trapline.ftrace.fetch import fetch
+from trapline.ftrace.filter import TraceOptions
 from trapline.ftrace.native.lines import EventRuns, Lines
-from trapline.ftrace.trace_options import TraceOptions
 from trapline.support.own_files import OWN
 from trapline.support.targets import find_in
 
@@ -166,13 +167,13 @@ def find_file(guest: LinuxGuest, path: str) -> tuple[RegularFile, str]:
     """Return a file of the guest and its path.  Raises `TraceError`."""
     root = guest.kernel.root
     try:
-        place = walk(root, guest.kernel.first.surroundings.directory if guest.kernel.first else root, path)
-        inode = place.found()
+        entry = walk(root, guest.kernel.first.surroundings.directory if guest.kernel.first else root, path)
+        inode = entry.found()
     except LinuxError:
         raise TraceError(f"{path}: no such file in the guest; --root names the directory it sees as /") from None
     if not isinstance(inode, RegularFile):
         raise TraceError(f"{path}: not a regular file")
-    return inode, path_of(root, place.directory, place.name)
+    return inode, path_of(root, entry.directory, entry.name)
 
 
 def find_target(guest: LinuxGuest, name: str) -> str:
@@ -212,7 +213,7 @@ def symbol_offset(image: Image, symbol: str) -> int:
     return offset
 
 
-def check_place(guest: LinuxGuest, definition: Definition) -> None:
+def check_site(guest: LinuxGuest, definition: Definition) -> None:
     """Refuse an offset where no instruction begins, as far as known.  Raises `TraceError`.
 
     Linux does not check this: a breakpoint inside an instruction changes the program's behaviour.
@@ -228,5 +229,30 @@ def check_place(guest: LinuxGuest, definition: Definition) -> None:
 
 
 def explain(error: UprobeEventError) -> str:
-    """Return a definition's error as text: the message, the line and the place in it."""
+    """Return a definition's error as text: the message, the line and the column in it."""
     return f"{error}\n  {error.command}\n  {' ' * error.column}^"
+
+
+_FORM: Final = re.compile(
+    r"([pr]):(?:(?P<alias>[^\s:]+)\s+)?(?P<target>(?:testbins:)?\S+?):(?P<symbol>[^\s:]+?)(?P<rest>\s.*)?"
+)
+
+
+def resolve(guest: LinuxGuest, text: str) -> str:
+    """Return a definition as uprobe_events takes it: a path and an offset.  Raises `TraceError`."""
+    found = _FORM.fullmatch(text.strip())
+    if found is None:
+        return text
+    kind, rest = found[1], found["rest"] or ""
+    name, symbol = found["target"], found["symbol"]
+    numeric = re.fullmatch(r"(0x[0-9a-fA-F]+|\d+)(%return)?(\([^)]*\))?", symbol)
+    if found["alias"] is not None and numeric:
+        return text
+    path = find_target(guest, name)
+    file, full = find_file(guest, path)
+    del file
+    if numeric:
+        segment = full.rsplit("/", 1)[-1].split(".")[0]
+        return f"{kind}:{found['alias'] or f'{segment}_{symbol}'} {full}:{symbol}{rest}"
+    offset = symbol_offset(open_image(guest, full), symbol)
+    return f"{kind}:{found['alias'] or symbol} {full}:{offset:#x}{rest}"

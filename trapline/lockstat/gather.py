@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trapline.consumer.aggregations.aggregate import Entry, plain_value
-from trapline.consumer.interrupts import Interrupts
+from trapline.consumer.loop import Interrupts
 from trapline.consumer.records.values import value_reader
 from trapline.libdtrace import Handle, Work, dtrace_open
 from trapline.lockstat.program import AVERAGE, HISTOGRAM
@@ -32,11 +32,11 @@ class Gathered(NamedTuple):
     elapsed: int
     """The guest's time in nanoseconds."""
     dropped: bool
-    """Whether records were lost because there was no room."""
+    """Whether records were lost because the buffer was full."""
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Limits:
     """The limits of the recorded data."""
 
     records: int
@@ -45,13 +45,13 @@ class Room:
 
     @property
     def size(self) -> int:
-        """Bytes of buffer: room for twice the records (lockstat.c main())."""
+        """Bytes of buffer, for twice the records (lockstat.c main())."""
         one = _RECORD + 8 * self.stack + (64 * 4 if self.histogram else 0)
         return min(max(self.records * one * 2, _SMALLEST), _LARGEST)
 
 
 def gather(
-    machine: KernelMachine, text: str, room: Room, options: Sequence[tuple[str, str | None]], *, trace: bool
+    machine: KernelMachine, text: str, limits: Limits, options: Sequence[tuple[str, str | None]], *, trace: bool
 ) -> Gathered:
     """Run a program until the guest ends, or the user interrupts it.
 
@@ -62,7 +62,7 @@ def gather(
     mask = machine.guest.isa.address_mask
 
     def consume(firing: Firing) -> bool:
-        if len(traced) < room.records:
+        if len(traced) < limits.records:
             traced.append(_traced(firing, mask))
         return False
 
@@ -71,7 +71,7 @@ def gather(
     ) as handle:
         # The teaching kernel has no reader/writer locks and no spinning: these probes do not exist.
         handle.setopt("zdefs")
-        handle.setopt("bufsize" if trace else "aggsize", str(room.size))
+        handle.setopt("bufsize" if trace else "aggsize", str(limits.size))
         if not trace:
             handle.setopt("bufsize", "4k")
             handle.setopt("dynvarsize", "1m")
@@ -91,7 +91,7 @@ def gather(
                     handle.sleep()
         elapsed = machine.guest.now() - start
         records = traced if trace else _aggregated(handle, mask)
-    return Gathered(records, max(elapsed, 1), len(records) >= room.records)
+    return Gathered(records, max(elapsed, 1), len(records) >= limits.records)
 
 
 def _traced(firing: Firing, mask: int) -> LockRecord:

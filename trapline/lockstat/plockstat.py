@@ -181,16 +181,16 @@ class Report:
     def _caller(self, stack: Sequence[Any]) -> int:
         """Return the first pc outside of the threads library; the innermost, if there is none."""
         for frame in stack[:_CALLER_FRAMES]:
-            place = self.locate(frame.pc)
-            if place is None or not _base(place.module).startswith(THREADS_LIBRARY):
+            location = self.locate(frame.pc)
+            if location is None or not _base(location.module).startswith(THREADS_LIBRARY):
                 return int(frame.pc)
         return int(stack[0].pc) if stack else 0
 
     def _name(self, address: int) -> str:
-        place = self.locate(address)
-        if place is None or not place.symbol:
+        location = self.locate(address)
+        if location is None or not location.symbol:
             return f"{address:#x}"
-        return f"{_base(place.module)}`{place.symbol}" + (f"+{place.offset:#x}" if place.offset else "")
+        return f"{_base(location.module)}`{location.symbol}" + (f"+{location.offset:#x}" if location.offset else "")
 
     def _histogram(self, buckets: dict[float, int], count: int, stack: Sequence[Any]) -> Iterator[str]:
         yield f"\n{'nsec':>10} ---- Time Distribution --- {'count':>5} Stack\n"

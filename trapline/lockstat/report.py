@@ -193,5 +193,5 @@ class Report:
 
 def _above(record: LockRecord) -> tuple[int, ...]:
     """Return the stack from the caller on."""
-    below = next((place for place in range(_BELOW, 0, -1) if record.stack[place : place + 1] == (record.caller,)), 0)
+    below = next((depth for depth in range(_BELOW, 0, -1) if record.stack[depth : depth + 1] == (record.caller,)), 0)
     return record.stack[below:]

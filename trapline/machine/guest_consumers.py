@@ -35,7 +35,7 @@ _DOF_HEADER: Final = 64
 _DOF_SIZE: Final = struct.Struct("<40xQ")
 # Offset of the pointer in the structure to what follows the structure in the framework's form.
 _DATA_POINTER: Final = {Request.BUFSNAP: 24, Request.AGGSNAP: 24, Request.FORMAT: 0}
-_POINTER_ROOM: Final = 8
+_POINTER_SIZE: Final = 8
 # Structures that end with records; their number is in the head.
 _RECORDS: Final = {Request.EPROBE: structures.ENABLED, Request.AGGDESC: structures.AGGREGATION}
 # Requests whose argument is a pointer to their structure.
@@ -114,11 +114,11 @@ class GuestConsumers:
             return answer.errno
         result = answer.data
         if request in _DATA_POINTER:
-            place, size = _DATA_POINTER[request], request.size
-            after = place + _POINTER_ROOM
+            offset, size = _DATA_POINTER[request], request.size
+            after = offset + _POINTER_SIZE
             if result[size:]:
-                guest.user_store(word.unpack_from(buffer, place)[0], result[size:])
-            result = result[:place] + buffer[place:after] + result[after:size]
+                guest.user_store(word.unpack_from(buffer, offset)[0], result[size:])
+            result = result[:offset] + buffer[offset:after] + result[after:size]
         if user is not None:
             guest.user_store(user, result)
         else:

@@ -195,25 +195,25 @@ class LinuxKernelPrograms:
         found: list[_Event] = []
         hooks: list[tuple[int, Hook]] = []
         for event in _Event:
-            place = self._place(event.value)
+            address = self._address(event.value)
             hook = Hook(self._noting(pid, event, found))
-            self._text.add(place, hook)
-            hooks.append((place, hook))
+            self._text.add(address, hook)
+            hooks.append((address, hook))
         machine = self._guest.machine
         while not found and not machine.off:
             machine.run(None)
-        for place, hook in hooks:
-            self._text.remove(place, hook)
+        for address, hook in hooks:
+            self._text.remove(address, hook)
         if not found:
             why = "no process of that number executes a program" if grabbed else "the kernel was switched off"
             raise ProcessProbeError(_GRAB, f"failed to grab process {pid}: {why}")
         return found[0]
 
-    def _place(self, name: str) -> int:
-        place = entry_of(self._text, self._guest, name)
-        if place is None:
+    def _address(self, name: str) -> int:
+        address = entry_of(self._text, self._guest, name)
+        if address is None:
             raise ProcessProbeError(_GRAB, f"the start of a program cannot be watched: no probe at {name}()")
-        return place
+        return address
 
     def _noting(self, pid: int | None, event: _Event, found: list[_Event]) -> Callable[[Frame], None]:
         tasks, machine = self._guest.tasks, self._guest.machine

@@ -29,20 +29,20 @@ def program_isa(words: Sequence[str], root: Path | None) -> Isa | None:
 
     The ISA of a script is that of its interpreter.
     """
-    for path in _places(words[0], root):
+    for path in _candidates(words[0], root):
         interpreter = _interpreter(path)
-        for place in [path] if interpreter is None else _places(interpreter, root):
-            image = _image(place)
+        for file in [path] if interpreter is None else _candidates(interpreter, root):
+            image = _image(file)
             if image is not None:
                 return image.isa
     return None
 
 
-def _places(name: str, root: Path | None) -> list[Path]:
+def _candidates(name: str, root: Path | None) -> list[Path]:
     """Return the possible paths of a program on the host: in the root first."""
     if root is None:
         return [Path(name)]
-    names = [name] if "/" in name else [f"{place}/{name}" for place in ENVIRONMENT["PATH"].split(":")]
+    names = [name] if "/" in name else [f"{folder}/{name}" for folder in ENVIRONMENT["PATH"].split(":")]
     inside = [root / one.lstrip("/") for one in names]
     return [*inside, *(root / "usr" / one.lstrip("/") for one in names), Path(name)]
 

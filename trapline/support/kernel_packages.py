@@ -104,8 +104,8 @@ def _apt(isa: Isa, suite: str) -> Iterator[_Apt]:
         raise KernelFileError(f"there is no machine for Linux kernels of {isa.title}")
     with tempfile.TemporaryDirectory(prefix="trapline-kernel-") as name:
         folder = Path(name)
-        for place in ("lists/partial", "cache/archives/partial"):
-            (folder / place).mkdir(parents=True)
+        for subfolder in ("lists/partial", "cache/archives/partial"):
+            (folder / subfolder).mkdir(parents=True)
         (folder / "status").touch()
         signed = f"[signed-by={_KEYRING}] " if _KEYRING.is_file() else ""
         (folder / "sources.list").write_text(f"deb {signed}{_archive()} {suite} main\n")
@@ -116,14 +116,14 @@ def _apt(isa: Isa, suite: str) -> Iterator[_Apt]:
 
 def _unpacked(apt: _Apt, package: str) -> Path:
     """Fetch a package and unpack it; return the folder.  Raises `KernelFileError`."""
-    place = apt.folder / f"package-{package}"
-    place.mkdir()
+    unpacked = apt.folder / f"package-{package}"
+    unpacked.mkdir()
     before = set(apt.folder.glob("*.deb"))
     apt.run("apt-get", "download", package)
     for file in set(apt.folder.glob("*.deb")) - before:
-        _run(["dpkg-deb", "-x", str(file), str(place)], cwd=apt.folder)
+        _run(["dpkg-deb", "-x", str(file), str(unpacked)], cwd=apt.folder)
         file.unlink()
-    return place
+    return unpacked
 
 
 def _kernel_package(apt: _Apt, isa: Isa) -> str:
@@ -168,7 +168,7 @@ def get(
             raise KernelFileError(f"{name}: a kernel of {image.isa}")
         report(f"fetching {BUSYBOX}")
         modules = next(
-            (place for place in (folder / "usr/lib/modules", folder / "lib/modules") if place.is_dir()), None
+            (modules for modules in (folder / "usr/lib/modules", folder / "lib/modules") if modules.is_dir()), None
         )
         return store.keep(image, _busybox(apt), f"Debian {suite}: {name}", modules)
 

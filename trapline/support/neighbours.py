@@ -19,14 +19,14 @@ def intruder() -> str | None:
     here = Path(__file__).parents[2]
     for name, file in _OURS.items():
         found = find_spec(name)
-        places = [Path(place) for place in (found.submodule_search_locations or ()) if found] if found else []
-        if found is not None and found.origin and not places:
-            places = [Path(found.origin)]  # a module of one file
-        if places and places[0] == here / name and (places[0] / file).exists():
+        folders = [Path(folder) for folder in (found.submodule_search_locations or ()) if found] if found else []
+        if found is not None and found.origin and not folders:
+            folders = [Path(found.origin)]  # a module of one file
+        if folders and folders[0] == here / name and (folders[0] / file).exists():
             continue
-        if here / name in places and found is not None and found.origin is None:
-            continue  # data in several places: ours is among them
-        where = f"the package '{name}' in {places[0].parent}" if places else f"no package '{name}'"
+        if here / name in folders and found is not None and found.origin is None:
+            continue  # data in several folders: ours is among them
+        where = f"the package '{name}' in {folders[0].parent}" if folders else f"no package '{name}'"
         return (
             f"{where} is found, not Trapline's in {here}{_owner(name)}: install Trapline in an environment of its own"
         )

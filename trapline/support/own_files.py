@@ -11,9 +11,9 @@ from emu.isa.base import Isa
 from emu.support.did_you_mean import did_you_mean
 
 OWN: Final = "testbins:"
-# The places of the package's own files, below the folder of an ISA.
+# The folders of the package's own files, below the folder of an ISA.
 _OWN_FOLDERS: Final = ("", "linux", "bin", "functions", "objects")
-# The places of the kernel guest's programs and of their libraries.
+# The folders of the kernel guest's programs and of their libraries.
 _USER: Final = ("bin", "sbin", "usr/bin", "usr/sbin", "lib", "libexec")
 _ELF: Final = b"\x7fELF"
 
@@ -26,8 +26,8 @@ def own_files(name: str, isa: Isa) -> list[Path]:
     """Return the files of the name after `OWN`.  Raises `TargetError`."""
     built = images.built(isa)
     if name == "user":
-        places = [built / place for place in _USER if (built / place).is_dir()]
-        return sorted(path for place in places for path in place.iterdir() if _is_elf(path))
+        folders = [built / folder for folder in _USER if (built / folder).is_dir()]
+        return sorted(path for folder in folders for path in folder.iterdir() if _is_elf(path))
     for folder in _OWN_FOLDERS:
         path = built / folder / name
         if path.is_file():

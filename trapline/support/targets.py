@@ -97,11 +97,11 @@ def find_in(root: Directory, name: str) -> str | None:
 
 def _regular(root: Directory, path: str) -> str | None:
     try:
-        place = walk(root, root, path)
-        inode = place.found()
+        entry = walk(root, root, path)
+        inode = entry.found()
     except LinuxError:
         return None
-    return path_of(root, place.directory, place.name) if isinstance(inode, RegularFile) else None
+    return path_of(root, entry.directory, entry.name) if isinstance(inode, RegularFile) else None
 
 
 def _libraries(root: Directory, name: str) -> Iterator[str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
 from typing import Any, ParamSpec, TypeVar
+
+from emu.isa import Isa
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -62,3 +65,29 @@ def abandon(executor: Executor, futures: Iterable[Future[Any]]) -> None:
     # The executor's thread closes its pipe when the processes are gone.  Python's end, which writes to
     # that pipe, must not come meanwhile.
     executor.shutdown(wait=bool(processes))
+
+
+Result = TypeVar("Result")
+
+
+def each_isa(work: Callable[[str], Result], isas: Sequence[Isa], told: Callable[[], object]) -> list[Result]:
+    """Return the results of `work` for the name of each ISA, in order, from one process each.
+
+    `told` is called whenever one is done.  `work` is a function of a module.
+    """
+    jobs = min(len(isas), os.cpu_count() or 1)
+    if jobs <= 1:
+        results = []
+        for isa in isas:
+            results.append(work(isa.name))
+            told()
+        return results
+    futures: list[Future[Result]] = []
+    workers = Workers(jobs, work.__module__)
+    try:
+        for isa in isas:
+            futures.append(workers.submit(work, isa.name))
+            futures[-1].add_done_callback(lambda _future: told())
+        return [future.result() for future in futures]
+    finally:
+        abandon(workers, futures)

@@ -197,10 +197,10 @@ class BtfTypes:
         width = 3 if entry.kind is BtfKind.ENUM64 else 2
         words = self._btf.words(entry, width * entry.vlen)
         found = {}
-        for place in range(0, len(words), width):
-            value = words[place + 1] | (words[place + 2] << 32 if width == 3 else 0)
+        for index in range(0, len(words), width):
+            value = words[index + 1] | (words[index + 2] << 32 if width == 3 else 0)
             sign = 1 << (63 if width == 3 else 31)
-            found[self._btf.string(words[place])] = (value ^ sign) - sign if entry.flag else value
+            found[self._btf.string(words[index])] = (value ^ sign) - sign if entry.flag else value
         return found
 
     def _signature(self, entry: Entry) -> Function:

@@ -119,7 +119,7 @@ class CtfSection:
         self.body = zlib.decompress(body) if flags & _COMPRESSED else body
         self.dynamic = dialect is GNU and bool(flags & _DYNAMIC)
         """Whether names and symbols are the dynamic ones."""
-        self.offsets = Offsets(*(self.header[place] for place in dialect.sections))
+        self.offsets = Offsets(*(self.header[index] for index in dialect.sections))
         self.child = dialect.child if self.header[1] else 0
         """Bit of the numbers of its own types if it refers to a parent's, else 0."""
 
@@ -204,15 +204,15 @@ class CtfSection:
     def parameters(self, count: int, at: int) -> list[int]:
         """Return the types of `count` parameters; 0 is the dots of a variable list."""
         width = struct.calcsize(self.dialect.argument)
-        return [struct.unpack_from(self.dialect.argument, self.body, at + width * place)[0] for place in range(count)]
+        return [struct.unpack_from(self.dialect.argument, self.body, at + width * index)[0] for index in range(count)]
 
     def members(self, entry: Entry) -> Iterator[tuple[str, int, int]]:
         """Yield the name, the type and the bit offset of each member of a struct or union."""
         dialect = self.dialect
         is_long = entry.size >= dialect.long_from
         form = dialect.long_member if is_long else dialect.member
-        for place in range(entry.vlen):
-            fields = struct.unpack_from(form, self.body, entry.at + place * struct.calcsize(form))
+        for index in range(entry.vlen):
+            fields = struct.unpack_from(form, self.body, entry.at + index * struct.calcsize(form))
             if is_long and dialect.offset_first:
                 name, high, number, low = fields
                 offset = high << 32 | low
@@ -227,8 +227,8 @@ class CtfSection:
 
     def enumerators(self, entry: Entry) -> Iterator[tuple[str, int]]:
         """Yield the name and the value of each enumerator."""
-        for place in range(entry.vlen):
-            name, value = struct.unpack_from("<Ii", self.body, entry.at + 8 * place)
+        for index in range(entry.vlen):
+            name, value = struct.unpack_from("<Ii", self.body, entry.at + 8 * index)
             yield self.name(name), value
 
     def numbers(self, start: int, end: int) -> list[int]:

@@ -181,7 +181,7 @@ class DwarfTypes:
     def _members(self, die: Any) -> Iterator[Member]:
         for child in _children(die):
             if child.tag == "DW_TAG_member":
-                offset, bits = _place(child)
+                offset, bits = _bit_offset(child)
                 yield Member(_name(child), self._target(child), offset, bits)
 
     def _enumeration(self, die: Any) -> Type:
@@ -254,7 +254,7 @@ def _base(die: Any) -> Type:
     return Integer(known.name if isinstance(known, Integer) else name, size, signed, encoding in _CHARACTERS)
 
 
-def _place(member: Any) -> tuple[int, int]:
+def _bit_offset(member: Any) -> tuple[int, int]:
     """Return a member's offset in bits, and its width if it is a bit-field."""
     location = member.attributes.get("DW_AT_data_member_location")
     start = 0
@@ -271,10 +271,10 @@ def _place(member: Any) -> tuple[int, int]:
 
 
 def _constant(expression: list[int]) -> int:
-    """Return the offset that DW_OP_plus_uconst adds: DWARF 2's form of a member's place."""
+    """Return the offset that DW_OP_plus_uconst adds: DWARF 2's form of a member's location."""
     if not expression or expression[0] != _PLUS_UCONST:
         return 0
     value = 0
-    for place, byte in enumerate(expression[1:]):
-        value |= (byte & 0x7F) << 7 * place
+    for index, byte in enumerate(expression[1:]):
+        value |= (byte & 0x7F) << 7 * index
     return value

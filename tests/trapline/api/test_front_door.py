@@ -12,7 +12,7 @@ import pytest
 import trapline
 from emu.guest.kernel.boot import images
 from emu.isa import ISAS
-from trapline.support import collector
+from trapline.support import process
 
 FUNCTIONS = ("bench", "check", "displace", "execute", "sites", "step", "trace")
 every_isa = pytest.mark.parametrize("isa", ISAS)
@@ -137,7 +137,7 @@ def test_costs_are_data(isa):
 
 def test_a_check_leaves_the_collector_of_its_caller_alone(monkeypatch):
     relieved = []
-    monkeypatch.setattr(collector, "relieve", lambda: relieved.append(1))
+    monkeypatch.setattr(process, "relieve_collector", lambda: relieved.append(1))
     assert trapline.check("testbins:tiny", isa="riscv64", every_instruction=True, run=False).same
     assert not relieved
 

@@ -5,8 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.some import some
-from trapline.commands.check import check_command
-from trapline.commands.check_options import MODES
+from trapline.commands.check import MODES, check_command
 
 # The word on the command line, by what takes values.
 _VALUES = {

@@ -102,7 +102,7 @@ def test_a_flag_getopt_refuses_is_reported_as_getopt_does(arguments, message):
         (["-l", "-V"], "only one of the [-AGhlV] options can be specified at a time"),
         (["--isa", "m68k"], "--isa m68k: choose from x86_64, aarch64, riscv64, i386"),
         (["-c", " "], "-c needs a command"),
-        (["-p", "x"], "-p x: the number of a process of the guest is wanted"),
+        (["-p", "x"], "-p x: expected the number of a process of the guest"),
     ],
 )
 def test_a_command_line_that_cannot_be_followed_says_why(arguments, message):

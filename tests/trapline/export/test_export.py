@@ -12,8 +12,7 @@ from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 from tests.support.command import run_trapline
 from trapline.export import chrome, folded, perfetto, tables, text
-from trapline.export.errors import ExportError
-from trapline.export.events import Count, Event, Phase, Recording, Stack, slices
+from trapline.export.events import Count, Event, ExportError, Phase, Recording, Stack, slices
 from trapline.export.formats import FORMATS, export, format_of
 
 

@@ -7,10 +7,9 @@ from emu.isa import ISAS
 from emu.native import available
 from tests.emu.guest.linux.support import start
 from trapline.ftrace.definition import parse
-from trapline.ftrace.filter import parse_filter
+from trapline.ftrace.filter import TraceOptions, parse_filter
 from trapline.ftrace.native.event import has_native_form
 from trapline.ftrace.native.lines import SIZE
-from trapline.ftrace.trace_options import TraceOptions
 from trapline.ftrace.uprobe_events import EventTrace, symbol_offset
 from trapline.machine.linux_machine import EvalTime
 

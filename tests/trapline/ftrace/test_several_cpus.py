@@ -8,8 +8,7 @@ from click.testing import CliRunner
 
 from emu.isa import ISAS
 from trapline.cli import main
-from trapline.ftrace.merge import Merging
-from trapline.ftrace.output import event, prefix, time_of
+from trapline.ftrace.output import Merging, event, prefix, time_of
 
 CPUS = ("--cpus", "3", "--seed", "7")
 LINE = re.compile(r"\[(\d+)\] d\.\.\.\. +(\d+\.\d+): thread_add:")

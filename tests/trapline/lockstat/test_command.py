@@ -8,7 +8,7 @@ from emu.isa import ISAS
 from trapline.commands.lockstat import UsageError, parse, usage
 from trapline.consumer.tracer import Tracer
 from trapline.lockstat.events import EVENTS, of_kinds
-from trapline.lockstat.gather import Room, gather
+from trapline.lockstat.gather import Limits, gather
 from trapline.lockstat.program import Gathering, program
 from trapline.lockstat.records import LockRecord
 from trapline.lockstat.report import Report, ReportLayout
@@ -79,7 +79,7 @@ def test_every_program_compiles_and_is_undone(isa, gathering):
 def gathered(isa, events, gathering):
     machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], command=COMMAND)))
     return gather(
-        machine, program(events, gathering), Room(10_000, gathering.histogram, gathering.stack), [], trace=False
+        machine, program(events, gathering), Limits(10_000, gathering.histogram, gathering.stack), [], trace=False
     )
 
 

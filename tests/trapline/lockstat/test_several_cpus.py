@@ -65,7 +65,7 @@ def test_cpu_is_the_one_that_has_waited(isa):
 def test_a_wrong_number_is_one_line(command):
     done = CliRunner().invoke(main, [command, "--cpus", "9", "ls"])
     assert done.exit_code != 0
-    assert f"{command}: --cpus 9: a number from 1 to 8 is wanted\n" in done.output
+    assert f"{command}: --cpus 9: expected a number from 1 to 8\n" in done.output
 
 
 @pytest.mark.parametrize("isa", ISAS)

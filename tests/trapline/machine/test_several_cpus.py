@@ -139,9 +139,9 @@ def test_the_kernel_with_one_cpu_is_another_one():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--cpus", "9"), "--cpus 9: a number from 1 to 8 is wanted"),
-        (("--cpus", "x"), "--cpus x: a number from 1 to 8 is wanted"),
-        (("--seed", "-1"), "--seed -1: a number from 0"),
+        (("--cpus", "9"), "--cpus 9: expected a number from 1 to 8"),
+        (("--cpus", "x"), "--cpus x: expected a number from 1 to 8"),
+        (("--seed", "-1"), "--seed -1: expected a number from 0"),
         (("--cpus", "2", "--guest", "linux-kernel"), "a Linux kernel has one CPU"),
     ],
 )

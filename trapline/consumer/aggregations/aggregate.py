@@ -50,7 +50,7 @@ class Entry:
     """The value as signed 64-bit words: one for count, sum, min and max; two for avg; ..."""
     normal: int = 1
     per_cpu: dict[int, list[int]] = field(default_factory=dict)
-    """The same by CPU, with option aggpercpu."""
+    """Values by key and CPU, with option aggpercpu."""
 
     @property
     def action(self) -> ActionKind:

@@ -56,7 +56,7 @@ def header(path: str, providers: Mapping[str, Mapping[str, DeclaredProbe]]) -> s
 
 def _provider(name: str, probes: Mapping[str, DeclaredProbe]) -> str:
     parts = [tuple(_probe(name, probe)) for probe in probes.values()]
-    macros, declarations, empty = ("".join(part[place] for part in parts) for place in range(3))
+    macros, declarations, empty = ("".join(part[index] for part in parts) for index in range(3))
     return _PROVIDER.format(macros=macros, declarations=declarations, empty=empty)
 
 
@@ -64,7 +64,7 @@ def _probe(provider: str, probe: DeclaredProbe) -> Iterator[str]:
     """Yield a probe's macros, its declarations, and the macros for systems without DTrace."""
     macro = f"{provider}_{probe.name}".replace("-", "_").upper()
     function = f"{provider}___{probe.name.replace('-', '__')}"
-    arguments = ", ".join(f"arg{place}" for place in range(len(probe.native)))
+    arguments = ", ".join(f"arg{index}" for index in range(len(probe.native)))
     types = ", ".join(map(type_name, probe.native)) or "void"
     yield (
         f"#define\t{macro}({arguments}) \\\n\t__dtrace_{function}({arguments})\n"

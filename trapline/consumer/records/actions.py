@@ -101,7 +101,7 @@ class Actions:
         self._system(command)
 
     def fault(self, firing: Firing, text: str) -> None:
-        """Report an action that the consumer could not carry out for a record."""
+        """Report an action that the consumer could not execute for a record."""
         self._on_fault(Fault(firing.plan.epid, firing.probe, firing.cpu, LIBRARY, text=text))
 
 

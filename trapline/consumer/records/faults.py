@@ -67,9 +67,9 @@ class Fault:
             return where + self.text
         what = _FAULTS.get(self.code, "unknown fault")
         address = f" ({self.address:#x})" if self.code in _WITH_ADDRESS else ""
-        place = f"action #{self.action}" if self.action else "predicate"
+        subject = f"action #{self.action}" if self.action else "predicate"
         offset = f" at DIF offset {self.offset}" if self.offset != -1 else ""
-        return f"{where}{what}{address} in {place}{offset}"
+        return f"{where}{what}{address} in {subject}{offset}"
 
 
 class DropKind(Enum):
@@ -100,8 +100,8 @@ class Drop:
         """Return the message, without the prefix; `tags` is option droptags."""
         text, suffix, _ = self.kind.value
         tag = f"[DTRACEDROP_{self.kind.name}] " if tags else ""
-        place = f" on CPU {self.cpu}" if self.cpu is not None else suffix
-        return f"{tag}{self.count} {text}{'s' if self.count > 1 else ''}{place}"
+        cpu = f" on CPU {self.cpu}" if self.cpu is not None else suffix
+        return f"{tag}{self.count} {text}{'s' if self.count > 1 else ''}{cpu}"
 
 
 def status_drops(old: Status, new: Status) -> Iterator[Drop]:

@@ -71,7 +71,7 @@ class Firing:
         return tuple(step.value(self.data, self.offset) for step in self.plan.steps if step.value is not None)
 
     def act(self) -> None:
-        """Carry out the statements that act on the consumer, such as exit() and clear()."""
+        """Execute the statements that act on the consumer, such as exit() and clear()."""
         for step in self.plan.steps:
             if step.effect is not None:
                 step.effect(self)

@@ -35,12 +35,12 @@ Symbol = Callable[[int], str | None]
 
 def show(type_: Type, data: bytes, symbol: Symbol) -> str:
     """Show data of a type after its name; a newline ends all but structs and unions."""
-    text = f"{ctf_name(type_)} {_value(type_, data, symbol, _Place())}"
+    text = f"{ctf_name(type_)} {_value(type_, data, symbol, _Indent())}"
     return text if isinstance(resolve(type_), Composite) else text + "\n"
 
 
 @immutable
-class _Place:
+class _Indent:
     """The position of a value (dt_printarg_t): how deep in structs, and in arrays around them."""
 
     depth: int = 0
@@ -52,21 +52,21 @@ class _Place:
         return _INDENT * (self.depth + self.nest)
 
     @property
-    def member(self) -> _Place:
-        return _Place(self.depth + 1, self.nest)
+    def member(self) -> _Indent:
+        return _Indent(self.depth + 1, self.nest)
 
     @property
-    def element(self) -> _Place:
-        return _Place(0, self.nest + self.depth + 1)
+    def element(self) -> _Indent:
+        return _Indent(0, self.nest + self.depth + 1)
 
 
-def _value(type_: Type, data: bytes, symbol: Symbol, place: _Place) -> str:
+def _value(type_: Type, data: bytes, symbol: Symbol, indent: _Indent) -> str:
     resolved = resolve(type_)
     match resolved:
         case Composite():
-            return _composite(resolved, data, symbol, place)
+            return _composite(resolved, data, symbol, indent)
         case Array():
-            return _array(resolved, data, symbol, place)
+            return _array(resolved, data, symbol, indent)
         case Enumeration():
             value = int.from_bytes(data[: resolved.size], "little", signed=True)
             names = {number: name for name, number in (resolved.enumerators or {}).items()}
@@ -93,13 +93,13 @@ def _character(byte: int) -> str:
     return f"'\\{byte:o}'" if not byte else f"'\\{byte:03o}'"
 
 
-def _composite(type_: Composite, data: bytes, symbol: Symbol, place: _Place) -> str:
-    inner = place.member
+def _composite(type_: Composite, data: bytes, symbol: Symbol, indent: _Indent) -> str:
+    inner = indent.member
     lines = "".join(f"{inner.indent}{line}\n" for line in _members(type_, data, symbol, inner))
-    return f"{{\n{lines}{place.indent}}}"
+    return f"{{\n{lines}{indent.indent}}}"
 
 
-def _members(type_: Composite, data: bytes, symbol: Symbol, place: _Place) -> Iterator[str]:
+def _members(type_: Composite, data: bytes, symbol: Symbol, indent: _Indent) -> Iterator[str]:
     for member in type_.members or ():
         name = ctf_name(member.type)
         gap = "" if name.endswith("*") or not member.name else " "
@@ -107,7 +107,7 @@ def _members(type_: Composite, data: bytes, symbol: Symbol, place: _Place) -> It
             yield f"{name}{gap}{member.name} :{member.bits} = {_hexadecimal(_bits(member, data))}"
             continue
         part = data[member.offset // 8 : member.offset // 8 + size_of(member.type)]
-        yield f"{name}{gap}{member.name} = {_value(member.type, part, symbol, place)}"
+        yield f"{name}{gap}{member.name} = {_value(member.type, part, symbol, indent)}"
 
 
 def _bits(member: Member, data: bytes) -> int:
@@ -117,16 +117,16 @@ def _bits(member: Member, data: bytes) -> int:
     return whole >> low & (1 << member.bits) - 1
 
 
-def _array(type_: Array, data: bytes, symbol: Symbol, place: _Place) -> str:
+def _array(type_: Array, data: bytes, symbol: Symbol, indent: _Indent) -> str:
     element, size = resolve(type_.element), size_of(type_.element)
     if isinstance(element, Integer) and element.character and 0 in data:
         text = c_string(data)
         if all(0x20 <= byte < 0x7F for byte in text):
             shown = f'"{text.decode("ascii")}"'
-            return f"[ {shown} ]" if place.depth else shown
+            return f"[ {shown} ]" if indent.depth else shown
     if not size:
         return "[ ]"
-    inner = place.element
+    inner = indent.element
     parts = (data[start : start + size] for start in range(0, size * type_.count, size))
     values = [_value(type_.element, part, symbol, inner) for part in parts]
     if not isinstance(element, Composite):
@@ -134,4 +134,4 @@ def _array(type_: Array, data: bytes, symbol: Symbol, place: _Place) -> str:
     # Each struct has a line of its own, with its type.
     name = ctf_name(type_.element)
     elements = ", ".join(f"\n{inner.indent}{name} = {value}" for value in values)
-    return f"[ {elements}\n{place.indent}]"
+    return f"[ {elements}\n{indent.indent}]"

@@ -155,11 +155,11 @@ class Symbols:
             module = basename(location.module)
             self._modules[module] = bool(source) or self._modules.get(module, False)
         for function, line in source or (NO_SOURCE,):
-            place = f" ({line})" if line is not None else ""
+            suffix = f" ({line})" if line is not None else ""
             if function and location is not None:
-                yield Frame(pc, f"{basename(location.module)}`{self.spell(function)} [inlined]{place}")
+                yield Frame(pc, f"{basename(location.module)}`{self.spell(function)} [inlined]{suffix}")
             else:
-                yield Frame(pc, self._name(pc, location) + place)
+                yield Frame(pc, self._name(pc, location) + suffix)
 
     @property
     def without_lines(self) -> Sequence[str]:

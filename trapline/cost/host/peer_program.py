@@ -25,7 +25,7 @@ class PeerProgram(NamedTuple):
     """The program as an ELF file."""
 
     data: bytes
-    place: int
+    address: int
     """The address of the probed instruction."""
     offset: int
     """The offset of the probed instruction in the file."""
@@ -49,5 +49,5 @@ def program(isa: Isa) -> PeerProgram:
     fields = [_LOAD, 0, BASE, BASE, whole, whole, _PAGE]
     fields.insert(1 if isa.word == 8 else 6, _READ_EXECUTE)
     data = ident.ljust(16, b"\0") + header + struct.pack(segment, *fields) + code
-    place = table["place"]
-    return PeerProgram(data, entry + place, size + place, entry, entry + table["end"])
+    offset = table["place"]
+    return PeerProgram(data, entry + offset, size + offset, entry, entry + table["end"])

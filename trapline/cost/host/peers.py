@@ -26,8 +26,8 @@ from emu.isa import Isa
 from providers import uprobes
 from trapline.cost.host.gdb_client import GdbClient
 from trapline.cost.host.peer_program import BASE, HITS, PeerProgram, program
+from trapline.cost.host.probes import fastest
 from trapline.cost.tables import Table, number
-from trapline.cost.timer import fastest
 from trapline.machine.linux_machine import EvalTime, LinuxOptions, start_guest
 
 _TURNS: Final = 3
@@ -121,7 +121,7 @@ def _unicorn(isa: Isa, made: PeerProgram, _path: Path) -> tuple[float, int]:
             hits += 1
 
         if probed:
-            uc.hook_add(unicorn.UC_HOOK_CODE, hit, begin=made.place, end=made.place)
+            uc.hook_add(unicorn.UC_HOOK_CODE, hit, begin=made.address, end=made.address)
         uc.emu_start(made.entry, made.end)
         return hits
 
@@ -155,7 +155,7 @@ def _plugin(isa: Isa, made: PeerProgram, path: Path) -> tuple[float, int]:
         _run([compiler, "-O2", "-shared", "-fPIC", "-o", str(library), str(source)])
 
     def run() -> int:
-        text = _run([qemu, "-plugin", f"{library},place={made.place:#x}", str(path)])
+        text = _run([qemu, "-plugin", f"{library},place={made.address:#x}", str(path)])
         return int(text.split()[-1]) if text.split() else 0
 
     return _each(run, lambda: _run([qemu, str(path)]))
@@ -168,10 +168,10 @@ def _gdbstub(isa: Isa, made: PeerProgram, path: Path) -> tuple[float, int]:
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:  # noqa: S603
         try:
             with GdbClient(socket) as client:
-                client.go_to(made.place)
+                client.go_to(made.address)
                 start = time.perf_counter_ns()
                 for _ in range(_STOPS):
-                    client.again(made.place)
+                    client.again(made.address)
                 taken = time.perf_counter_ns() - start
         except OSError as error:
             raise PeerError(str(error)) from None
@@ -197,7 +197,7 @@ def _qiling(_isa: Isa, made: PeerProgram, path: Path) -> tuple[float, int]:
                 hits += 1
 
             if probed:
-                machine.hook_address(hit, made.place)
+                machine.hook_address(hit, made.address)
             machine.run()
         except Exception as error:  # noqa: BLE001
             raise PeerError(f"{type(error).__name__}: {error}") from None

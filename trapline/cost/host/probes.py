@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,15 +27,14 @@ from emu.isa import ISAS
 from trapline.cost.hit_work import Events
 from trapline.cost.models import chosen, of_isa
 from trapline.cost.tables import Table, number
-from trapline.cost.timer import fastest
 
 _PMU: Final = Path("/sys/bus/event_source/devices/uprobe/type")
 _PARANOID: Final = Path("/proc/sys/kernel/perf_event_paranoid")
 # struct perf_event_attr (perf_event_open(2)): its size, and where config, config1 and config2 are.
 _ATTRIBUTES: Final = 128
 _HEAD: Final = struct.Struct("<IIQ")
-_PLACE: Final = struct.Struct("<QQ")
-_PLACE_AT: Final = 56
+_TARGET: Final = struct.Struct("<QQ")
+_TARGET_OFFSET: Final = 56
 _CLOEXEC: Final = 8
 _RETURN: Final = 1
 _CALLS: Final = 20_000
@@ -101,11 +101,11 @@ def _uprobes(host: Mapping[str, Any]) -> list[HostFigure]:
         raise HostError(f"uprobes: not measured: this kernel has none ({_PMU} is missing)")
     kind = int(_PMU.read_text(encoding="ascii"))
     figures = []
-    for place, (name, text) in enumerate(host["probed"].items()):
+    for index, (name, text) in enumerate(host["probed"].items()):
         stepped = "stepped" in name
         with _function(bytes.fromhex(text)) as (path, call):
             figures.append(_probed(f"uprobe on {name}", kind, path, call, Events(traps=1, steps=int(stepped))))
-            if not place:
+            if not index:
                 events = Events(traps=1, returns=1)
                 figures.append(_probed(f"uretprobe on {name}", kind, path, call, events, _RETURN))
     return figures
@@ -163,7 +163,7 @@ def _opened(kind: int, path: str, config: int) -> Iterator[int]:
     name = ctypes.create_string_buffer(path.encode())
     attributes = ctypes.create_string_buffer(_ATTRIBUTES)
     _HEAD.pack_into(attributes, 0, kind, _ATTRIBUTES, config)
-    _PLACE.pack_into(attributes, _PLACE_AT, ctypes.addressof(name), 0)
+    _TARGET.pack_into(attributes, _TARGET_OFFSET, ctypes.addressof(name), 0)
     here, anywhere, alone = ctypes.c_int(0), ctypes.c_int(-1), ctypes.c_int(-1)
     call = ctypes.c_long(numbers["perf_event_open"])
     event = library.syscall(call, attributes, here, anywhere, alone, ctypes.c_ulong(_CLOEXEC))
@@ -198,3 +198,13 @@ def table(figures: list[HostFigure], left_out: list[str]) -> Table:
         ),
         texts=1,
     )
+
+
+def fastest(action: Callable[[], object], turns: int) -> float:
+    """Return the nanoseconds of the fastest of some turns."""
+    best = float("inf")
+    for _ in range(turns):
+        start = time.perf_counter_ns()
+        action()
+        best = min(best, time.perf_counter_ns() - start)
+    return best

@@ -21,7 +21,7 @@ from trapline.ftrace.native.values import Surroundings, Values
 
 if TYPE_CHECKING:
     from emu.isa.base import Isa
-    from trapline.ftrace.trace_options import TraceOptions
+    from trapline.ftrace.filter import TraceOptions
 
 # Size in bytes of a line without the arguments: the prefix, and two addresses.
 _LINE: Final = 256
@@ -104,7 +104,7 @@ class EventCode:
             f.call(self.module.symbol("ask_drain"), 0)
         used = f.load(buffer, BufferWords.offset("used"))
         line = Text(f, f.add(f.load(buffer, BufferWords.offset("data")), used), python)
-        start = line.place
+        start = line.cursor
         public = {register.name: register.unicorn for register in self._isa.registers.registers}
         file_start = f.sub(pc if function is None else function, definition.offset)
         reader = Values(f, line, Surroundings(self._isa, public, file_start, python))
@@ -127,14 +127,14 @@ class EventCode:
         line.constant(")")
         for one in definition.arguments:
             line.constant(f" {one.name}=")
-            begin = line.place
+            begin = line.cursor
             reader.write(one, numbers[one.name])
             field = fields[one.name]
-            fields[one.name] = Field(field.number, field.signed, begin, line.place)
+            fields[one.name] = Field(field.number, field.signed, begin, line.cursor)
         line.constant("\n")
         if self._wanted is not None and not early:
             self._leave_unless_wanted(f, fields)
-        f.store(buffer, f.add(used, f.sub(line.place, start)), BufferWords.offset("used"))
+        f.store(buffer, f.add(used, f.sub(line.cursor, start)), BufferWords.offset("used"))
         f.store(buffer, f.add(f.load(buffer, BufferWords.offset("count")), 1), BufferWords.offset("count"))
         with f.when(f.uge(now, f.load(buffer, BufferWords.offset("due"))), likely=False):
             f.call(self.module.symbol("ask_drain"), 0)
@@ -149,7 +149,7 @@ class EventCode:
         """Write the text of `output.prefix`; the guest has one CPU."""
         line.name(f.call(Callee("execname")), output.NAME_WIDTH)
         line.constant("-")
-        start = line.place
+        start = line.cursor
         line.number(tid)
         line.left(start, output.TID_WIDTH)
         line.constant(f" [000] {output.FLAGS} ")
@@ -160,8 +160,8 @@ class EventCode:
         line.constant(": ")
 
 
-def has_native_form(definition: Definition, options: TraceOptions, room: int) -> bool:
-    """Return whether machine code can write an event's lines into a buffer of `room` bytes."""
-    if options.stacks or longest(definition) > room:
+def has_native_form(definition: Definition, options: TraceOptions, size: int) -> bool:
+    """Return whether machine code can write an event's lines into a buffer of `size` bytes."""
+    if options.stacks or longest(definition) > size:
         return False
     return options.wanted is None or filters.has_native_form(options.wanted)

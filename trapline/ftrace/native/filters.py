@@ -145,17 +145,17 @@ def _write_matches(module: Module) -> None:
     f = module.function("matches", 4, local=True)
     begin, end, pattern, length = f.parameters
     first, last = _stripped(f, begin, end)
-    at, place, stop = f.variable(first), f.variable(pattern), f.add(pattern, length)
-    # The place to continue at if the pattern after the last star does not match: there, and one byte further in the
+    at, position, stop = f.variable(first), f.variable(pattern), f.add(pattern, length)
+    # The position to continue at if the pattern after the last star does not match: there, and one byte further in the
     # text.
     star, tried = f.variable(0), f.variable(0)
     with f.loop() as loop:
         ended = f.uge(at.get(), last)
-        wanted = f.load(place.get(), size=1)  # a NUL follows the pattern
-        inside = f.ult(place.get(), stop)
+        wanted = f.load(position.get(), size=1)  # a NUL follows the pattern
+        inside = f.ult(position.get(), stop)
         with f.when(f.both(inside, f.eq(wanted, ord("*")))):
-            place.set(f.add(place.get(), 1))
-            star.set(place.get())
+            position.set(f.add(position.get(), 1))
+            star.set(position.get())
             tried.set(at.get())
             loop.again_if(f.eq(0, 0))
         with f.when(ended):
@@ -163,10 +163,10 @@ def _write_matches(module: Module) -> None:
         byte = f.load(at.get(), size=1)
         same = f.both(inside, f.either(f.eq(wanted, byte), f.eq(wanted, ord("?"))))
         with f.when(same):
-            place.set(f.add(place.get(), 1))
+            position.set(f.add(position.get(), 1))
             at.set(f.add(at.get(), 1))
             loop.again_if(f.eq(0, 0))
         f.ret_if(f.eq(star.get(), 0), 0)
         tried.set(f.add(tried.get(), 1))
         at.set(tried.get())
-        place.set(star.get())
+        position.set(star.get())

@@ -16,7 +16,7 @@ from trapline.ftrace.native.event import BufferWords, EventCode, has_native_form
 if TYPE_CHECKING:
     from emu.guest.linux.guest import LinuxGuest
     from trapline.ftrace.definition import Definition
-    from trapline.ftrace.trace_options import TraceOptions
+    from trapline.ftrace.filter import TraceOptions
 
 # Size of the buffer in bytes.
 SIZE: Final = 1 << 20

@@ -1,6 +1,6 @@
 """Text that machine code writes: constants, numbers, names, and strings of the guest.
 
-The place of writing moves with each piece.  There is always more room after it than a line needs,
+The cursor moves with each piece.  There is always more space after it than a line needs,
 so pieces of a fixed size are copied, and the bytes after their end are overwritten.
 """
 
@@ -14,7 +14,7 @@ from emu.native.builder import Callee, Function, Module
 from emu.native.guest import NAME_SIZE
 from emu.native.values import Condition, Value, Word
 
-# Size of a number, with room for its alignment.
+# Size of a number, with space for its alignment.
 NUMBER_SIZE: Final = 24
 # The largest number of shown bytes of a string (`trapline.ftrace.fetch`).
 STRING_MAX: Final = 4096
@@ -29,16 +29,16 @@ class Text:
     `python()` writes how the function leaves a hit to Python, for a text that is not ASCII.
     """
 
-    def __init__(self, f: Function, place: Word, python: Callable[[], None]) -> None:
+    def __init__(self, f: Function, cursor: Word, python: Callable[[], None]) -> None:
         self._f = f
-        self._place = f.variable(place)
+        self._cursor = f.variable(cursor)
         self._python = python
         self._constants = 0
 
     @property
-    def place(self) -> Value:
-        """The place of the next piece."""
-        return self._place.get()
+    def cursor(self) -> Value:
+        """The address of the next piece."""
+        return self._cursor.get()
 
     def unless(self, condition: Condition) -> None:
         """Leave the hit to Python if a condition is true."""
@@ -50,12 +50,12 @@ class Text:
         content, f = text.encode(), self._f
         if content:
             self._constants += 1
-            f.copy(self.place, f.module.data(f"text{self._constants}", content), len(content))
-            self._place.set(f.add(self.place, len(content)))
+            f.copy(self.cursor, f.module.data(f"text{self._constants}", content), len(content))
+            self._cursor.set(f.add(self.cursor, len(content)))
 
     def number(self, value: Word, base: int = 10, least: int = 1, fill: str = " ") -> None:
         """Write a number without a sign; fill a shorter one at the front to `least` characters."""
-        self._place.set(self._f.call(Callee(f"number{base}"), self.place, value, least, ord(fill)))
+        self._cursor.set(self._f.call(Callee(f"number{base}"), self.cursor, value, least, ord(fill)))
 
     def signed(self, value: Value) -> None:
         """Write a number with its sign."""
@@ -74,39 +74,39 @@ class Text:
         f = self._f
         two = f.or_(0x80C0, f.or_(f.lshr(value, 6), f.shl(f.and_(value, 0x3F), 8)))
         is_ascii = f.ult(value, _ASCII)
-        f.store(self.place, f.select(is_ascii, value, two), size=2)
-        self._place.set(f.add(self.place, f.select(is_ascii, 1, 2)))
+        f.store(self.cursor, f.select(is_ascii, value, two), size=2)
+        self._cursor.set(f.add(self.cursor, f.select(is_ascii, 1, 2)))
 
-    def name(self, place: Value, least: int = 0) -> None:
+    def name(self, address: Value, least: int = 0) -> None:
         """Write a thread's name, which may be shorter than `least`: then there are spaces before."""
         f = self._f
-        self.unless(f.eq(place, 0))
-        words = [f.load(place, 8 * index) for index in range(NAME_SIZE // 8)]
+        self.unless(f.eq(address, 0))
+        words = [f.load(address, 8 * index) for index in range(NAME_SIZE // 8)]
         combined = f.or_(f.or_(words[0], words[1]), words[2])
         self.unless(f.ne(f.and_(combined, _HIGH_BITS), 0))
-        length = f.call(f.module.external("strnlen", 2), place, NAME_SIZE)
+        length = f.call(f.module.external("strnlen", 2), address, NAME_SIZE)
         self.unless(f.uge(length, NAME_SIZE - 1))  # it may be cut
         if least:
             short = f.ult(length, least)
-            f.fill(self.place, ord(" "), least)
-            self._place.set(f.add(self.place, f.select(short, f.sub(least, length), 0)))
-        f.copy(self.place, place, NAME_SIZE)
-        self._place.set(f.add(self.place, length))
+            f.fill(self.cursor, ord(" "), least)
+            self._cursor.set(f.add(self.cursor, f.select(short, f.sub(least, length), 0)))
+        f.copy(self.cursor, address, NAME_SIZE)
+        self._cursor.set(f.add(self.cursor, length))
 
     def left(self, start: Value, least: int) -> None:
         """Fill up the text from `start` with spaces at its end."""
         f = self._f
-        written = f.sub(self.place, start)
-        f.fill(self.place, ord(" "), least)
-        self._place.set(f.add(self.place, f.select(f.ult(written, least), f.sub(least, written), 0)))
+        written = f.sub(self.cursor, start)
+        f.fill(self.cursor, ord(" "), least)
+        self._cursor.set(f.add(self.cursor, f.select(f.ult(written, least), f.sub(least, written), 0)))
 
     def string(self, address: Value) -> None:
         """Write a string of the guest, in quotes."""
         f = self._f
         self.constant('"')
-        end = f.call(Callee("string"), self.place, address)
+        end = f.call(Callee("string"), self.cursor, address)
         self.unless(f.eq(end, 0))
-        self._place.set(end)
+        self._cursor.set(end)
         self.constant('"')
 
 
@@ -118,30 +118,30 @@ def write_functions(module: Module) -> None:
 
 
 def _write_number(module: Module, base: int) -> None:
-    """u64 number<base>(place, value, least, fill): write digits; returns their end."""
+    """u64 number<base>(target, value, least, fill): write digits; returns their end."""
     f = module.function(f"number{base}", 4, local=True)
-    place, value, least, fill = f.parameters
+    target, value, least, fill = f.parameters
     digits = module.data("digits", _DIGITS)
-    room = f.room(NUMBER_SIZE)
+    buffer = f.room(NUMBER_SIZE)
     for word in range(NUMBER_SIZE // 8):
-        f.store(room, f.mul(fill, 0x0101_0101_0101_0101), 8 * word)
+        f.store(buffer, f.mul(fill, 0x0101_0101_0101_0101), 8 * word)
     at, left = f.variable(NUMBER_SIZE), f.variable(value)
     with f.loop() as loop:
         at.set(f.sub(at.get(), 1))
         digit = f.load(f.add(digits, f.urem(left.get(), base)), size=1)
-        f.store(f.add(room, at.get()), digit, size=1)
+        f.store(f.add(buffer, at.get()), digit, size=1)
         left.set(f.udiv(left.get(), base))
         loop.leave_if(f.eq(left.get(), 0))
     furthest = f.sub(NUMBER_SIZE, least)
     start = f.select(f.ult(furthest, at.get()), furthest, at.get())
-    f.copy(place, f.add(room, start), f.sub(NUMBER_SIZE, start))
-    f.ret(f.add(place, f.sub(NUMBER_SIZE, start)))
+    f.copy(target, f.add(buffer, start), f.sub(NUMBER_SIZE, start))
+    f.ret(f.add(target, f.sub(NUMBER_SIZE, start)))
 
 
 def _write_string(module: Module) -> None:
-    """u64 string(place, address): copy a string of the guest; returns its end, 0: use Python."""
+    """u64 string(buffer, address): copy a string of the guest; returns its end, 0: use Python."""
     f = module.function("string", 2, local=True)
-    place, address = f.parameters
+    buffer, address = f.parameters
     copied = f.variable(0)
     with f.loop() as pages:
         pages.leave_if(f.uge(copied.get(), STRING_MAX))
@@ -154,10 +154,10 @@ def _write_string(module: Module) -> None:
         with f.loop() as bytes_:
             bytes_.leave_if(f.uge(index.get(), size))
             byte = f.load(f.add(source, index.get()), size=1)
-            target = f.add(f.add(place, first), index.get())
+            target = f.add(f.add(buffer, first), index.get())
             f.ret_if(f.eq(byte, 0), target)
             f.ret_if(f.uge(byte, _ASCII), 0, likely=False)
             f.store(target, byte, size=1)
             index.set(f.add(index.get(), 1))
         copied.set(f.add(first, size))
-    f.ret(f.add(place, copied.get()))
+    f.ret(f.add(buffer, copied.get()))

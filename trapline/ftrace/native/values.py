@@ -95,16 +95,16 @@ class Values:
         strings = kind.name == "string"
         step = self._isa.word if strings else kind.size
         text.constant("{")
-        place = f.variable(0)
+        index = f.variable(0)
         with f.loop() as loop:
-            here = f.add(address, f.mul(place.get(), step))
+            here = f.add(address, f.mul(index.get(), step))
             loaded = self._load(here, step)
             if strings:
                 text.string(loaded)
             else:
                 self._show(self._cut(loaded, kind), kind)
-            place.set(f.add(place.get(), 1))
-            loop.leave_if(f.uge(place.get(), kind.count))
+            index.set(f.add(index.get(), 1))
+            loop.leave_if(f.uge(index.get(), kind.count))
             text.constant(",")
         text.constant("}")
 
@@ -137,10 +137,10 @@ class Values:
         f, slot = self._f, self._isa.registers.slots.get(name)
         if slot is not None:
             return f.load(f.module.symbol("env"), 8 * slot)
-        room = f.room(8)
-        f.store(room, 0)
-        f.call(f.module.symbol("register_read"), f.module.symbol("handle"), self._around.public[name], room)
-        return f.load(room)
+        buffer = f.room(8)
+        f.store(buffer, 0)
+        f.call(f.module.symbol("register_read"), f.module.symbol("handle"), self._around.public[name], buffer)
+        return f.load(buffer)
 
     def _word(self, expression: Expression) -> Value:
         f, isa = self._f, self._isa
@@ -149,8 +149,8 @@ class Values:
                 return self._register(name)
             case Stack(None):
                 return self._register(isa.registers.sp)
-            case Stack(place):
-                return self._load(f.add(self._register(isa.registers.sp), isa.word * (place or 0)), isa.word)
+            case Stack(index):
+                return self._load(f.add(self._register(isa.registers.sp), isa.word * (index or 0)), isa.word)
             case ReturnValue():
                 return self._register(isa.calling.results[0])
             case Immediate(value):
@@ -170,10 +170,10 @@ class Values:
 
     def _load(self, address: Word, size: int) -> Value:
         f = self._f
-        place = f.call(Callee("user_place"), address, size)
-        with f.when(f.eq(place, 0), likely=False):
+        pointer = f.call(Callee("user_place"), address, size)
+        with f.when(f.eq(pointer, 0), likely=False):
             self._around.python()
-        return f.load(place, size=size)
+        return f.load(pointer, size=size)
 
 
 def is_signed(kind: ValueType) -> bool:

@@ -10,8 +10,7 @@ from emu.guest.linux.fs.stdio import Standard
 from emu.isa.disassembly import Syntax
 from trapline.ftrace.definition import parse
 from trapline.ftrace.errors import UprobeEventError
-from trapline.ftrace.resolve import resolve
-from trapline.ftrace.uprobe_events import EventTrace, TraceError, check_place, explain
+from trapline.ftrace.uprobe_events import EventTrace, TraceError, check_site, explain, resolve
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.names import Names
 from trapline.lab.step.patch_steps import patching
@@ -50,7 +49,7 @@ def record_uprobe(request: StepRequest, syntax: Syntax) -> Recording:
     try:
         definition = parse(resolve(guest, request.clause), guest.isa)
         events = EventTrace(guest, write)
-        check_place(guest, definition)
+        check_site(guest, definition)
         events.add(definition)
     except UprobeEventError as error:
         raise StepError(explain(error)) from None

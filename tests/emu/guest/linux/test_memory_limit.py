@@ -55,5 +55,5 @@ def test_a_program_that_needs_more_memory_than_there_is_ends_with_a_message(isa,
 
 @pytest.mark.parametrize("text", ["0", "1k", "x", "1000g", ""])
 def test_a_size_that_no_guest_has_is_refused_in_one_line(text):
-    with pytest.raises(UsageError, match=f"-x ram={text}: a size from 16m to 64g is wanted"):
+    with pytest.raises(UsageError, match=f"-x ram={text}: expected a size from 16m to 64g"):
         parse_arguments(["-x", f"ram={text}", "-c", "x"])

@@ -33,7 +33,7 @@ from trapline.lab.check.run.runs import as_data, run_check
 from trapline.lab.check.site.compare import GUEST_PATH, PYTHON, Outcome, SiteChecker, SiteResult
 from trapline.lab.check.site.kernel_path import KernelPathChecker
 from trapline.lab.check.site.subject import Subject
-from trapline.support import collector
+from trapline.support import process
 
 # The number of sites of a unit, and the largest number of its site-states, unless it has only one site.
 UNIT: Final = 200
@@ -147,7 +147,7 @@ def _checker(spec: Spec, number: int) -> SiteChecker:
     checker = SiteChecker(plain, patched, prober, spec.states_of("sites"), native=spec.native)
     if multiprocessing.parent_process() is not None:
         # A worker keeps its two guests, and all sites.  A caller's own process must be able to free them.
-        collector.relieve()
+        process.relieve_collector()
     return checker
 
 

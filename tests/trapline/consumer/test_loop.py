@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from tests.support.command import run_trapline
-from trapline.consumer import host_limit
-from trapline.consumer.host_limit import HostLimit
+from trapline.consumer import loop
+from trapline.consumer.loop import HostLimit
 
 MILLISECOND = 1_000_000
 
@@ -56,7 +56,7 @@ def test_a_command_that_the_guests_time_cuts_off_is_told(program, command, told)
 
 
 def test_what_cannot_be_interrupted_is_ended_with_one_line(monkeypatch):
-    monkeypatch.setattr(host_limit, "GRACE", 0.2)
+    monkeypatch.setattr(loop, "GRACE", 0.2)
     ended, told = threading.Event(), []
     limit = HostLimit("dtrace", lambda text: (told.append(text), ended.set()))
     interrupts = []

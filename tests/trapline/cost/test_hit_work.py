@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from emu.engine.state import DELIVER, HANDLED
-from trapline.cost.observer import Observer
+from trapline.cost.hit_work import Observer
 
 UNDEFINED, PAGE_FAULT = 6, 14
 
