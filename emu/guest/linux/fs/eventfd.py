@@ -8,8 +8,7 @@ from typing import Final
 
 from emu.guest.linux.errno import EINVAL, LinuxError
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import AnonymousOpen
-from emu.guest.linux.fs.poll_events import POLLERR, POLLIN, POLLOUT
+from emu.guest.linux.fs.open_file import POLLERR, POLLIN, POLLOUT, AnonymousOpen
 
 _FULL: Final = (1 << 64) - 1
 _RECORD: Final = 8

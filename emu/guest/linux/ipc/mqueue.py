@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import AnonymousOpen
-from emu.guest.linux.fs.poll_events import READABLE, WRITABLE
+from emu.guest.linux.fs.open_file import READABLE, WRITABLE, AnonymousOpen
 from emu.guest.linux.net.netlink import NetlinkSocket
 from emu.guest.linux.process.cred import Credentials
 from emu.isa.linux_signals import SI_MESGQ, SignalInfo

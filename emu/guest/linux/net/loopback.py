@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, Protocol, cast
 
 from emu.guest.linux.errno import EINVAL, ENODEV, ENOTTY, EPERM, LinuxError
-from emu.guest.linux.mm.user_memory import UserMemory
+from emu.guest.linux.fs.open_file import UserMemory
 
 NAME: Final = b"lo"
 INDEX: Final = 1

@@ -14,9 +14,8 @@ from enum import IntEnum
 from typing import Final
 
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import OpenFile
+from emu.guest.linux.fs.open_file import POLLERR, POLLHUP, POLLRDHUP, POLLWRBAND, READABLE, WRITABLE, Notices, OpenFile
 from emu.guest.linux.fs.page_cache import FileMemory
-from emu.guest.linux.fs.poll_events import POLLERR, POLLHUP, POLLRDHUP, POLLWRBAND, READABLE, WRITABLE, Notices
 from emu.guest.linux.net.skb import Credentials, Inbox
 
 # Bytes that may be under way from a socket, and wait in one (net.core.wmem_default, rmem_default).

@@ -25,10 +25,17 @@ from emu.guest.linux.errno import (
     LinuxError,
 )
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import O_NONBLOCK, OpenFile
+from emu.guest.linux.fs.open_file import (
+    O_NONBLOCK,
+    POLLERR,
+    POLLHUP,
+    POLLRDHUP,
+    READABLE,
+    WRITABLE,
+    OpenFile,
+    UserMemory,
+)
 from emu.guest.linux.fs.page_cache import FileMemory
-from emu.guest.linux.fs.poll_events import POLLERR, POLLHUP, POLLRDHUP, READABLE, WRITABLE
-from emu.guest.linux.mm.user_memory import UserMemory
 from emu.guest.linux.net.addresses import Endpoint, Form
 from emu.guest.linux.net.inet import InetSocket
 from emu.guest.linux.net.ports import Ports

@@ -21,12 +21,11 @@ from emu.engine.time.clock import NANOSECONDS
 from emu.guest.base import GuestError
 from emu.guest.linux.process.pid_table import Tasks
 from emu.guest.linux.process.process import Life, Policy, Thread
-from emu.guest.linux.sched.balance import Balancing
-from emu.guest.linux.sched.cpus import Cpu, Cpus
+from emu.guest.linux.sched.cpus import Balancing, Cpu, Cpus
 from emu.guest.linux.sched.deadline import Budget
 from emu.guest.linux.sched.waitqueue import Blocked
-from emu.guest.linux.signal.alarms import Alarm, Alarms
 from emu.guest.linux.signal.pending_signals import has_signal
+from emu.guest.linux.time.alarms import Alarm, Alarms
 
 # Instructions after which a thread gives way when it makes a system call, unless a length of turns is given.
 _TURN: Final = 200_000

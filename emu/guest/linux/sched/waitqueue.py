@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from emu.guest.linux.process.process import Life, Thread, Wait
-from emu.guest.linux.sched.heap import DueQueue
+from emu.guest.linux.time.alarms import DueQueue
 
 
 class Blocked:

@@ -12,9 +12,17 @@ from typing import Final
 
 from emu.guest.linux.errno import EINTR, EINVAL, EIO, ENOTTY, EPERM, ESPIPE, ESRCH, LinuxError
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import FIONREAD, O_CLOEXEC, OpenFile
-from emu.guest.linux.fs.poll_events import POLLERR, POLLHUP, READABLE, WRITABLE, Notices
-from emu.guest.linux.mm.user_memory import UserMemory
+from emu.guest.linux.fs.open_file import (
+    FIONREAD,
+    O_CLOEXEC,
+    POLLERR,
+    POLLHUP,
+    READABLE,
+    WRITABLE,
+    Notices,
+    OpenFile,
+    UserMemory,
+)
 from emu.guest.linux.process.cred import Capability
 from emu.guest.linux.process.process import Thread
 from emu.guest.linux.tty.n_tty import TERMIO_SIZE, TERMIOS2_SIZE, TERMIOS_SIZE

@@ -13,7 +13,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine.memory.access import Access
 from emu.engine.qemu.hooks import Hooks
-from emu.guest.linux.signal.faults import page_fault
+from emu.guest.linux.traps import page_fault
 from emu.isa import ISAS
 from emu.native.compile import compiled
 from emu.native.link import Linked

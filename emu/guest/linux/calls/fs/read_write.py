@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Final
 
+from emu.guest.linux.calls.fs.attr import need_limit, set_length, too_large
 from emu.guest.linux.calls.fs.namei import touch
-from emu.guest.linux.calls.fs.truncate import need_limit, set_length, too_large
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Size, Unsigned, call
 from emu.guest.linux.errno import (
     EAGAIN,
@@ -30,7 +30,7 @@ from emu.guest.linux.fs.inotify import IN_ACCESS, IN_MODIFY
 from emu.guest.linux.fs.open_file import O_APPEND, O_NONBLOCK, OpenFile
 from emu.guest.linux.fs.page_cache import LARGEST
 from emu.guest.linux.fs.pipe import PipeEnd
-from emu.guest.linux.fs.seals import need_size
+from emu.guest.linux.fs.regular import need_size
 from emu.guest.linux.process.process import InterruptedBySignalError, Wait
 from emu.guest.linux.process.rlimit import FSIZE, INFINITE
 from emu.isa.linux_signals import SI_USER, Signal, SignalInfo

@@ -10,8 +10,7 @@ from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Size, Un
 from emu.guest.linux.errno import EINVAL, EPERM, LinuxError
 from emu.guest.linux.fs.file_kinds import RegularOpen
 from emu.guest.linux.fs.open_file import O_RDWR
-from emu.guest.linux.fs.regular import RegularFile
-from emu.guest.linux.fs.seals import Seal
+from emu.guest.linux.fs.regular import RegularFile, Seal
 from emu.guest.linux.process.cred import Capability
 from emu.guest.linux.process.personality import machine, release
 from emu.guest.linux.process.process import NOTHING, Wait

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
-from emu.guest.linux.calls.kernel.pidfd import process_file
+from emu.guest.linux.calls.kernel.pid import process_file
 from emu.guest.linux.calls.mm.vm_ranges import end_of, parts
 from emu.guest.linux.calls.obsolete import may_trace, vector_of
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, call

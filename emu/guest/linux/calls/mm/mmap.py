@@ -7,7 +7,7 @@ from typing import Final
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE, round_up
 from emu.guest.linux.calls.mm.mlock import need_room_to_lock, need_to_lock, populate
-from emu.guest.linux.calls.mm.vm_ranges import need_unsealed, parts, whole_pages
+from emu.guest.linux.calls.mm.vm_ranges import end_of, need_unsealed, parts, whole_pages
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, call
 from emu.guest.linux.errno import (
     EACCES,
@@ -17,6 +17,7 @@ from emu.guest.linux.errno import (
     EINVAL,
     ENODEV,
     ENOMEM,
+    ENOSYS,
     EOPNOTSUPP,
     EOVERFLOW,
     EPERM,
@@ -24,7 +25,7 @@ from emu.guest.linux.errno import (
 )
 from emu.guest.linux.fs.file_kinds import RegularOpen
 from emu.guest.linux.fs.inode import Device
-from emu.guest.linux.fs.seals import NO_WRITING
+from emu.guest.linux.fs.regular import NO_WRITING
 from emu.guest.linux.mm.address_space import Area, Backing, Mark, SharedMemory
 from emu.guest.linux.process.rlimit import AS, DATA
 from emu.isa.linux_abi import READ_IMPLIES_EXEC
@@ -281,4 +282,18 @@ def msync(c: Caller, address: Address, length: Size, flags: Int) -> int:
             raise LinuxError(EBUSY)
     if gaps:
         raise LinuxError(ENOMEM)
+    return 0
+
+
+@call("mseal")
+def mseal(c: Caller, address: Address, length: Size, flags: Size) -> int:
+    """Seal memory: mprotect, munmap, mremap, mmap and some advice refuse it from now on."""
+    if c.word != 8:
+        raise LinuxError(ENOSYS)
+    if flags:
+        raise LinuxError(EINVAL)
+    end = end_of(c, address, length)
+    if None in parts(c.process, address, end):
+        raise LinuxError(ENOMEM)
+    c.process.space.mark(address, end, give=Mark.SEALED)
     return 0

@@ -15,8 +15,8 @@ from emu.guest.linux.net.netlink import NetlinkSocket, Ports
 from emu.guest.linux.net.skb import Credentials
 from emu.guest.linux.process.process import NOTHING, Life, Wait
 from emu.guest.linux.sched.deadline import Budget, Reservation
-from emu.guest.linux.sched.heap import DueQueue
 from emu.guest.linux.sched.waitqueue import Blocked
+from emu.guest.linux.time.alarms import DueQueue
 from emu.isa import ISAS
 
 MS = 1_000_000
