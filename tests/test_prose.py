@@ -60,6 +60,7 @@ MENDED = (
     "emu/elf/unwind",
     "emu/elf/link",
     "emu/elf/source",
+    "emu/guest/linux",
     "providers",
     "trapline/export",
     "trapline/types",
@@ -71,6 +72,8 @@ MENDED = (
 NAMED = (
     "emu/assembly",
     "emu/elf/unwind",
+    "emu/guest/linux",
+    "tests/emu/guest/linux",
     "trapline/export",
     "trapline/types",
     "trapline/player",

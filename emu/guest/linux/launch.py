@@ -113,7 +113,7 @@ class Launcher:
         """Return the program's path in the guest; a file of the host is put there."""
         names = [program.path]
         if "/" not in program.path:
-            names = [f"{place}/{program.path}" for place in program.environment.get("PATH", "").split(":")]
+            names = [f"{folder}/{program.path}" for folder in program.environment.get("PATH", "").split(":")]
         for name in names:
             try:
                 if isinstance(walk(self._kernel.root, self._kernel.root, name).inode, RegularFile):

@@ -60,10 +60,10 @@ class Traps:
         try:
             run()  # AArch64 programs may wait for an interrupt, which is as if it had come
         except PageFaultError as error:
-            place = error.address
+            address = error.address
             if error.access is not Access.EXECUTE:
-                place = fault_address(engine, place, error.access)
-            self._fault = self.page_fault(thread, error.access, place)
+                address = fault_address(engine, address, error.access)
+            self._fault = self.page_fault(thread, error.access, address)
         except OutOfMemoryError as error:
             raise GuestError(f"{error}; {thread.process.name} (pid {thread.process.pid}) asked for more") from None
         except GuestCrashError as error:

@@ -24,7 +24,7 @@ class EventCounter(AnonymousOpen):
         self.count = count
         self._semaphore = semaphore
         self._refused = 1
-        """The number that the last write that found no room wanted to add."""
+        """The number that the last write that did not fit wanted to add."""
 
     def events(self) -> int:
         """Return what poll says."""

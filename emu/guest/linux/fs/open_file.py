@@ -41,7 +41,7 @@ POLLWRBAND: Final = 0x200
 POLLMSG: Final = 0x400
 POLLRDHUP: Final = 0x2000
 
-# The events of most files: something can be read, and there is room to write.
+# The events of most files: something can be read, and something can be written.
 READABLE: Final = POLLIN | POLLRDNORM
 WRITABLE: Final = POLLOUT | POLLWRNORM
 # The events that poll always reports.
@@ -74,7 +74,7 @@ class Notices(NamedTuple):
     """The numbers of events about which the owner of a file gets signals."""
 
     input: int = 0
-    room: int = 0
+    output: int = 0
     hang_up: int = 0
 
 
@@ -175,7 +175,7 @@ class OpenFile:
         raise LinuxError(EINVAL)
 
     def write(self, data: bytes, offset: int | None = None) -> int:
-        """Write at the same place, and return how many bytes had room.  Raises `LinuxError`."""
+        """Write where `read` would read; return how many bytes were written.  Raises `LinuxError`."""
         raise LinuxError(EINVAL)
 
     def seek(self, offset: int, whence: int) -> int:

@@ -88,7 +88,7 @@ class Pipe:
         return len(self.buffers) >= self.slots
 
     def resize(self, size: int) -> int:
-        """Give the pipe room for `size` bytes, and return what it has now.
+        """Give the pipe a capacity of `size` bytes, and return what it has now.
 
         Raises `LinuxError`: EINVAL, EPERM above the system's limit, EBUSY if more is in use.
         """

@@ -114,7 +114,7 @@ class NetlinkSocket(Socket):
         if self._port:
             self._ports.used.discard(self._port)
 
-    def _has_room(self) -> bool:
+    def _has_space(self) -> bool:
         return True
 
     def can_send(self, target: SocketEnd) -> bool:  # noqa: ARG002  the kernel answers at once

@@ -141,7 +141,7 @@ class Socket(SocketEnd):
             if len(data) > self.send_buffer - 32:
                 raise LinuxError(EMSGSIZE)
             if not self.can_send(target):
-                self.wants_room = True
+                self.wants_space = True
                 return -1
             self.put(target, data, credentials, files)
             return len(data)
@@ -155,7 +155,7 @@ class Socket(SocketEnd):
             self.put(target, part, credentials, files)
             files = ()
             done += len(part)
-        self.wants_room = self.wants_room or done < len(data)
+        self.wants_space = self.wants_space or done < len(data)
         return done
 
     def _send_datagram(
@@ -174,7 +174,7 @@ class Socket(SocketEnd):
         if target.shut & RECEIVE:
             raise LinuxError(EPIPE)
         if not self.can_send(target):
-            self.wants_room = True
+            self.wants_space = True
             return -1
         self.put(target, data, credentials, files)
         return len(data)

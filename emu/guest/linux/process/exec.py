@@ -126,13 +126,13 @@ def is_mapped_for_writing(kernel: Kernel, file: RegularFile) -> bool:
 
 def _find_program(process: Process, path: str) -> tuple[Inode, str]:
     surroundings = process.surroundings
-    place = walk(surroundings.root, surroundings.directory, path, credentials=process.credentials)
-    inode = place.found()
+    dentry = walk(surroundings.root, surroundings.directory, path, credentials=process.credentials)
+    inode = dentry.found()
     if not process.credentials.may(inode, EXECUTE):
         raise LinuxError(EACCES)
     if inode is process.executable:
         return inode, process.path  # /proc/self/exe has no better name
-    return inode, path_of(surroundings.root, place.directory, place.name)
+    return inode, path_of(surroundings.root, dentry.directory, dentry.name)
 
 
 def _end_other_threads(kernel: Kernel, thread: Thread) -> None:

@@ -183,7 +183,7 @@ class PiLocks:
 
         mask = self._isa.address_mask
         try:
-            entry, offset, pending = (pointer(head + word * place) for place in range(3))
+            entry, offset, pending = (pointer(head + word * index) for index in range(3))
             for _ in range(_LIST_MAX):
                 if entry & ~1 == head:
                     break

@@ -32,7 +32,7 @@ _TURN: Final = 200_000
 # Instructions after which it then gives way wherever it is.
 _LONGEST_TURN: Final = 10 * _TURN
 # A turn is longer or shorter by up to this part of it, as no two are the same on a real machine.  Otherwise a thread
-# that polls may end each turn at the same place of its loop, where it has a lock that another one needs.
+# that polls may end each turn at the same point of its loop, where it has a lock that another one needs.
 _VARIES: Final = 4
 # Instructions of its turn that a system call takes.
 _CALL_COST: Final = 2_000

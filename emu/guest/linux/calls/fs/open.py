@@ -40,7 +40,7 @@ from emu.guest.linux.fs.dir import Directory
 from emu.guest.linux.fs.file_kinds import DirectoryOpen, GeneratedOpen, PathOnly, RegularOpen
 from emu.guest.linux.fs.inode import Device, Fifo, Generated, Inode, Symlink
 from emu.guest.linux.fs.inotify import IN_CLOSE_NOWRITE, IN_CLOSE_WRITE, IN_CREATE, IN_MODIFY, IN_OPEN
-from emu.guest.linux.fs.namei import BENEATH, IN_ROOT, Place, path_of, walk
+from emu.guest.linux.fs.namei import BENEATH, IN_ROOT, Dentry, path_of, walk
 from emu.guest.linux.fs.nsfs import NameSpace, NameSpaceOpen
 from emu.guest.linux.fs.open_file import (
     O_ACCMODE,
@@ -72,13 +72,13 @@ _CLOSE_RANGE_UNSHARE, _CLOSE_RANGE_CLOEXEC = 2, 4
 _WANTED: Final = (READ, WRITE, READ | WRITE, READ | WRITE)
 
 
-def open_inode(c: Caller, place: Place, flags: int, *, made: bool = False) -> OpenFile:
+def open_inode(c: Caller, dentry: Dentry, flags: int, *, made: bool = False) -> OpenFile:
     """Open what a path leads to; with `made` it is a new file, whose permissions say nothing.
 
     Raises `LinuxError`.
     """
-    inode = place.found()
-    path = path_of(c.process.surroundings.root, place.directory, place.name)
+    inode = dentry.found()
+    path = path_of(c.process.surroundings.root, dentry.directory, dentry.name)
     if flags & O_PATH:
         return PathOnly(inode, flags, path)
     if not isinstance(inode, Symlink) and not made:
@@ -162,32 +162,32 @@ def _open(c: Caller, directory: int, path_at: int, flags: int, mode: int, way: i
     special = c.kernel.abi.open_flags
     follow = not flags & special.no_follow and not (flags & O_CREAT and flags & O_EXCL)
     if flags & _O_TMPFILE and flags & special.directory:
-        c.need(c.place(directory, path, way=way).found(), WRITE | SEARCH)
+        c.need(c.dentry(directory, path, way=way).found(), WRITE | SEARCH)
         unnamed = _new_file(c, mode, None)
         file: OpenFile = RegularOpen(unnamed, flags, path, c.kernel.wall, c.kernel.file_memory)
         return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
-    place = c.place(directory, path, follow=follow, way=way)
-    made = place.inode is None
+    dentry = c.dentry(directory, path, follow=follow, way=way)
+    made = dentry.inode is None
     if made and flags & O_CREAT:
-        if place.must_be_directory:
+        if dentry.must_be_directory:
             raise LinuxError(EISDIR)
-        c.need(place.directory, WRITE | SEARCH)
-        inode = _new_file(c, mode, place.directory)
-        place.directory.add(place.name, inode)
-        place.directory.modified = place.directory.changed = c.kernel.wall()
-        place = place._replace(inode=inode)
-        c.kernel.watches.tell_name(place.directory, IN_CREATE, place.name, inode)
-    elif place.inode is not None and flags & O_CREAT and flags & O_EXCL:
+        c.need(dentry.directory, WRITE | SEARCH)
+        inode = _new_file(c, mode, dentry.directory)
+        dentry.directory.add(dentry.name, inode)
+        dentry.directory.modified = dentry.directory.changed = c.kernel.wall()
+        dentry = dentry._replace(inode=inode)
+        c.kernel.watches.tell_name(dentry.directory, IN_CREATE, dentry.name, inode)
+    elif dentry.inode is not None and flags & O_CREAT and flags & O_EXCL:
         raise LinuxError(EEXIST)
-    if flags & special.directory and not isinstance(place.found(), Directory):
+    if flags & special.directory and not isinstance(dentry.found(), Directory):
         raise LinuxError(ENOTDIR)
-    inode_there = place.found()
+    inode_there = dentry.found()
     if isinstance(inode_there, Fifo) and not flags & O_PATH:
         c.need(inode_there, _WANTED[flags & O_ACCMODE])
-        name = path_of(c.process.surroundings.root, place.directory, place.name)
+        name = path_of(c.process.surroundings.root, dentry.directory, dentry.name)
         file = yield from open_fifo(c.kernel, inode_there, flags, name, c.kernel.abi.open_flags.direct)
     else:
-        file = open_inode(c, place, flags, made=made)
+        file = open_inode(c, dentry, flags, made=made)
         if isinstance(file, (RegularOpen, DirectoryOpen)):
             _watched(c, file)
     return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))

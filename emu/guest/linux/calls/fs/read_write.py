@@ -106,7 +106,7 @@ def _limited(c: Caller, file: OpenFile, data: bytes, offset: int | None) -> byte
 
 
 def write_out(c: Caller, file: OpenFile, data: bytes, offset: int | None = None) -> Blocking:
-    """Write all of it, waiting where there is no room; return how much was written.
+    """Write all of it, waiting while the file is full; return how much was written.
 
     Raises `LinuxError`; EPIPE comes with SIGPIPE.
     """
@@ -207,9 +207,9 @@ def write(c: Caller, fd: Int, buffer: Address, size: Size) -> Blocking:
 @call("readv")
 def readv(c: Caller, fd: Int, vector: Address, count: Int) -> Blocking:
     """Read into several buffers."""
-    file, places = readable(c, fd), vector_of(c, vector, count)
-    data = yield from read_in(c, file, sum(size for _, size in places))
-    return scatter(c, data, places)
+    file, buffers = readable(c, fd), vector_of(c, vector, count)
+    data = yield from read_in(c, file, sum(size for _, size in buffers))
+    return scatter(c, data, buffers)
 
 
 @call("writev")
@@ -251,9 +251,9 @@ def preadv(c: Caller, fd: Int, vector: Address, count: Int, offset: Long) -> Blo
     """Read into several buffers at an offset."""
     if offset != -1:
         _need_offsets(c, fd)
-    file, places = readable(c, fd), vector_of(c, vector, count)
-    data = yield from read_in(c, file, sum(size for _, size in places), None if offset == -1 else offset)
-    return scatter(c, data, places)
+    file, buffers = readable(c, fd), vector_of(c, vector, count)
+    data = yield from read_in(c, file, sum(size for _, size in buffers), None if offset == -1 else offset)
+    return scatter(c, data, buffers)
 
 
 @call("pwritev", "pwritev2")

@@ -128,9 +128,9 @@ def _select(c: Caller, count: int, sets: tuple[int, int, int], timeout: int | No
         told = [0, 0, 0]
         for fd, file in files:
             events = file.events()
-            for place, wanted in enumerate((SELECT_READ, SELECT_WRITE, SELECT_EXCEPT)):
-                if asked[place] >> fd & 1 and events & wanted:
-                    told[place] |= 1 << fd
+            for index, wanted in enumerate((SELECT_READ, SELECT_WRITE, SELECT_EXCEPT)):
+                if asked[index] >> fd & 1 and events & wanted:
+                    told[index] |= 1 << fd
         return told
 
     def look() -> bool:

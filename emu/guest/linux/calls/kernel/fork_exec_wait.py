@@ -252,12 +252,12 @@ def execveat(
 ) -> int | None:
     """Run another program."""
     if not path and flags & _AT_EMPTY_PATH:
-        place = c.file(directory).path
+        program = c.file(directory).path
     elif path.startswith("/") or directory == AT_FDCWD:
-        place = path
+        program = path
     else:
-        place = path_of(c.process.surroundings.root, c.start(directory, path)).rstrip("/") + "/" + path
-    execute(c.kernel, c.thread, place, c.strings(arguments) or (b"",), c.strings(environment))
+        program = path_of(c.process.surroundings.root, c.start(directory, path)).rstrip("/") + "/" + path
+    execute(c.kernel, c.thread, program, c.strings(arguments) or (b"",), c.strings(environment))
     return None
 
 

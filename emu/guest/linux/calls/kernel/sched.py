@@ -178,7 +178,7 @@ def _set(c: Caller, pid: int, policy: int | None, parameters: int) -> int:
         policy = int(known.policy) | (_RESET_ON_FORK if known.reset_on_fork else 0)
     wanted = _wanted(policy, priority)
     if wanted.policy is Policy.DEADLINE:
-        raise LinuxError(EINVAL)  # there is no place for times
+        raise LinuxError(EINVAL)  # the structure has no times
     wanted.nice = known.nice
     _change(c, thread, wanted)
     return 0

@@ -7,7 +7,7 @@ on one ISA, in turn; `python -m benchmarks.programs` runs all on all.
 import pytest
 
 from emu.isa import ISAS
-from tests.emu.guest.linux.programs.running import DEBIAN, SCRIPTS, script_in_guest
+from tests.emu.guest.linux.programs.workloads import DEBIAN, SCRIPTS, script_in_guest
 
 pytestmark = pytest.mark.debian
 
