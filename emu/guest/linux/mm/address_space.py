@@ -32,7 +32,7 @@ _WITHOUT_WRITE = [Access(rights & ~_WRITE) for rights in range(8)]
 
 
 class Mark(Flag):
-    """What a program has asked of a part of its memory, besides its rights."""
+    """A request of a program about a part of its memory, besides its rights."""
 
     NONE = 0
     SEALED = 1
@@ -341,7 +341,7 @@ class Space:
         return child
 
     def _keep_marks(self) -> None:
-        """Do what the marks of a parent's areas say about its child, which this is."""
+        """Apply the marks of the areas that a parent has to this space of its child."""
         areas = self._areas
         self._areas = [replace(one, marks=one.marks & ~LOCKS) for one in areas if Mark.NOT_IN_CHILD not in one.marks]
         self._starts = [area.start for area in self._areas]

@@ -139,7 +139,7 @@ class SocketEnd(OpenFile):
         return self._told
 
     def note(self, *, input: bool = False, hang_up: bool = False) -> None:  # noqa: A002  as `Notices` calls it
-        """Let its owner be told."""
+        """Notify its owner."""
         told = self._told
         self._told = Notices(told.input + input, told.output, told.hang_up + hang_up)
 
@@ -195,7 +195,7 @@ class SocketEnd(OpenFile):
         return self.send_buffer
 
     def taken(self, size: int) -> None:
-        """Hear that the other end has received something."""
+        """Handle that the other end has received something."""
         self.under_way -= size
         self.departures += 1
         if self.wants_space and self._has_space():

@@ -247,7 +247,7 @@ class TcpSocket(InetSocket):
                 self.shut = _BOTH
 
     def hear_finish(self) -> None:
-        """Hear that the other end sends no more."""
+        """Handle the end of the other end's data (FIN)."""
         self.finished = True
         self.shut |= RECEIVE
         if self.state is State.ESTABLISHED:
@@ -270,7 +270,7 @@ class TcpSocket(InetSocket):
         self.state = State.CLOSE
 
     def reset(self) -> None:
-        """Hear that there is no connection (RST)."""
+        """Handle the end of the connection (RST)."""
         if self.state is State.CLOSE:
             return
         errors = {State.SYN_SENT: ECONNREFUSED, State.CLOSE_WAIT: EPIPE}
@@ -340,7 +340,7 @@ class TcpSocket(InetSocket):
         return done
 
     def put(self, target: SocketEnd, data: bytes, credentials: Credentials, files: Sequence[OpenFile]) -> None:
-        """Let data arrive at the other end."""
+        """Deliver data to the other end."""
         del files
         if not target.inbox.extend(data, _JOINED):
             target.inbox.put(Message(data, b"", credentials, self.taken, len(data)))

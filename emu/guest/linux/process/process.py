@@ -189,7 +189,7 @@ class Process:
     runs."""
 
     def divide(self) -> None:
-        """Let threads have descriptors and surroundings of their own from now on."""
+        """Allow threads descriptors and surroundings of their own from now on."""
         if self.common is None:
             self.common = (self.files, self.surroundings)
 

@@ -104,14 +104,14 @@ class Schedule:
     # -- turns
 
     def make_ready(self, thread: Thread) -> None:
-        """Let a thread have its turn, after those that wait for theirs."""
+        """Queue a thread for its turn, after those that wait for theirs."""
         if thread.budget is not None:
             thread.budget.woken(self._clock.now())
         if not self.cpus.waiting(thread) and thread not in self._budgets:
             self.cpus.add(thread)
 
     def priority_changed(self, thread: Thread, before: int) -> None:
-        """Let a thread wait behind those of its priority; before them if it was above."""
+        """Queue a thread behind those of its priority; before them if it was above."""
         if self.cpus.waiting(thread) and thread.priority != before:
             self.cpus.remove(thread)
             self.cpus.add(thread, first=thread.priority < before)
@@ -217,7 +217,7 @@ class Schedule:
             self.cpus.here.real_time_ran += instructions
 
     def yield_budget(self, thread: Thread) -> None:
-        """Let a thread with deadlines wait for its next period (sched_yield)."""
+        """Suspend a thread with deadlines until its next period (sched_yield)."""
         if thread.budget is not None and thread not in self._budgets:
             self._spend(thread, max(thread.budget.left, 0))
 
@@ -282,7 +282,7 @@ class Schedule:
         return min(alarm, wait)
 
     def idle(self, deadline: int | None) -> None:
-        """Let time pass until something happens.  Raises `Stuck`: nothing can happen."""
+        """Advance the time until something happens.  Raises `Stuck`: nothing can happen."""
         upcoming = self.upcoming()
         waits = list(self.blocked.host_waits())
         if waits:

@@ -160,7 +160,7 @@ class Cpus:
     # -- the order of the CPUs
 
     def take_turns(self) -> None:
-        """Let the CPU that is behind run, if the time of this one is over or it has no thread."""
+        """Switch to the CPU that is behind, if the time of this one is over or it has no thread."""
         if not self.several or not (self.here.idle or (self.until is not None and self._clock.now() >= self.until)):
             return
         busy = [cpu for cpu in self.all if not cpu.idle]
@@ -185,7 +185,7 @@ class Cpus:
         return self._draw.randint(1, _LONGEST_SLICE) * NANOSECONDS // self._clock.rate
 
     def _use(self, cpu: Cpu) -> None:
-        """Let the engine have the clock of a CPU; the registers of its thread are not exchanged."""
+        """Give the engine the clock of a CPU; the registers of its thread are not exchanged."""
         old, clock = self.here, self._clock
         if cpu is old:
             return
@@ -222,7 +222,7 @@ class Cpus:
         cpu.ready.add(thread, first=first)
 
     def move(self, thread: Thread, busy: Cpu, to: Cpu) -> None:
-        """Let a thread that waits for its turn on a busy CPU wait for it on another one."""
+        """Move a thread that waits for its turn on a busy CPU to another one."""
         busy.ready.remove(thread)
         _leave(busy, thread)
         self._use_for(to, thread)
@@ -281,7 +281,7 @@ class Cpus:
         return None
 
     def restrict(self, thread: Thread, mask: int) -> None:
-        """Let a thread run on some CPUs only (sched_setaffinity)."""
+        """Restrict a thread to some CPUs (sched_setaffinity)."""
         thread.affinity = mask
         if self.waiting(thread):
             self.remove(thread)

@@ -165,7 +165,7 @@ class Discipline:
             self._canonical(byte)
 
     def _flow(self, byte: int) -> bool:
-        """Stop and start output; return whether that is what the byte means."""
+        """Handle a byte that stops or starts output; return False for any other byte."""
         if not self.input_flags & _IXON:
             return False
         if self._is(byte, _VSTART):
@@ -193,7 +193,7 @@ class Discipline:
         return False
 
     def _edits(self, byte: int) -> bool:
-        """Edit the line; return whether that is what the byte means."""
+        """Handle an editing character; return False for any other byte."""
         extended = bool(self.local_flags & _IEXTEN)
         if self._is(byte, _VERASE):
             self._erase(1)

@@ -33,7 +33,7 @@ _EXECUTABLE: Final = 0o111
 
 
 def _own(c: Caller, file: OpenFile, command: int, argument: int) -> int:
-    """Do what one of the commands asks.  Raises `LinuxError`: EINVAL, ESRCH."""
+    """Execute a command about the owner of a file's events.  Raises `LinuxError`: EINVAL, ESRCH."""
     number = (argument & 0xFFFF_FFFF ^ 1 << 31) - (1 << 31)
     kind, owner = file.owner
     match command:

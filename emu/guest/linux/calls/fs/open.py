@@ -156,7 +156,7 @@ def _as_open(c: Caller, flags: int, mode: int) -> tuple[int, int]:
 
 
 def _open(c: Caller, directory: int, path_at: int, flags: int, mode: int, way: int = 0) -> Blocking:
-    """Open a file, made if need be."""
+    """Open a file; create it if O_CREAT is set."""
     _check(c, flags, mode, way)
     path = c.path(path_at)
     special = c.kernel.abi.open_flags
@@ -195,7 +195,7 @@ def _open(c: Caller, directory: int, path_at: int, flags: int, mode: int, way: i
 
 @call("openat")
 def openat(c: Caller, directory: Int, path: PathAddress, flags: Unsigned, mode: Unsigned) -> Blocking:
-    """Open a file, made if need be."""
+    """Open a file; create it if O_CREAT is set."""
     return (yield from _open(c, directory, path, *_as_open(c, flags, mode)))
 
 

@@ -94,7 +94,7 @@ def _made(c: Caller, mode: int, attributes: int) -> QueueInode:
 
 @call("mq_open")
 def mq_open(c: Caller, name: Path, flags: Int, mode: Unsigned, attributes: Address) -> int:
-    """Open a queue, made if need be."""
+    """Open a queue; create it if O_CREAT is set."""
     directory, known = c.kernel.posix_queues, _name(name)
     inode = directory.get(known)
     if inode is None:

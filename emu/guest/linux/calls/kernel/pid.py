@@ -115,7 +115,7 @@ def setsid(c: Caller) -> int:
 
 @call("set_tid_address")
 def set_tid_address(c: Caller, address: Address) -> int:
-    """Say where the thread's number is to be cleared."""
+    """Set the address at which the thread's number is to be cleared."""
     c.thread.clear_tid = address
     return c.thread.tid
 

@@ -379,7 +379,7 @@ def ioprio_get(c: Caller, which: Int, who: Int) -> int:
 
 @call("membarrier")
 def membarrier(c: Caller, command: Int, flags: Unsigned, _cpu: Int) -> int:
-    """Do what a command asks: register for another one, or let all threads see memory alike."""
+    """Execute a command: register for another one, or order memory between threads."""
     if flags:
         raise LinuxError(EINVAL)
     space = c.process.space

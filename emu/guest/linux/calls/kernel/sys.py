@@ -107,7 +107,7 @@ def vhangup(c: Caller) -> int:
 
 @call("riscv_flush_icache")
 def riscv_flush_icache(_c: Caller, _start: Address, _end: Address, flags: Size) -> int:
-    """Let changed code be executed: it always is."""
+    """Check the flags; changed code is executed without a flush."""
     if flags & ~_FLUSH_LOCAL:
         raise LinuxError(EINVAL)
     return 0

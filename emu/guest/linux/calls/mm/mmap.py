@@ -245,7 +245,7 @@ def brk(c: Caller, address: Address) -> int:
 
 @call("mincore")
 def mincore(c: Caller, address: Address, length: Size, vector: Address) -> int:
-    """Say that everything mapped is in memory."""
+    """Report every mapped page as resident."""
     if address % PAGE:
         raise LinuxError(EINVAL)
     end, done = address + round_up(length), 0

@@ -77,9 +77,7 @@ def test_room_size_and_areas_are_those_of_a_map_of_pages(seed):
                 space.protect(start * PAGE, (start + size) * PAGE, chosen.choice((Access.READ, Access.WRITE)))
             case _:
                 free = [
-                    place
-                    for place in range(lowest, highest - size + 1)
-                    if mapped.isdisjoint(range(place, place + size))
+                    page for page in range(lowest, highest - size + 1) if mapped.isdisjoint(range(page, page + size))
                 ]
                 start_at = space.unmapped_area(size * PAGE)
                 assert start_at == (free[-1] * PAGE if free else None)

@@ -11,7 +11,7 @@ from tests.emu.guest.linux.programs.workloads import DEBIAN, SCRIPTS, script_in_
 
 pytestmark = pytest.mark.debian
 
-CASES = [(list(ISAS)[place % len(ISAS)], name) for place, name in enumerate(SCRIPTS) if name != "node"]
+CASES = [(list(ISAS)[index % len(ISAS)], name) for index, name in enumerate(SCRIPTS) if name != "node"]
 
 
 @pytest.mark.parametrize(("isa", "name"), CASES)

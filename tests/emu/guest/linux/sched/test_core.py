@@ -54,7 +54,7 @@ class One:
 
 def blocked(*waits, now=0):
     found = Blocked(lambda: now)
-    threads = [One(100 + place, wait=wait) for place, wait in enumerate(waits)]
+    threads = [One(100 + number, wait=wait) for number, wait in enumerate(waits)]
     for thread in reversed(threads):
         found.add(thread, thread.wait)
     return found, threads
