@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.provenance import stamped
 from emu.isa import ISAS
-from tests.emu.guest.linux.programs.running import (
+from tests.emu.guest.linux.programs.workloads import (
     DEBIAN,
     QEMU,
     SCRIPTS,

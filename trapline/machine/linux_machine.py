@@ -12,8 +12,7 @@ from emu.guest.base import GuestError
 from emu.guest.linux.fs.stdio import Standard
 from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.kernel import RAM
-from emu.guest.linux.launch import Program
-from emu.guest.linux.process.environment import ENVIRONMENT
+from emu.guest.linux.launch import ENVIRONMENT, Program
 from emu.isa import DEFAULT_ISA, Isa
 from emu.support.immutable import immutable
 from providers.cpc import Cpc

@@ -15,7 +15,7 @@ from typing import Final
 from emu.elf.file import ElfError
 from emu.elf.image import Image
 from emu.guest.kernel.boot import images
-from emu.guest.linux.process.environment import ENVIRONMENT
+from emu.guest.linux.launch import ENVIRONMENT
 from emu.isa import Isa
 from emu.support.did_you_mean import did_you_mean
 

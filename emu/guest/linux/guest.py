@@ -263,7 +263,7 @@ class LinuxGuest:
         self.signal(Signal.SIGSTOP)
 
     def chill(self, nanoseconds: int) -> None:
-        """Let time go by, in which nothing runs."""
+        """Advance the time without running anything."""
         self.kernel.let_pass(nanoseconds)
 
     def load(self, address: int, size: int) -> bytes:

@@ -23,7 +23,6 @@ from emu.engine.memory.pages import PAGE
 from emu.engine.state import BLOCKS
 from emu.engine.time.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.guest import processes
-from emu.guest.linux.call_words import CallWords
 from emu.guest.linux.fs.dir import Directory
 from emu.guest.linux.fs.fasync import AsyncFiles
 from emu.guest.linux.fs.inode import Inode
@@ -37,9 +36,10 @@ from emu.guest.linux.ipc.shm import Segments
 from emu.guest.linux.mm.address_space import Space
 from emu.guest.linux.mm.page_frames import Frames
 from emu.guest.linux.mm.user_code import ProcessCode, SlotPages
-from emu.guest.linux.net.garbage import collect
+from emu.guest.linux.native_parts import CallWords, ThreadWords
 from emu.guest.linux.net.names import Addresses
 from emu.guest.linux.net.netlink import Ports
+from emu.guest.linux.net.unix import collect_garbage
 from emu.guest.linux.process.exit import Endings
 from emu.guest.linux.process.futex import Futexes
 from emu.guest.linux.process.pid_table import Tasks
@@ -47,12 +47,11 @@ from emu.guest.linux.process.process import LinuxObserver, Process, Thread, own
 from emu.guest.linux.process.rtmutex import PiLocks
 from emu.guest.linux.sched.core import Schedule
 from emu.guest.linux.sched.switch import OnCpu
-from emu.guest.linux.sched.thread_words import ThreadWords
-from emu.guest.linux.signal.alarms import Alarms
 from emu.guest.linux.signal.deliver import Delivery
 from emu.guest.linux.signal.pending_signals import has_signal
 from emu.guest.linux.signal.send import Sending
 from emu.guest.linux.system_call import ServedCall, Serving
+from emu.guest.linux.time.alarms import Alarms
 from emu.guest.linux.time.timer import Timers
 from emu.guest.linux.traps import Traps
 from emu.guest.linux.tty.ptmx import Terminals
@@ -141,7 +140,9 @@ class Kernel:
         """The queues of POSIX by name: what /dev/mqueue shows."""
         self.file_memory = FileMemory(lambda: self.frames.size - self.frames.used * PAGE)
         """Counts what files hold: memory, as in a tmpfs."""
-        self.open_files = FileTable(ram // _FILE_COST, lambda: collect(self.processes.values(), self.open_files.files))
+        self.open_files = FileTable(
+            ram // _FILE_COST, lambda: collect_garbage(self.processes.values(), self.open_files.files)
+        )
         self.addresses = Addresses()
         self.netlink_ports = Ports()
         self.watches = Watches()

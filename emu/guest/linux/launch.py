@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
+from typing import Final
 
 from emu.guest.base import GuestError
 from emu.guest.linux.errno import ENOMEM, LinuxError
@@ -20,11 +21,17 @@ from emu.guest.linux.fs.regular import RegularFile, host_file
 from emu.guest.linux.fs.stdio import Standard
 from emu.guest.linux.kernel import Kernel
 from emu.guest.linux.mm.mapped_objects import Objects
-from emu.guest.linux.process.environment import ENVIRONMENT
 from emu.guest.linux.process.exec import start
 from emu.guest.linux.process.process import Process
 from emu.support.immutable import immutable
 
+# The environment of programs, the same on every host.
+ENVIRONMENT: Final[dict[str, str]] = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/",
+    "LANG": "C",
+    "TERM": "dumb",
+}
 # Directories that are links into /usr in a Debian of today; packages unpacked by hand lack them.
 _MERGED = ("bin", "sbin", "lib", "lib64")
 # Files of /etc, where the guest has no root directory of the host's: root has a name.
@@ -106,7 +113,7 @@ class Launcher:
         """Return the program's path in the guest; a file of the host is put there."""
         names = [program.path]
         if "/" not in program.path:
-            names = [f"{place}/{program.path}" for place in program.environment.get("PATH", "").split(":")]
+            names = [f"{folder}/{program.path}" for folder in program.environment.get("PATH", "").split(":")]
         for name in names:
             try:
                 if isinstance(walk(self._kernel.root, self._kernel.root, name).inode, RegularFile):

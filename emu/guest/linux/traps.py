@@ -1,4 +1,7 @@
-"""The traps that end a run of the CPU: breakpoints, exceptions, page faults, system calls."""
+"""The traps that end a run of the CPU: breakpoints, exceptions, page faults, system calls.
+
+Sources: Linux arch/x86/kernel/traps.c, arch/arm64/kernel/traps.c, arch/riscv/kernel/traps.c.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,14 @@ from emu.engine.memory.operands import fault_address
 from emu.engine.memory.pages import PAGE
 from emu.engine.state import DELIVER, HANDLED
 from emu.guest.base import GuestError
+from emu.guest.linux.mm.address_space import Space
 from emu.guest.linux.mm.page_frames import OutOfMemoryError
 from emu.guest.linux.process.pid_table import Tasks
 from emu.guest.linux.process.process import Thread
-from emu.guest.linux.signal import faults
 from emu.guest.processes import CARRIED_OUT
-from emu.isa.linux_abi import NOTHING_FOLLOWS
-from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
+from emu.isa.base import Isa
+from emu.isa.linux_abi import GENERAL_PROTECTION, NOTHING_FOLLOWS
+from emu.isa.linux_signals import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SI_KERNEL, Signal, SignalInfo
 from emu.probe.hit_cache import Learner
 from emu.probe.trap import TrapHandler
 
@@ -56,10 +60,10 @@ class Traps:
         try:
             run()  # AArch64 programs may wait for an interrupt, which is as if it had come
         except PageFaultError as error:
-            place = error.address
+            address = error.address
             if error.access is not Access.EXECUTE:
-                place = fault_address(engine, place, error.access)
-            self._fault = self.page_fault(thread, error.access, place)
+                address = fault_address(engine, address, error.access)
+            self._fault = self.page_fault(thread, error.access, address)
         except OutOfMemoryError as error:
             raise GuestError(f"{error}; {thread.process.name} (pid {thread.process.pid}) asked for more") from None
         except GuestCrashError as error:
@@ -74,7 +78,7 @@ class Traps:
         if told is not None:
             write, fetch = access is Access.WRITE, access is Access.EXECUTE
             thread.trap = told(address, write=write, fetch=fetch, present=address // PAGE in space.resident_pages)
-        return faults.page_fault(space, access, address)
+        return page_fault(space, access, address)
 
     def corrected(self, thread: Thread, fault: SignalInfo) -> SignalInfo:
         """Return a fault as observers leave it; a thread that runs a copy is put back by them."""
@@ -152,10 +156,29 @@ class Traps:
             number, pc = raised(self._engine.cpu, self._engine, number, pc)
             self._engine.pc = pc
         self._note(number)
-        return self.raise_fault(faults.exception(self._isa, number, pc))
+        return self.raise_fault(exception_signal(self._isa, number, pc))
 
     def _note(self, number: int) -> None:
         """Note an exception of the current thread, for the frames of its signals."""
         thread, told = self._tasks.current, self._isa.linux.exception
         if thread is not None and told is not None:
             thread.trap = told(number, thread.trap)
+
+
+def exception_signal(isa: Isa, number: int, pc: int) -> SignalInfo:
+    """Return the signal for an exception of the CPU."""
+    signal, code = isa.linux.faults.get(number, GENERAL_PROTECTION)
+    return SignalInfo(signal, code, address=0 if code == SI_KERNEL else pc)
+
+
+def page_fault(space: Space, access: Access, address: int) -> SignalInfo:
+    """Return the signal for an access that the page tables refuse.
+
+    The address is not mapped, not mapped for such an access, or past the end of a mapped file.
+    """
+    area = space.area_at(address)
+    if area is None:
+        return SignalInfo(Signal.SIGSEGV, SEGV_MAPERR, address=address)
+    if access in area.access:
+        return SignalInfo(Signal.SIGBUS, BUS_ADRERR, address=address)
+    return SignalInfo(Signal.SIGSEGV, SEGV_ACCERR, address=address)

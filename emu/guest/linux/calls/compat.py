@@ -63,14 +63,14 @@ _SPLIT_TWICE: Final = frozenset({"fallocate", "sync_file_range", "fadvise64_64"}
 _STATFS64: Final = struct.Struct("<IIQQQQQiiIII16x")
 
 
-def _split(handler: Handler, place: int, *, both: bool) -> Handler:
+def _split(handler: Handler, index: int, *, both: bool) -> Handler:
     """Return a call that puts two registers together; with `both` the argument after them too."""
 
     def joined(kernel: Kernel, thread: Thread, arguments: list[int]) -> int | SystemCall | None:
         if kernel.abi.word == 8:
             return handler(kernel, thread, arguments)
         rest = list(arguments)
-        for at in (place, place + 1) if both else (place,):
+        for at in (index, index + 1) if both else (index,):
             rest[at : at + 2] = [rest[at] | rest[at + 1] << 32 | WHOLE]
         return handler(kernel, thread, rest)
 
@@ -81,9 +81,9 @@ def _split(handler: Handler, place: int, *, both: bool) -> Handler:
 def llseek(c: Caller, fd: Int, high: Unsigned, low: Unsigned, result: Address, whence: Unsigned) -> int:
     """Move in a file."""
     offset = high << 32 | low
-    place = HANDLERS["lseek"](c.kernel, c.thread, [fd & 0xFFFF_FFFF, offset | WHOLE, whence])
-    assert isinstance(place, int)
-    c.write(result, struct.pack("<q", place))
+    position = HANDLERS["lseek"](c.kernel, c.thread, [fd & 0xFFFF_FFFF, offset | WHOLE, whence])
+    assert isinstance(position, int)
+    c.write(result, struct.pack("<q", position))
     return 0
 
 
@@ -154,5 +154,5 @@ def enter() -> None:
     HANDLERS["socketcall"] = _socketcall
     for name, known in _SAME.items():
         HANDLERS[name] = HANDLERS[known]
-    for name, (known, place) in _SPLIT.items():
-        HANDLERS[name] = _split(HANDLERS[known], place, both=name in _SPLIT_TWICE)
+    for name, (known, index) in _SPLIT.items():
+        HANDLERS[name] = _split(HANDLERS[known], index, both=name in _SPLIT_TWICE)

@@ -234,8 +234,8 @@ def process_vm_writev(
         raise LinuxError(EINVAL)
     ours, theirs = vector_of(c, local, local_count), vector_of(c, remote, remote_count)
     space = _traced(c, pid).space
-    room = sum(size for _, size in theirs)
-    data = b"".join(c.read(start, size) for start, size in ours if size <= room)[:room]
+    total = sum(size for _, size in theirs)
+    data = b"".join(c.read(start, size) for start, size in ours if size <= total)[:total]
     done = 0
     for start, size in theirs:
         part = data[done : done + size]

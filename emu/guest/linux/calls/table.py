@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from emu.guest.linux.errno import E2BIG, EACCES, EBADF, EFAULT, ENAMETOOLONG, ENOTDIR, LinuxError
 from emu.guest.linux.fs.dir import Directory
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.namei import Place, walk
+from emu.guest.linux.fs.namei import Dentry, walk
 from emu.guest.linux.fs.open_file import O_PATH, OpenFile
 from emu.guest.linux.process.binfmt_elf import ARGUMENTS_MAX
 from emu.guest.linux.process.process import Process, SystemCall, Thread
@@ -133,9 +133,9 @@ class Caller:
         """Read a string, its end left out.  Raises `LinuxError`: EFAULT, ENAMETOOLONG."""
         data = bytearray()
         while len(data) <= 32 * _PATH_MAX:
-            place = address + len(data)
+            at = address + len(data)
             try:
-                part = self.kernel.read(place, _PAGE - place % _PAGE)
+                part = self.kernel.read(at, _PAGE - at % _PAGE)
             except BadAddressError:
                 raise LinuxError(EFAULT) from None
             end = part.find(b"\0")
@@ -190,8 +190,8 @@ class Caller:
             raise LinuxError(ENOTDIR)
         return inode
 
-    def place(self, fd: int, path: str, *, follow: bool = True, way: int = 0) -> Place:
-        """Follow a path; `way` is how openat2 wants it.  Raises `LinuxError`."""
+    def dentry(self, fd: int, path: str, *, follow: bool = True, way: int = 0) -> Dentry:
+        """Return the entry a path ends at; `way` is `resolve` of openat2.  Raises `LinuxError`."""
         start, credentials = self.start(fd, path), self.process.credentials
         return walk(self.process.surroundings.root, start, path, follow=follow, credentials=credentials, way=way)
 
@@ -205,7 +205,7 @@ class Caller:
 
     def inode(self, fd: int, path: str, *, follow: bool = True) -> Inode:
         """Return what a path leads to.  Raises `LinuxError`."""
-        return self.place(fd, path, follow=follow).found()
+        return self.dentry(fd, path, follow=follow).found()
 
 
 _CONVERT: dict[str, Callable[[Caller, int], Any]] = {

@@ -8,8 +8,7 @@ from typing import Final
 
 from emu.guest.linux.errno import EINVAL, LinuxError
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import AnonymousOpen
-from emu.guest.linux.fs.poll_events import POLLERR, POLLIN, POLLOUT
+from emu.guest.linux.fs.open_file import POLLERR, POLLIN, POLLOUT, AnonymousOpen
 
 _FULL: Final = (1 << 64) - 1
 _RECORD: Final = 8
@@ -25,7 +24,7 @@ class EventCounter(AnonymousOpen):
         self.count = count
         self._semaphore = semaphore
         self._refused = 1
-        """The number that the last write that found no room wanted to add."""
+        """The number that the last write that did not fit wanted to add."""
 
     def events(self) -> int:
         """Return what poll says."""

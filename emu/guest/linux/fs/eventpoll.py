@@ -9,8 +9,7 @@ from typing import Final
 from emu.guest.linux.errno import EEXIST, EINVAL, ELOOP, ENOENT, EPERM, LinuxError
 from emu.guest.linux.fs.file_kinds import DirectoryOpen, GeneratedOpen, RegularOpen
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import AnonymousOpen, OpenFile
-from emu.guest.linux.fs.poll_events import ALWAYS, READABLE
+from emu.guest.linux.fs.open_file import ALWAYS, READABLE, AnonymousOpen, OpenFile
 
 EPOLLEXCLUSIVE: Final = 1 << 28
 EPOLLWAKEUP: Final = 1 << 29

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from emu.guest.linux.fs.open_file import OpenFile
-from emu.guest.linux.fs.poll_events import (
+from emu.guest.linux.fs.open_file import (
     POLLERR,
     POLLHUP,
     POLLIN,
@@ -20,6 +19,7 @@ from emu.guest.linux.fs.poll_events import (
     POLLWRBAND,
     POLLWRNORM,
     Notices,
+    OpenFile,
 )
 from emu.guest.linux.process.pid_table import Tasks
 from emu.guest.linux.process.process import Process, Thread

@@ -10,11 +10,9 @@ from emu.engine.memory.pages import PAGE
 from emu.guest.linux.errno import EBADF, EINVAL, EISDIR, ENOTTY, ENXIO, LinuxError
 from emu.guest.linux.fs.dir import Directory
 from emu.guest.linux.fs.inode import Generated, Inode
-from emu.guest.linux.fs.open_file import FIONREAD, O_APPEND, OpenFile
+from emu.guest.linux.fs.open_file import FIONREAD, O_APPEND, OpenFile, UserMemory
 from emu.guest.linux.fs.page_cache import FileMemory
-from emu.guest.linux.fs.regular import RegularFile
-from emu.guest.linux.fs.seals import Seal
-from emu.guest.linux.mm.user_memory import UserMemory
+from emu.guest.linux.fs.regular import RegularFile, Seal
 
 _SEEK_SET, _SEEK_CUR, _SEEK_END, _SEEK_DATA, _SEEK_HOLE = range(5)
 

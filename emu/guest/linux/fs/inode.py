@@ -137,7 +137,7 @@ class Fifo(Inode):
     def __init__(self, permissions: int, time: int = 0) -> None:
         super().__init__(permissions, time)
         self.pipe: object | None = None
-        """The pipe that is open, or the user's stream in its place; None: it is not open."""
+        """The pipe that is open, or the user's stream instead of it; None: it is not open."""
         self.anonymous = False
         """Whether it has no name: then it is opened again through /proc, and no opener waits."""
 

@@ -16,9 +16,7 @@ from typing import Final
 from emu.guest.linux.errno import EAGAIN, EINVAL, ENOTTY, LinuxError
 from emu.guest.linux.fs.dir import Directory
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import FIONREAD, AnonymousOpen
-from emu.guest.linux.fs.poll_events import READABLE, Notices
-from emu.guest.linux.mm.user_memory import UserMemory
+from emu.guest.linux.fs.open_file import FIONREAD, READABLE, AnonymousOpen, Notices, UserMemory
 
 IN_ACCESS, IN_MODIFY, IN_ATTRIB, IN_CLOSE_WRITE, IN_CLOSE_NOWRITE, IN_OPEN = 0x1, 0x2, 0x4, 0x8, 0x10, 0x20
 IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE, IN_DELETE_SELF, IN_MOVE_SELF = 0x40, 0x80, 0x100, 0x200, 0x400, 0x800

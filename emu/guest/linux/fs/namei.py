@@ -16,10 +16,10 @@ _NAME_MAX: Final = 255
 NO_MAGIC_LINKS, NO_LINKS, BENEATH, IN_ROOT = 0x02, 0x04, 0x08, 0x10
 
 
-class Place(NamedTuple):
-    """The end of a path: the directory that holds, or would hold, the last name.
+class Dentry(NamedTuple):
+    """A directory entry at the end of a path: a directory, a name in it, and its inode.
 
-    It also has the inode of that name, if there is one.
+    The inode is None where the directory does not have the name (a negative entry).
     """
 
     directory: Directory
@@ -30,7 +30,7 @@ class Place(NamedTuple):
     """Whether the path ends with a slash."""
 
     def found(self) -> Inode:
-        """Return the inode at this place.  Raises `LinuxError`: ENOENT, ENOTDIR."""
+        """Return the inode of this entry.  Raises `LinuxError`: ENOENT, ENOTDIR."""
         if self.inode is None:
             raise LinuxError(ENOENT)
         if self.must_be_directory and not isinstance(self.inode, Directory):
@@ -56,7 +56,7 @@ def walk(
     follow: bool = True,
     credentials: Credentials | None = None,
     way: int = 0,
-) -> Place:
+) -> Dentry:
     """Follow a path from `start`, or from `root` if it is absolute; `..` does not leave `root`.
 
     `follow` says whether a symbolic link at the very end is followed, `credentials` who asks; None:
@@ -116,8 +116,8 @@ def walk(
             raise LinuxError(ENOTDIR)
         directory, name, inode = inode, "", None
     if not name:
-        return Place(directory, "", directory, must_be_directory=False)
-    return Place(directory, name, inode, must_be_directory=slash)
+        return Dentry(directory, "", directory, must_be_directory=False)
+    return Dentry(directory, name, inode, must_be_directory=slash)
 
 
 def _names(path: str) -> list[str]:

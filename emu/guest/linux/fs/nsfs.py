@@ -10,8 +10,7 @@ from typing import Final
 
 from emu.guest.linux.errno import ENOTTY, LinuxError
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import OpenFile
-from emu.guest.linux.mm.user_memory import UserMemory
+from emu.guest.linux.fs.open_file import OpenFile, UserMemory
 
 # The links, the numbers of the first name spaces (mnt and net have the next ones), and the flags of clone for them.
 NAME_SPACES: Final = {

@@ -5,12 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 from emu.guest.linux.errno import EINVAL, ENFILE, ENOTTY, ENXIO, ESPIPE, LinuxError
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.poll_events import ALWAYS, FOR_READERS, FOR_WRITERS, READABLE, WRITABLE, Notices
-from emu.guest.linux.mm.user_memory import UserMemory
 
 O_ACCMODE: Final = 0o3
 O_RDONLY: Final = 0
@@ -28,6 +26,56 @@ O_PATH: Final = 0o10000000
 FIONREAD: Final = 0x541B
 # Flags that fcntl may change.
 SETTABLE: Final = O_APPEND | O_NONBLOCK
+
+# The readiness of open files (include/uapi/asm-generic/poll.h, include/uapi/linux/eventpoll.h; data only).
+POLLIN: Final = 0x1
+POLLPRI: Final = 0x2
+POLLOUT: Final = 0x4
+POLLERR: Final = 0x8
+POLLHUP: Final = 0x10
+POLLNVAL: Final = 0x20
+POLLRDNORM: Final = 0x40
+POLLRDBAND: Final = 0x80
+POLLWRNORM: Final = 0x100
+POLLWRBAND: Final = 0x200
+POLLMSG: Final = 0x400
+POLLRDHUP: Final = 0x2000
+
+# The events of most files: something can be read, and something can be written.
+READABLE: Final = POLLIN | POLLRDNORM
+WRITABLE: Final = POLLOUT | POLLWRNORM
+# The events that poll always reports.
+ALWAYS: Final = POLLERR | POLLHUP
+# The events of a file that makes no thread wait (DEFAULT_POLLMASK).
+DEFAULT: Final = READABLE | WRITABLE
+# The events that threads which wait to read, and to write, want to be told of.
+FOR_READERS: Final = POLLIN | POLLPRI | POLLRDNORM | POLLRDBAND | POLLMSG | POLLRDHUP
+FOR_WRITERS: Final = POLLOUT | POLLWRNORM | POLLWRBAND
+# The events that select calls readable, writable and exceptional (fs/select.c).
+SELECT_READ: Final = POLLRDNORM | POLLRDBAND | POLLIN | POLLHUP | POLLERR
+SELECT_WRITE: Final = POLLWRBAND | POLLWRNORM | POLLOUT | POLLERR
+SELECT_EXCEPT: Final = POLLPRI
+
+
+class UserMemory(Protocol):
+    """Memory of the calling process.  Each method raises `BadAddressError`."""
+
+    def read(self, address: int, size: int) -> bytes:
+        """Read bytes."""
+
+    def write(self, address: int, data: bytes) -> None:
+        """Write bytes."""
+
+    def number(self, address: int, size: int = 8, *, signed: bool = False) -> int:
+        """Read a number of `size` bytes."""
+
+
+class Notices(NamedTuple):
+    """The numbers of events about which the owner of a file gets signals."""
+
+    input: int = 0
+    output: int = 0
+    hang_up: int = 0
 
 
 class OpenFile:
@@ -127,7 +175,7 @@ class OpenFile:
         raise LinuxError(EINVAL)
 
     def write(self, data: bytes, offset: int | None = None) -> int:
-        """Write at the same place, and return how many bytes had room.  Raises `LinuxError`."""
+        """Write where `read` would read; return how many bytes were written.  Raises `LinuxError`."""
         raise LinuxError(EINVAL)
 
     def seek(self, offset: int, whence: int) -> int:

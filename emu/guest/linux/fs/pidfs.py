@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from emu.guest.linux.fs.dir import Listing
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import AnonymousOpen
-from emu.guest.linux.fs.poll_events import POLLHUP, READABLE
+from emu.guest.linux.fs.open_file import POLLHUP, READABLE, AnonymousOpen
 from emu.guest.linux.process.process import Process
 
 

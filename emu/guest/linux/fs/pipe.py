@@ -14,9 +14,21 @@ from typing import TYPE_CHECKING, Final
 from emu.engine.memory.pages import PAGE
 from emu.guest.linux.errno import EBUSY, EINVAL, ENOMEM, ENOTTY, ENXIO, EPERM, EPIPE, ESPIPE, LinuxError
 from emu.guest.linux.fs.inode import Fifo, Inode
-from emu.guest.linux.fs.open_file import FIONREAD, O_ACCMODE, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY, OpenFile
-from emu.guest.linux.fs.poll_events import POLLERR, POLLHUP, READABLE, WRITABLE, Notices
-from emu.guest.linux.mm.user_memory import UserMemory
+from emu.guest.linux.fs.open_file import (
+    FIONREAD,
+    O_ACCMODE,
+    O_NONBLOCK,
+    O_RDONLY,
+    O_RDWR,
+    O_WRONLY,
+    POLLERR,
+    POLLHUP,
+    READABLE,
+    WRITABLE,
+    Notices,
+    OpenFile,
+    UserMemory,
+)
 from emu.guest.linux.process.process import Wait
 
 if TYPE_CHECKING:
@@ -76,7 +88,7 @@ class Pipe:
         return len(self.buffers) >= self.slots
 
     def resize(self, size: int) -> int:
-        """Give the pipe room for `size` bytes, and return what it has now.
+        """Give the pipe a capacity of `size` bytes, and return what it has now.
 
         Raises `LinuxError`: EINVAL, EPERM above the system's limit, EBUSY if more is in use.
         """

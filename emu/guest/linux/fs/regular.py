@@ -1,4 +1,4 @@
-"""Files with content.
+"""Files with content, and their seals.
 
 A file of the host is read when the guest first uses it, and never written: a file that the guest
 writes to gets a copy of its own.
@@ -8,17 +8,51 @@ from __future__ import annotations
 
 import os
 import stat
+from enum import IntFlag
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emu.engine.memory.pages import PAGE
-from emu.guest.linux.errno import EIO, ETXTBSY, LinuxError
+from emu.guest.linux.errno import EIO, EPERM, ETXTBSY, LinuxError
 from emu.guest.linux.fs.inode import Inode
 from emu.guest.linux.fs.page_cache import Content, FileMemory
-from emu.guest.linux.fs.seals import NO_WRITING, Seal, need_size, need_unsealed
 
 if TYPE_CHECKING:
     from emu.guest.linux.mm.page_frames import Frames
+
+
+class Seal(IntFlag):
+    """The changes that a seal forbids (F_SEAL_*).
+
+    Source: Linux mm/memfd.c, mm/shmem.c; fcntl(2), "File Sealing".
+    """
+
+    NONE = 0
+    SEAL = 1
+    """More seals."""
+    SHRINK = 2
+    GROW = 4
+    WRITE = 8
+    FUTURE_WRITE = 0x10
+    """Writing, except through mappings that exist already."""
+    EXEC = 0x20
+    """A change of whether the file may be executed."""
+
+
+# With EXEC, these are added to a file that may be executed.
+OF_PROGRAMS = Seal.SHRINK | Seal.GROW | Seal.WRITE | Seal.FUTURE_WRITE
+NO_WRITING = Seal.WRITE | Seal.FUTURE_WRITE
+
+
+def need_unsealed(seals: Seal, forbidding: Seal) -> None:
+    """Check that a file has none of these seals.  Raises `LinuxError` EPERM."""
+    if seals & forbidding:
+        raise LinuxError(EPERM)
+
+
+def need_size(seals: Seal, old: int, new: int) -> None:
+    """Check that a file may get another size.  Raises `LinuxError` EPERM."""
+    need_unsealed(seals, Seal.SHRINK if new < old else Seal.GROW if new > old else Seal.NONE)
 
 
 class RegularFile(Inode):

@@ -9,8 +9,7 @@ from typing import Final
 
 from emu.guest.linux.errno import EAGAIN, LinuxError
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import AnonymousOpen
-from emu.guest.linux.fs.poll_events import POLLIN
+from emu.guest.linux.fs.open_file import POLLIN, AnonymousOpen
 from emu.guest.linux.process.pid_table import Tasks
 from emu.guest.linux.process.process import Thread
 from emu.guest.linux.signal.deliver import Delivery

@@ -9,8 +9,7 @@ from typing import Final
 
 from emu.guest.linux.errno import ESPIPE, LinuxError
 from emu.guest.linux.fs.inode import Fifo, Inode
-from emu.guest.linux.fs.open_file import O_RDONLY, O_WRONLY, OpenFile
-from emu.guest.linux.fs.poll_events import READABLE, WRITABLE
+from emu.guest.linux.fs.open_file import O_RDONLY, O_WRONLY, READABLE, WRITABLE, OpenFile
 from emu.support.immutable import immutable
 
 # Seconds between two looks whether the user has interrupted.

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import AnonymousOpen
-from emu.guest.linux.fs.poll_events import READABLE, WRITABLE
+from emu.guest.linux.fs.open_file import READABLE, WRITABLE, AnonymousOpen
 from emu.guest.linux.net.netlink import NetlinkSocket
 from emu.guest.linux.process.cred import Credentials
 from emu.isa.linux_signals import SI_MESGQ, SignalInfo
@@ -95,7 +94,7 @@ class QueueInode(Inode):
         self.readers: list[Reader] = []
         self.notice: Notice | None = None
         self.writers: list[object] = []
-        """The threads that wait for room, the first in front."""
+        """The threads that wait for space, the first in front."""
         self.owner = credentials.user.real
 
     @property
@@ -108,7 +107,7 @@ class QueueInode(Inode):
         """Bytes that count against its user's limit."""
         return memory_of(self.most, self.longest)
 
-    def has_room(self) -> bool:
+    def has_space(self) -> bool:
         """Return whether a message can be sent."""
         return len(self.letters) < self.most
 
@@ -117,10 +116,10 @@ class QueueInode(Inode):
         if self.readers:
             self.readers.pop(0).got = letter
             return
-        place = next(
-            (place for place, one in enumerate(self.letters) if one.priority < letter.priority), len(self.letters)
+        index = next(
+            (index for index, one in enumerate(self.letters) if one.priority < letter.priority), len(self.letters)
         )
-        self.letters.insert(place, letter)
+        self.letters.insert(index, letter)
         if len(self.letters) == 1 and self.notice is not None:
             notice, self.notice = self.notice, None
             notice.tell(_WOKEN)
@@ -161,7 +160,7 @@ class QueueOpen(AnonymousOpen):
 
     def events(self) -> int:
         """Return what poll says."""
-        return (READABLE if self.inode.letters else 0) | (WRITABLE if self.inode.has_room() else 0)
+        return (READABLE if self.inode.letters else 0) | (WRITABLE if self.inode.has_space() else 0)
 
     def read_ready(self) -> bool:
         """Return whether reading the text would not wait: it never does."""

@@ -16,7 +16,7 @@ from emu.guest.linux.ipc.util import IpcObject, Table
 QUEUES_MAX: Final = 32000
 MESSAGE_MAX: Final = 8192
 QUEUE_BYTES: Final = 16384
-# Flags of msgrcv: cut what is too long; take any other type; copy the message at a place.
+# Flags of msgrcv: cut what is too long; take any other type; copy the message at an index.
 NOERROR, EXCEPT, COPY = 0o10000, 0o20000, 0o40000
 
 
@@ -33,7 +33,7 @@ class Receiver:
 
     kind: int
     """The type; 0: any; below 0: the lowest up to its absolute value."""
-    room: int
+    size: int
     flags: int
     pid: int
     got: Message | None = None
@@ -48,8 +48,8 @@ class Receiver:
         return (message.kind != self.kind) == bool(self.flags & EXCEPT)
 
     def too_long(self, message: Message) -> bool:
-        """Return whether a message has no room, and may not be cut."""
-        return len(message.data) > self.room and not self.flags & NOERROR
+        """Return whether a message is larger than the buffer, and may not be cut."""
+        return len(message.data) > self.size and not self.flags & NOERROR
 
     @property
     def done(self) -> bool:
@@ -59,7 +59,7 @@ class Receiver:
 
 @dataclass(slots=True, eq=False)
 class Sender:
-    """A message that waits for room."""
+    """A message that waits for space in the queue."""
 
     message: Message
     error: int = 0
@@ -85,7 +85,7 @@ class MessageQueue(IpcObject):
         """Bytes of all messages (msg_cbytes)."""
         return sum(len(message.data) for message in self.messages)
 
-    def has_room(self, message: Message) -> bool:
+    def has_space(self, message: Message) -> bool:
         """Return whether a message can be sent."""
         return self.used + len(message.data) <= self.limit and len(self.messages) < self.limit
 
@@ -132,8 +132,8 @@ class MessageQueues:
         if receiver.too_long(message):
             raise LinuxError(E2BIG)
         if not receiver.flags & COPY:
-            place = next(place for place, one in enumerate(queue.messages) if one is message)
-            del queue.messages[place]
+            index = next(index for index, one in enumerate(queue.messages) if one is message)
+            del queue.messages[index]
             queue.last_receiver, queue.received = receiver.pid, self._now()
         return message
 

@@ -28,8 +28,8 @@ UNDO: Final = 0x1000
 class Operation(NamedTuple):
     """An operation on one semaphore of a set (struct sembuf)."""
 
-    place: int
-    """The semaphore's index in the set."""
+    number: int
+    """The number of the semaphore in the set."""
     change: int
     """Added to the value; 0: wait until the value is 0."""
     flags: int
@@ -99,23 +99,23 @@ class SemaphoreSets:
         values = list(found.values)
         undo = dict(found.undo.get(process, {}))
         for one in operations:
-            if not one.change and values[one.place]:
+            if not one.change and values[one.number]:
                 return one
-            value = values[one.place] + one.change
+            value = values[one.number] + one.change
             if value < 0:
                 return one
             if value > HIGHEST:
                 raise LinuxError(ERANGE)
             if one.flags & UNDO:
-                undo[one.place] = undo.get(one.place, 0) - one.change
-                if not -HIGHEST - 1 <= undo[one.place] <= HIGHEST:
+                undo[one.number] = undo.get(one.number, 0) - one.change
+                if not -HIGHEST - 1 <= undo[one.number] <= HIGHEST:
                     raise LinuxError(ERANGE)
-            values[one.place] = value
+            values[one.number] = value
         found.values = values
         if any(one.flags & UNDO for one in operations):
             found.undo[process] = undo
         for one in operations:
-            found.last_pids[one.place] = process.pid
+            found.last_pids[one.number] = process.pid
         return None
 
     def wake(self, found: SemaphoreSet) -> None:

@@ -32,19 +32,19 @@ _WITHOUT_WRITE = [Access(rights & ~_WRITE) for rights in range(8)]
 
 
 class Mark(Flag):
-    """What a program has asked of a part of its memory, besides its rights."""
+    """A request of a program about a part of its memory, besides its rights."""
 
     NONE = 0
     SEALED = 1
-    """It stays as it is (mseal)."""
+    """Memory that mseal protects from changes."""
     LOCKED = 2
-    """It stays in memory (mlock)."""
+    """Memory that stays resident (mlock)."""
     LOCKED_ON_FAULT = 4
-    """It is locked page by page, as it is used."""
+    """Memory that is locked page by page, at its first use (MLOCK_ONFAULT)."""
     NOT_IN_CHILD = 8
     """A child does not get it (MADV_DONTFORK)."""
     WIPED_IN_CHILD = 16
-    """A child gets zeros in its place (MADV_WIPEONFORK)."""
+    """A child gets zeros instead of it (MADV_WIPEONFORK)."""
 
 
 LOCKS = Mark.LOCKED | Mark.LOCKED_ON_FAULT
@@ -135,7 +135,7 @@ class Space:
         self.lowest = lowest
         self.highest = highest
         self.top = highest
-        """Below it mmap looks for room, downwards."""
+        """The address below which mmap looks for free addresses, downwards."""
         self.brk_start = self.brk = 0
         self.readable: dict[int, int] = {}
         self.writable: dict[int, int] = {}
@@ -158,7 +158,7 @@ class Space:
         self._starts: list[int] = []
         self._size = 0
         self._packed: tuple[int, int] | None = None
-        """A size and an address from which on, up to `top`, no room for so many bytes is free."""
+        """A size and an address: from there up to `top`, no range of that size is free."""
 
     # -- areas
 
@@ -189,16 +189,16 @@ class Space:
 
     def area_at(self, address: int) -> Area | None:
         """Return the area that holds an address."""
-        place = bisect_right(self._starts, address) - 1
-        if place >= 0 and address < self._areas[place].end:
-            return self._areas[place]
+        index = bisect_right(self._starts, address) - 1
+        if index >= 0 and address < self._areas[index].end:
+            return self._areas[index]
         return None
 
     def free(self, start: int, end: int) -> bool:
         """Return whether nothing is mapped in [start, end)."""
         return not any(True for _ in self._overlapping(start, end))
 
-    def room(self, size: int, below: int | None = None) -> int | None:
+    def unmapped_area(self, size: int, below: int | None = None) -> int | None:
         """Return the highest address, below `below`, where `size` bytes are free.
 
         None if there is none.
@@ -207,8 +207,8 @@ class Space:
             end = self._packed[1] if self._packed is not None and size >= self._packed[0] else self.top
         else:
             end = below
-        for place in range(bisect_left(self._starts, end) - 1, -1, -1):
-            area = self._areas[place]
+        for index in range(bisect_left(self._starts, end) - 1, -1, -1):
+            area = self._areas[index]
             if end - area.end >= size:
                 break
             end = area.start
@@ -277,14 +277,14 @@ class Space:
 
     def _join(self, start: int, end: int) -> None:
         """Make one area of neighbours that are alike, the borders of [start, end) included."""
-        place = max(0, bisect_right(self._starts, start) - 2)
-        while place + 1 < len(self._areas) and self._starts[place + 1] <= end:
-            area, after = self._areas[place : place + 2]
+        index = max(0, bisect_right(self._starts, start) - 2)
+        while index + 1 < len(self._areas) and self._starts[index + 1] <= end:
+            area, after = self._areas[index : index + 2]
             if area.joins(after):
                 self._remove(after)
                 self.extend(area, after.end)
             else:
-                place += 1
+                index += 1
 
     def protect(self, start: int, end: int, access: Access) -> bool:
         """Change what [start, end) may be used for; False if not all of it is mapped."""
@@ -341,7 +341,7 @@ class Space:
         return child
 
     def _keep_marks(self) -> None:
-        """Do what the marks of a parent's areas say about its child, which this is."""
+        """Apply the marks of the areas that a parent has to this space of its child."""
         areas = self._areas
         self._areas = [replace(one, marks=one.marks & ~LOCKS) for one in areas if Mark.NOT_IN_CHILD not in one.marks]
         self._starts = [area.start for area in self._areas]
@@ -362,9 +362,9 @@ class Space:
         self._size, self._packed = 0, None
 
     def _overlapping(self, start: int, end: int) -> Iterator[Area]:
-        for place in range(max(0, bisect_right(self._starts, start) - 1), bisect_left(self._starts, end)):
-            if self._areas[place].end > start:
-                yield self._areas[place]
+        for index in range(max(0, bisect_right(self._starts, start) - 1), bisect_left(self._starts, end)):
+            if self._areas[index].end > start:
+                yield self._areas[index]
 
     def _covered(self, start: int, end: int) -> bool:
         for area in self._overlapping(start, end):
@@ -375,14 +375,14 @@ class Space:
 
     def _insert(self, area: Area) -> None:
         if area.start < area.end:
-            place = bisect_right(self._starts, area.start)
-            self._starts.insert(place, area.start)
-            self._areas.insert(place, area)
+            index = bisect_right(self._starts, area.start)
+            self._starts.insert(index, area.start)
+            self._areas.insert(index, area)
             self._size += area.end - area.start
 
     def _remove(self, area: Area) -> None:
-        place = bisect_right(self._starts, area.start) - 1
-        del self._starts[place], self._areas[place]
+        index = bisect_right(self._starts, area.start) - 1
+        del self._starts[index], self._areas[index]
         self._size -= area.end - area.start
         if self._packed is not None and area.end > self._packed[1]:
             self._packed = None
@@ -458,9 +458,9 @@ class Space:
         """Read memory.  Raises `BadAddressError`."""
         data = bytearray()
         while len(data) < size:
-            place = address + len(data)
-            frame = self._frame(place, writing=False)
-            data += self.frames.part(frame, place % PAGE, size - len(data))
+            at = address + len(data)
+            frame = self._frame(at, writing=False)
+            data += self.frames.part(frame, at % PAGE, size - len(data))
         return bytes(data)
 
     def poke(self, address: int, data: bytes, *, forget: bool = True) -> None:
@@ -471,9 +471,9 @@ class Space:
         """
         done = 0
         while done < len(data):
-            place = address + done
-            step = min(len(data) - done, PAGE - place % PAGE)
-            self.frames.write(self._frame(place, writing=True), place % PAGE, data[done : done + step], forget=forget)
+            at = address + done
+            step = min(len(data) - done, PAGE - at % PAGE)
+            self.frames.write(self._frame(at, writing=True), at % PAGE, data[done : done + step], forget=forget)
             done += step
 
     def _frame(self, address: int, *, writing: bool) -> int:

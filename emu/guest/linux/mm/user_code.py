@@ -64,7 +64,7 @@ class SlotPages:
     def take(self) -> int:
         """Return the address of a free slot.
 
-        Raises `BadAddressError` if there is no room for another page.
+        Raises `BadAddressError` if no address is free for another page.
         """
         if not self._free:
             self._add_page()
@@ -79,7 +79,7 @@ class SlotPages:
     def _add_page(self, address: int | None = None) -> None:
         space = self._code.space
         if address is None:
-            address = space.room(PAGE, below=self._below)
+            address = space.unmapped_area(PAGE, below=self._below)
         if address is None:
             raise BadAddressError(space.highest)
         space.map(Area(address, address + PAGE, Access.READ | Access.EXECUTE, name=self._name))

@@ -121,7 +121,7 @@ class InetSocket(Socket):
         self.has_port = True
 
     def give_port_back(self) -> None:
-        """Let others have its port; `local` tells it still."""
+        """Release its port; `local` tells it still."""
         self.ports.remove(self)
         self.has_port = False
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, Protocol, cast
 
 from emu.guest.linux.errno import EINVAL, ENODEV, ENOTTY, EPERM, LinuxError
-from emu.guest.linux.mm.user_memory import UserMemory
+from emu.guest.linux.fs.open_file import UserMemory
 
 NAME: Final = b"lo"
 INDEX: Final = 1
@@ -18,7 +18,7 @@ MTU: Final = 65_536
 QUEUE: Final = 1000
 # ARPHRD_LOOPBACK.
 HARDWARE: Final = 772
-# IFF_UP, IFF_LOOPBACK, IFF_RUNNING; IFF_LOWER_UP has no room in ioctl's 16 bits.
+# IFF_UP, IFF_LOOPBACK, IFF_RUNNING; IFF_LOWER_UP does not fit into ioctl's 16 bits.
 FLAGS: Final = 0x1 | 0x8 | 0x40
 LOWER_UP: Final = 0x1_0000
 ADDRESS: Final = bytes((127, 0, 0, 1))
@@ -84,15 +84,15 @@ def control(memory: UserMemory, request: int, argument: int) -> int:
 
 
 def _all(memory: _Program, argument: int) -> int:
-    """List the interfaces with their addresses (struct ifconf): as many as there is room for."""
+    """List the interfaces with their addresses (struct ifconf): as many as fit into the buffer."""
     word = memory.word
-    room = memory.number(argument, 4, signed=True)
-    if room < 0:
+    space = memory.number(argument, 4, signed=True)
+    if space < 0:
         raise LinuxError(EINVAL)
     buffer = memory.number(argument + word, word)
     size = _REQUEST_SIZE[word]
     if buffer:
-        entries = (NAME.ljust(_NAME_SIZE, b"\0") + _address(ADDRESS)).ljust(size, b"\0") if room >= size else b""
+        entries = (NAME.ljust(_NAME_SIZE, b"\0") + _address(ADDRESS)).ljust(size, b"\0") if space >= size else b""
         memory.write(buffer, entries)
         size = len(entries)
     memory.write(argument, struct.pack("<i", size))

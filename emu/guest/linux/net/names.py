@@ -1,4 +1,4 @@
-"""The names of sockets: abstract names, inodes of the file system, and a network's addresses.
+"""The names of sockets: abstract names, inodes of the file system, and ports of the network.
 
 Source: Linux net/unix/af_unix.c.
 """
@@ -8,7 +8,12 @@ from __future__ import annotations
 from emu.guest.linux.errno import ECONNREFUSED, LinuxError
 from emu.guest.linux.fs.inode import Inode
 from emu.guest.linux.fs.inode import Socket as SocketInode
-from emu.guest.linux.net.network import Network
+from emu.guest.linux.fs.page_cache import FileMemory
+from emu.guest.linux.net.addresses import Endpoint, Form
+from emu.guest.linux.net.inet import Destination
+from emu.guest.linux.net.ports import Ports
+from emu.guest.linux.net.tcp import TcpSocket
+from emu.guest.linux.net.udp import UdpSocket
 from emu.guest.linux.net.unix import Socket
 
 
@@ -45,3 +50,19 @@ def bound(inode: Inode) -> Socket:
     if not isinstance(inode, SocketInode) or not isinstance(inode.socket, Socket):
         raise LinuxError(ECONNREFUSED)
     return inode.socket
+
+
+class Network:
+    """The network of one guest: the ports of TCP and UDP, and the targets of datagrams."""
+
+    def __init__(self) -> None:
+        self.tcp: Ports[TcpSocket] = Ports()
+        self.udp: Ports[UdpSocket] = Ports()
+        self._destinations: dict[tuple[int, Endpoint], Destination] = {}
+
+    def destination(self, form: Form, endpoint: Endpoint, memory: FileMemory) -> Destination:
+        """Return an address as the target of datagrams."""
+        key = form.family, endpoint
+        if key not in self._destinations:
+            self._destinations[key] = Destination(Inode(0), form, endpoint, memory)
+        return self._destinations[key]

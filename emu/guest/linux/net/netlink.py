@@ -77,7 +77,7 @@ class NetlinkSocket(Socket):
         self._show_name()
 
     def _show_name(self) -> None:
-        """Let `name` be the address: a struct sockaddr_nl."""
+        """Set the address to `name`, a struct sockaddr_nl."""
         self.name = _ADDRESS.pack(AF_NETLINK, self._port, self._groups)
 
     def packed(self, name: bytes) -> bytes:
@@ -114,7 +114,7 @@ class NetlinkSocket(Socket):
         if self._port:
             self._ports.used.discard(self._port)
 
-    def _has_room(self) -> bool:
+    def _has_space(self) -> bool:
         return True
 
     def can_send(self, target: SocketEnd) -> bool:  # noqa: ARG002  the kernel answers at once

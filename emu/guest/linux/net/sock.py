@@ -14,9 +14,8 @@ from enum import IntEnum
 from typing import Final
 
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import OpenFile
+from emu.guest.linux.fs.open_file import POLLERR, POLLHUP, POLLRDHUP, POLLWRBAND, READABLE, WRITABLE, Notices, OpenFile
 from emu.guest.linux.fs.page_cache import FileMemory
-from emu.guest.linux.fs.poll_events import POLLERR, POLLHUP, POLLRDHUP, POLLWRBAND, READABLE, WRITABLE, Notices
 from emu.guest.linux.net.skb import Credentials, Inbox
 
 # Bytes that may be under way from a socket, and wait in one (net.core.wmem_default, rmem_default).
@@ -50,7 +49,7 @@ class Options:
     linger: int | None = None
     """Seconds that closing waits for what was sent; None: it does not wait."""
     linger_time: int = 0
-    """The same as it was set last, in effect or not."""
+    """The value that was set last, in effect or not."""
     others: dict[tuple[int, int], int] = field(default_factory=dict)
     """Integers that are only remembered, by level and option."""
 
@@ -98,8 +97,8 @@ class SocketEnd(OpenFile):
         self.receive_buffer = _RECEIVE_BUFFER
         self.under_way = 0
         """Bytes of memory of what this socket has sent and no socket has received."""
-        self.wants_room = False
-        """Whether a write found no room since its owner was told of some."""
+        self.wants_space = False
+        """Whether a write found the buffer full since its owner was last told of space."""
         self._told = Notices()
         self.options = Options()
 
@@ -140,9 +139,9 @@ class SocketEnd(OpenFile):
         return self._told
 
     def note(self, *, input: bool = False, hang_up: bool = False) -> None:  # noqa: A002  as `Notices` calls it
-        """Let its owner be told."""
+        """Notify its owner."""
         told = self._told
-        self._told = Notices(told.input + input, told.room, told.hang_up + hang_up)
+        self._told = Notices(told.input + input, told.output, told.hang_up + hang_up)
 
     def take_error(self) -> int:
         """Return the error that waits to be told, and forget it."""
@@ -160,11 +159,11 @@ class SocketEnd(OpenFile):
             events |= READABLE
         if self.kind is not Kind.DGRAM and not self.connected and not self.listening:
             events |= POLLHUP
-        if self._has_room() and not self.listening:
+        if self._has_space() and not self.listening:
             events |= WRITABLE | POLLWRBAND
         return events
 
-    def _has_room(self) -> bool:
+    def _has_space(self) -> bool:
         if self.under_way * 4 > self.send_buffer and self.under_way:
             return False
         peer = self.peer
@@ -180,7 +179,7 @@ class SocketEnd(OpenFile):
         return bool(self.inbox or self.waiting or self.shut & RECEIVE or self.error)
 
     def write_ready(self) -> bool:
-        """Return whether the write that found no room would not wait now."""
+        """Return whether the write that found the buffer full would not wait now."""
         return self.peer is None or self.can_send(self.peer)
 
     def can_send(self, target: SocketEnd) -> bool:
@@ -196,9 +195,9 @@ class SocketEnd(OpenFile):
         return self.send_buffer
 
     def taken(self, size: int) -> None:
-        """Hear that the other end has received something."""
+        """Handle that the other end has received something."""
         self.under_way -= size
         self.departures += 1
-        if self.wants_room and self._has_room():
-            self.wants_room = False
-            self._told = self._told._replace(room=self._told.room + 1)
+        if self.wants_space and self._has_space():
+            self.wants_space = False
+            self._told = self._told._replace(output=self._told.output + 1)

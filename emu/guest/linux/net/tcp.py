@@ -25,10 +25,17 @@ from emu.guest.linux.errno import (
     LinuxError,
 )
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import O_NONBLOCK, OpenFile
+from emu.guest.linux.fs.open_file import (
+    O_NONBLOCK,
+    POLLERR,
+    POLLHUP,
+    POLLRDHUP,
+    READABLE,
+    WRITABLE,
+    OpenFile,
+    UserMemory,
+)
 from emu.guest.linux.fs.page_cache import FileMemory
-from emu.guest.linux.fs.poll_events import POLLERR, POLLHUP, POLLRDHUP, READABLE, WRITABLE
-from emu.guest.linux.mm.user_memory import UserMemory
 from emu.guest.linux.net.addresses import Endpoint, Form
 from emu.guest.linux.net.inet import InetSocket
 from emu.guest.linux.net.ports import Ports
@@ -121,7 +128,7 @@ class TcpSocket(InetSocket):
         self.wake()
 
     def accepts(self) -> bool:
-        """Return whether it has room for a connection."""
+        """Return whether one more connection may wait."""
         return self.backlog is not None and len(self.waiting) <= self.backlog
 
     def begin(self, to: Endpoint) -> None:
@@ -181,7 +188,7 @@ class TcpSocket(InetSocket):
         self.only_v6 = listener.only_v6
 
     def take_connection(self) -> SocketEnd:
-        """Return the next connection, and let one more wait in its place."""
+        """Return the next connection, and let one more connection wait."""
         served = super().take_connection()
         if self.knocking and self.accepts():
             self.knocking.popleft().establish(self)
@@ -240,7 +247,7 @@ class TcpSocket(InetSocket):
                 self.shut = _BOTH
 
     def hear_finish(self) -> None:
-        """Hear that the other end sends no more."""
+        """Handle the end of the other end's data (FIN)."""
         self.finished = True
         self.shut |= RECEIVE
         if self.state is State.ESTABLISHED:
@@ -263,12 +270,12 @@ class TcpSocket(InetSocket):
         self.state = State.CLOSE
 
     def reset(self) -> None:
-        """Hear that there is no connection (RST)."""
+        """Handle the end of the connection (RST)."""
         if self.state is State.CLOSE:
             return
         errors = {State.SYN_SENT: ECONNREFUSED, State.CLOSE_WAIT: EPIPE}
         self.error = errors.get(self.state, ECONNRESET)
-        self._interrupts = self.wants_room and not self.flags & O_NONBLOCK
+        self._interrupts = self.wants_space and not self.flags & O_NONBLOCK
         refused = self.state is State.SYN_SENT
         self.state = State.CLOSE
         self.shut = _BOTH
@@ -304,7 +311,7 @@ class TcpSocket(InetSocket):
         if self.error:
             raise LinuxError(self._error_for_writer())
         if self.state is State.SYN_SENT:
-            self.wants_room = True
+            self.wants_space = True
             return 0
         peer = self.peer
         if self.state not in _SENDING or self.shut & SEND or peer is None:
@@ -327,13 +334,13 @@ class TcpSocket(InetSocket):
 
     def send_stream(self, data: bytes, credentials: Credentials, files: Sequence[OpenFile], target: SocketEnd) -> int:
         """Send as many bytes as fit, and not one more."""
-        room = max(0, self.capacity(target) - self.under_way)
-        done = super().send_stream(data[:room], credentials, files, target)
-        self.wants_room = self.wants_room or done < len(data)
+        space = max(0, self.capacity(target) - self.under_way)
+        done = super().send_stream(data[:space], credentials, files, target)
+        self.wants_space = self.wants_space or done < len(data)
         return done
 
     def put(self, target: SocketEnd, data: bytes, credentials: Credentials, files: Sequence[OpenFile]) -> None:
-        """Let data arrive at the other end."""
+        """Deliver data to the other end."""
         del files
         if not target.inbox.extend(data, _JOINED):
             target.inbox.put(Message(data, b"", credentials, self.taken, len(data)))
@@ -342,7 +349,7 @@ class TcpSocket(InetSocket):
         target.note(input=True)
 
     def capacity(self, target: SocketEnd) -> int:
-        """Return the bytes that have room in the two buffers of one direction."""
+        """Return the capacity of the two buffers of one direction, in bytes."""
         return self.send_buffer + target.receive_buffer
 
     @property
@@ -359,21 +366,21 @@ class TcpSocket(InetSocket):
         return self.under_way < self.capacity(target) or self.peer is None or self.peer.refuses_data
 
     def taken(self, size: int) -> None:
-        """Hear that the other end has received something; those are woken who found no room."""
-        departures, woken = self.departures, self.wants_room
+        """Wake the threads that wait for space: the other end has received something."""
+        departures, woken = self.departures, self.wants_space
         super().taken(size)
-        if not woken or self.wants_room:
+        if not woken or self.wants_space:
             self.departures = departures
 
-    def _has_room(self) -> bool:
+    def _has_space(self) -> bool:
         return self._unsent() * 3 <= self.send_buffer * 2
 
     def _unsent(self) -> int:
-        """Return the bytes that the other end's buffer has no room for."""
+        """Return the bytes that do not fit into the other end's buffer."""
         return 0 if self.peer is None else max(0, self.under_way - self.peer.receive_buffer)
 
     def unsent(self) -> int:
-        """Return the bytes that the other end's buffer has no room for.
+        """Return the bytes that do not fit into the other end's buffer.
 
         Raises `LinuxError` EINVAL.
         """
@@ -424,8 +431,8 @@ class TcpSocket(InetSocket):
             return events
         if len(self.inbox):
             events |= READABLE
-        if self.shut & SEND or self._has_room():
+        if self.shut & SEND or self._has_space():
             events |= WRITABLE
         else:
-            self.wants_room = True
+            self.wants_space = True
         return events

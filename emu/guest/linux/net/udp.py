@@ -1,7 +1,8 @@
 """Sockets of UDP over the loopback.
 
-A datagram arrives as soon as it is sent, or is lost if its receiver has no room.  Source: Linux
-net/ipv4/udp.c, net/ipv6/udp.c.
+A datagram arrives as soon as it is sent, or is lost if its receiver's buffer is full.
+
+Source: Linux net/ipv4/udp.c, net/ipv6/udp.c.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class UdpSocket(InetSocket):
         return not self.connected and bool(others.get((_SOL_IP, _RECVERR)) or others.get((_SOL_IPV6, _IPV6_RECVERR)))
 
     def arrive(self, data: bytes, source: Endpoint, credentials: Credentials) -> None:
-        """Receive a datagram, or lose it if there is no room."""
+        """Receive a datagram, or lose it if the buffer is full."""
         if self.inbox.memory_used > self.receive_buffer:
             return
         memory = memory_of(len(data), stream=False)
@@ -144,7 +145,7 @@ class UdpSocket(InetSocket):
         """Return whether sending would not wait: it never does."""
         return True
 
-    def _has_room(self) -> bool:
+    def _has_space(self) -> bool:
         return True
 
     # -- receiving

@@ -1,13 +1,14 @@
 """Sockets between processes of the guest (AF_UNIX): streams, datagrams, and packets in order.
 
 Nothing here knows the host: a socket's other end is always another socket of this guest.  Sockets
-of the other families derive from these.  Source:
-Linux net/unix/af_unix.c, net/core/sock.c, net/core/scm.c.
+of the other families derive from these.
+
+Source: Linux net/unix/af_unix.c, net/unix/garbage.c, net/core/sock.c, net/core/scm.c.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from emu.guest.linux.errno import (
@@ -25,11 +26,11 @@ from emu.guest.linux.errno import (
     ESPIPE,
     LinuxError,
 )
-from emu.guest.linux.fs.open_file import FIONREAD, OpenFile
-from emu.guest.linux.mm.user_memory import UserMemory
+from emu.guest.linux.fs.open_file import FIONREAD, OpenFile, UserMemory
 from emu.guest.linux.net import loopback
 from emu.guest.linux.net.skb import LONGEST_PART, Credentials, Message, Received, memory_of, release, share
 from emu.guest.linux.net.sock import RECEIVE, SEND, Kind, SocketEnd
+from emu.guest.linux.process.process import Process
 
 # The most connections that wait to be accepted (SOMAXCONN).
 _BACKLOG_MAX: Final = 4096
@@ -140,7 +141,7 @@ class Socket(SocketEnd):
             if len(data) > self.send_buffer - 32:
                 raise LinuxError(EMSGSIZE)
             if not self.can_send(target):
-                self.wants_room = True
+                self.wants_space = True
                 return -1
             self.put(target, data, credentials, files)
             return len(data)
@@ -154,7 +155,7 @@ class Socket(SocketEnd):
             self.put(target, part, credentials, files)
             files = ()
             done += len(part)
-        self.wants_room = self.wants_room or done < len(data)
+        self.wants_space = self.wants_space or done < len(data)
         return done
 
     def _send_datagram(
@@ -173,7 +174,7 @@ class Socket(SocketEnd):
         if target.shut & RECEIVE:
             raise LinuxError(EPIPE)
         if not self.can_send(target):
-            self.wants_room = True
+            self.wants_space = True
             return -1
         self.put(target, data, credentials, files)
         return len(data)
@@ -266,3 +267,24 @@ class Socket(SocketEnd):
             served.closed()
         self.waiting.clear()
         self.inbox.drop()
+
+
+def collect_garbage(processes: Iterable[Process], files: set[OpenFile]) -> None:
+    """Drop the messages of those of the open `files` that are sockets no process can reach.
+
+    A socket that is sent through another, and the other through it, stays open when both are
+    closed.
+    """
+    reached: set[OpenFile] = set()
+    to_visit = [table.get(number) for process in processes for table in process.tables for number in table]
+    while to_visit:
+        file = to_visit.pop()
+        if file in reached:
+            continue
+        reached.add(file)
+        if isinstance(file, Socket):
+            to_visit += file.waiting
+            to_visit += (sent for message in file.inbox.messages() for sent in message.files)
+    for file in sorted(files - reached, key=lambda file: file.inode.number):
+        if isinstance(file, Socket):
+            file.inbox.drop()

@@ -166,16 +166,16 @@ def _load(
     if program.kind == _ET_DYN and wanted is None:
         # A static position-independent program, or the interpreter itself, run by hand: where mmap would put it.
         start, end = program.span
-        bias = (space.room(end - start) or 0) - start
+        bias = (space.unmapped_area(end - start) or 0) - start
     _map(space, program, bias)
     entry, base = program.entry + bias, 0
     if wanted is not None:
         interpreter = _parse(*_executable(look_up(_interpreter_name(program.file, wanted))), abi)
         start, end = interpreter.span
-        place = space.room(end - start)
-        if place is None:
+        address = space.unmapped_area(end - start)
+        if address is None:
             raise LinuxError(ENOMEM)
-        base = place - start if interpreter.kind == _ET_DYN else 0
+        base = address - start if interpreter.kind == _ET_DYN else 0
         _map(space, interpreter, base)
         entry = interpreter.entry + base
     space.brk_start = space.brk = program.span[1] + bias
@@ -301,7 +301,7 @@ def _stack_access(program: _Program) -> Access:
 def _map_restorer(space: Space, abi: LinuxAbi) -> int:
     if not abi.restorer:
         return 0
-    address = space.room(PAGE)
+    address = space.unmapped_area(PAGE)
     if address is None:
         raise LinuxError(ENOMEM)
     space.map(_area(address, address + PAGE, Access.READ | Access.EXECUTE, "[vdso]"))

@@ -5,19 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emu.guest.linux.errno import EACCES, ENOMEM, ETXTBSY, LinuxError
+from emu.guest.linux.fs.fdtable import Descriptors
 from emu.guest.linux.fs.namei import path_of, walk
 from emu.guest.linux.mm.page_frames import OutOfMemoryError
 from emu.guest.linux.process import binfmt_elf
 from emu.guest.linux.process.cred import EXECUTE
-from emu.guest.linux.process.init import make_init
 from emu.guest.linux.process.personality import started
-from emu.guest.linux.process.process import AlternateStack, Process, Signals, Surroundings, Thread
-from emu.guest.linux.process.unshare import join
+from emu.guest.linux.process.process import (
+    INIT,
+    AlternateStack,
+    Life,
+    Process,
+    Signals,
+    Surroundings,
+    Thread,
+    unshare_for_exec,
+)
 from emu.guest.linux.sched.thread_segments import Segments
 
 if TYPE_CHECKING:
     from emu.guest.linux.fs.dir import Directory
-    from emu.guest.linux.fs.fdtable import Descriptors
     from emu.guest.linux.fs.inode import Inode
     from emu.guest.linux.fs.regular import RegularFile
     from emu.guest.linux.kernel import Kernel
@@ -67,7 +74,7 @@ def execute(
     process.space = program.space
     program.space.restorer = program.restorer
     kernel.on_cpu.use(program.space)
-    join(process, thread)
+    unshare_for_exec(process, thread)
     process.files.executed()
     kernel.timers.executed(process)
     _reset_signals(process)
@@ -119,13 +126,13 @@ def is_mapped_for_writing(kernel: Kernel, file: RegularFile) -> bool:
 
 def _find_program(process: Process, path: str) -> tuple[Inode, str]:
     surroundings = process.surroundings
-    place = walk(surroundings.root, surroundings.directory, path, credentials=process.credentials)
-    inode = place.found()
+    dentry = walk(surroundings.root, surroundings.directory, path, credentials=process.credentials)
+    inode = dentry.found()
     if not process.credentials.may(inode, EXECUTE):
         raise LinuxError(EACCES)
     if inode is process.executable:
         return inode, process.path  # /proc/self/exe has no better name
-    return inode, path_of(surroundings.root, place.directory, place.name)
+    return inode, path_of(surroundings.root, dentry.directory, dentry.name)
 
 
 def _end_other_threads(kernel: Kernel, thread: Thread) -> None:
@@ -147,3 +154,15 @@ def _reset_signals(process: Process) -> None:
         if action.handler > 1:
             action.handler = 0
         action.flags = action.mask = action.restorer = 0
+
+
+def make_init(kernel: Kernel) -> Process:
+    """Return process 1: the parent of the first process, as far as programs can ask about it.
+
+    It is root's, has no program and no memory, is never on the CPU, and gets no signals.
+    """
+    space, files = kernel.on_cpu.empty_space(), Descriptors(kernel.open_files)
+    around = Surroundings(kernel.root, kernel.root)
+    process = Process(INIT, None, space, files, around, Signals(), group=INIT, session=INIT, name="init")
+    process.threads.append(Thread(INIT, process, life=Life.BLOCKED))
+    return process

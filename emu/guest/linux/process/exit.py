@@ -102,7 +102,7 @@ class Endings:
             self.reap(process)
 
     def reap(self, process: Process) -> None:
-        """Forget a process whose parent has learnt of its end."""
+        """Forget a process whose end was reported to its parent."""
         process.reaped = True
         self._tasks.processes.pop(process.pid, None)
         if process.parent is not None:

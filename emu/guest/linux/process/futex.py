@@ -36,7 +36,7 @@ class Futexes:
         return len(chosen)
 
     def requeue(self, space: Space, address: int, other: int, count: int) -> int:
-        """Let up to `count` waiters wait for another futex, and return how many there were."""
+        """Move up to `count` waiters to another futex; return how many there were."""
         queue, target = self.queue(space, address), self.queue(space, other)
         moved = queue[:count]
         for waiter in moved:

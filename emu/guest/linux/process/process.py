@@ -1,4 +1,7 @@
-"""Processes and threads as the guest keeps them."""
+"""Processes and threads, and what threads share or have for themselves.
+
+Source: Linux kernel/fork.c (ksys_unshare, copy_files, copy_fs), fs/exec.c (unshare_files).
+"""
 
 from __future__ import annotations
 
@@ -185,7 +188,7 @@ class Process:
     runs."""
 
     def divide(self) -> None:
-        """Let threads have descriptors and surroundings of their own from now on."""
+        """Allow threads descriptors and surroundings of their own from now on."""
         if self.common is None:
             self.common = (self.files, self.surroundings)
 
@@ -346,3 +349,49 @@ def own(process: processes.Process) -> Process:
     if not isinstance(process, Process):
         raise TypeError(f"process {process.pid} is not one of the Linux guest")
     return process
+
+
+def inherit(maker: Thread, thread: Thread, *, files: bool, surroundings: bool) -> None:
+    """Give a new thread the descriptors and surroundings of its maker: shared, or copied."""
+    process = thread.process
+    if not (files and surroundings):
+        process.divide()
+    if not files:
+        thread.files = process.files.copy()
+    elif maker.files is not None:
+        thread.files = maker.files.share()
+    thread.surroundings = maker.surroundings if surroundings else process.surroundings.copy()
+
+
+def unshare_files(thread: Thread) -> None:
+    """Give a thread descriptors that no other thread and no other process has."""
+    process = thread.process
+    if thread.files is not None:
+        thread.files = thread.files.unshared()
+    elif len(process.threads) > 1:
+        process.divide()
+        thread.files = process.files.copy()
+    else:
+        process.files = process.files.unshared()
+        if process.common is not None:
+            process.common = (process.files, process.common[1])
+    process.show(thread)
+
+
+def unshare_surroundings(thread: Thread) -> None:
+    """Give a thread a root and a working directory of its own."""
+    process = thread.process
+    process.divide()
+    thread.surroundings = process.surroundings.copy()
+    process.show(thread)
+
+
+def unshare_for_exec(process: Process, thread: Thread) -> None:
+    """Give a process the descriptors and surroundings of its last thread, for a new program."""
+    if process.common is not None:
+        common, _ = process.common
+        process.show(thread)
+        if thread.files is not None:
+            common.leave()
+        process.common = thread.files = thread.surroundings = None
+    process.files = process.files.unshared()

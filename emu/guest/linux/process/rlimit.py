@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from emu.guest.linux.time.countdown import Countdown
+from emu.guest.linux.time.alarms import Countdown
 
 INFINITE: Final = (1 << 64) - 1
 CPU, FSIZE, DATA, STACK, CORE, RSS, NPROC, NOFILE, MEMLOCK, AS = range(10)

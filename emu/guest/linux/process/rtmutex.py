@@ -89,7 +89,7 @@ class PiLocks:
         return False
 
     def wait(self, thread: Thread, space: Space, address: int) -> tuple[PiLock, PiWaiter]:
-        """Let a thread wait for a lock that `take` has refused.  Raises `LinuxError` EDEADLK."""
+        """Queue a thread for a lock that `take` has refused.  Raises `LinuxError` EDEADLK."""
         key = self._futexes.key(space, address)
         lock = self._locks.get(key)
         value = self._read(space, address)
@@ -116,7 +116,7 @@ class PiLocks:
         return True
 
     def leave(self, lock: PiLock, waiter: PiWaiter) -> None:
-        """Let a thread wait no longer, if it was not given the lock."""
+        """Remove a thread from the queue, if it was not given the lock."""
         if waiter in lock.waiters:
             lock.waiters.remove(waiter)
             self._lend(lock.owner)
@@ -183,7 +183,7 @@ class PiLocks:
 
         mask = self._isa.address_mask
         try:
-            entry, offset, pending = (pointer(head + word * place) for place in range(3))
+            entry, offset, pending = (pointer(head + word * index) for index in range(3))
             for _ in range(_LIST_MAX):
                 if entry & ~1 == head:
                     break

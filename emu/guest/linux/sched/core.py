@@ -21,19 +21,18 @@ from emu.engine.time.clock import NANOSECONDS
 from emu.guest.base import GuestError
 from emu.guest.linux.process.pid_table import Tasks
 from emu.guest.linux.process.process import Life, Policy, Thread
-from emu.guest.linux.sched.balance import Balancing
-from emu.guest.linux.sched.cpus import Cpu, Cpus
+from emu.guest.linux.sched.cpus import Balancing, Cpu, Cpus
 from emu.guest.linux.sched.deadline import Budget
 from emu.guest.linux.sched.waitqueue import Blocked
-from emu.guest.linux.signal.alarms import Alarm, Alarms
 from emu.guest.linux.signal.pending_signals import has_signal
+from emu.guest.linux.time.alarms import Alarm, Alarms
 
 # Instructions after which a thread gives way when it makes a system call, unless a length of turns is given.
 _TURN: Final = 200_000
 # Instructions after which it then gives way wherever it is.
 _LONGEST_TURN: Final = 10 * _TURN
 # A turn is longer or shorter by up to this part of it, as no two are the same on a real machine.  Otherwise a thread
-# that polls may end each turn at the same place of its loop, where it has a lock that another one needs.
+# that polls may end each turn at the same point of its loop, where it has a lock that another one needs.
 _VARIES: Final = 4
 # Instructions of its turn that a system call takes.
 _CALL_COST: Final = 2_000
@@ -105,14 +104,14 @@ class Schedule:
     # -- turns
 
     def make_ready(self, thread: Thread) -> None:
-        """Let a thread have its turn, after those that wait for theirs."""
+        """Queue a thread for its turn, after those that wait for theirs."""
         if thread.budget is not None:
             thread.budget.woken(self._clock.now())
         if not self.cpus.waiting(thread) and thread not in self._budgets:
             self.cpus.add(thread)
 
     def priority_changed(self, thread: Thread, before: int) -> None:
-        """Let a thread wait behind those of its priority; before them if it was above."""
+        """Queue a thread behind those of its priority; before them if it was above."""
         if self.cpus.waiting(thread) and thread.priority != before:
             self.cpus.remove(thread)
             self.cpus.add(thread, first=thread.priority < before)
@@ -218,7 +217,7 @@ class Schedule:
             self.cpus.here.real_time_ran += instructions
 
     def yield_budget(self, thread: Thread) -> None:
-        """Let a thread with deadlines wait for its next period (sched_yield)."""
+        """Suspend a thread with deadlines until its next period (sched_yield)."""
         if thread.budget is not None and thread not in self._budgets:
             self._spend(thread, max(thread.budget.left, 0))
 
@@ -283,7 +282,7 @@ class Schedule:
         return min(alarm, wait)
 
     def idle(self, deadline: int | None) -> None:
-        """Let time pass until something happens.  Raises `Stuck`: nothing can happen."""
+        """Advance the time until something happens.  Raises `Stuck`: nothing can happen."""
         upcoming = self.upcoming()
         waits = list(self.blocked.host_waits())
         if waits:

@@ -13,19 +13,78 @@ With one CPU nothing is drawn, and nothing here takes time.
 from __future__ import annotations
 
 import random
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final
 
 from emu.engine.engine import Engine
 from emu.engine.time.clock import NANOSECONDS, VirtualClock
 from emu.guest.linux.process.process import Life, Thread
-from emu.guest.linux.sched.runqueue import ReadyQueue
 from emu.support.plain import address_of, words
 
 MOST: Final = 8
 # The most instructions that a CPU executes before another one runs that also has a thread.
 _LONGEST_SLICE: Final = 2_000
+
+_MILLISECOND: Final = NANOSECONDS // 1000
+# Intervals of a CPU that has a thread are longer by this factor.
+_BUSY_FACTOR: Final = 16
+
+
+class ReadyQueue:
+    """The threads that wait for their turn on a CPU.
+
+    Most threads have rank 0 and come in turn; the others by `rank(thread)`, the highest first.
+    """
+
+    def __init__(self, rank: Callable[[Thread], int]) -> None:
+        self._rank = rank
+        self._ordinary: OrderedDict[Thread, None] = OrderedDict()
+        self._ranked: OrderedDict[Thread, None] = OrderedDict()
+
+    def __contains__(self, thread: Thread) -> bool:
+        return thread in self._ordinary or thread in self._ranked
+
+    def __len__(self) -> int:
+        return len(self._ordinary) + len(self._ranked)
+
+    def __iter__(self) -> Iterator[Thread]:
+        return chain(self._ordinary, self._ranked)
+
+    def add(self, thread: Thread, *, first: bool = False) -> None:
+        """Add a thread behind those of its rank, or before them."""
+        queue = self._ranked if thread.ranked else self._ordinary
+        queue[thread] = None
+        if first:
+            queue.move_to_end(thread, last=False)
+
+    def remove(self, thread: Thread) -> None:
+        """Take a thread out, if it is there."""
+        self._ordinary.pop(thread, None)
+        self._ranked.pop(thread, None)
+
+    def highest(self, but: Thread) -> int | None:
+        """Return the highest rank of the waiting threads but one; None: no thread waits."""
+        if not self._ranked:
+            return 0 if len(self._ordinary) > (but in self._ordinary) else None
+        rank = max((self._rank(thread) for thread in self._ranked if thread is not but), default=None)
+        if len(self._ordinary) > (but in self._ordinary):
+            return max(rank or 0, 0)
+        return rank
+
+    def take(self, may_run: Callable[[Thread], bool] = lambda _thread: True) -> Thread | None:
+        """Take out the one whose turn it is, among those that may run."""
+        found = max(filter(may_run, self._ranked), key=self._rank, default=None)
+        if found is None or self._rank(found) < 0:
+            found = next(filter(may_run, self._ordinary), found)
+        if found is not None:
+            self.remove(found)
+        return found
+
+    def last(self, may_run: Callable[[Thread], bool]) -> Thread | None:
+        """Return the last thread of rank 0 that may run, None if there is none."""
+        return next(filter(may_run, reversed(self._ordinary)), None)
 
 
 class Cpu:
@@ -101,7 +160,7 @@ class Cpus:
     # -- the order of the CPUs
 
     def take_turns(self) -> None:
-        """Let the CPU that is behind run, if the time of this one is over or it has no thread."""
+        """Switch to the CPU that is behind, if the time of this one is over or it has no thread."""
         if not self.several or not (self.here.idle or (self.until is not None and self._clock.now() >= self.until)):
             return
         busy = [cpu for cpu in self.all if not cpu.idle]
@@ -126,7 +185,7 @@ class Cpus:
         return self._draw.randint(1, _LONGEST_SLICE) * NANOSECONDS // self._clock.rate
 
     def _use(self, cpu: Cpu) -> None:
-        """Let the engine have the clock of a CPU; the registers of its thread are not exchanged."""
+        """Give the engine the clock of a CPU; the registers of its thread are not exchanged."""
         old, clock = self.here, self._clock
         if cpu is old:
             return
@@ -163,7 +222,7 @@ class Cpus:
         cpu.ready.add(thread, first=first)
 
     def move(self, thread: Thread, busy: Cpu, to: Cpu) -> None:
-        """Let a thread that waits for its turn on a busy CPU wait for it on another one."""
+        """Move a thread that waits for its turn on a busy CPU to another one."""
         busy.ready.remove(thread)
         _leave(busy, thread)
         self._use_for(to, thread)
@@ -222,7 +281,7 @@ class Cpus:
         return None
 
     def restrict(self, thread: Thread, mask: int) -> None:
-        """Let a thread run on some CPUs only (sched_setaffinity)."""
+        """Restrict a thread to some CPUs (sched_setaffinity)."""
         thread.affinity = mask
         if self.waiting(thread):
             self.remove(thread)
@@ -241,3 +300,48 @@ def list_of(mask: int) -> str:
     runs = [list(run) for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
     ends = ((run[0][1], run[-1][1]) for run in runs)
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)
+
+
+class Balancing:
+    """Balances the queues of some CPUs.
+
+    A thread comes to the CPU with the fewest threads when it becomes ready, and a CPU without a
+    thread takes one.  Queues are still unequal after threads end, or when one may run on more CPUs
+    than before.  So each CPU looks, when a turn is over and its interval has gone by, for the CPU
+    with the most threads, and takes half of the difference; for a CPU without a thread, which has
+    no turns, another one looks.
+
+    Source: Linux kernel/sched/fair.c (sched_balance_domains, sched_balance_rq, detach_tasks,
+    nohz_balancer_kick) and kernel/sched/topology.c (sd_init).  There the intervals double while
+    nothing is found, and threads are weighed.
+    """
+
+    def __init__(self, cpus: Cpus) -> None:
+        self._cpus = cpus
+        self._idle_interval = len(cpus.all) * _MILLISECOND
+        self._interval = _BUSY_FACTOR * self._idle_interval - _MILLISECOND
+        self._next = dict.fromkeys(cpus.all, self._interval)
+        """CPU -> the time from which on it looks again."""
+        self._next_idle = self._idle_interval
+        """The time from which on another CPU looks for the CPUs without a thread."""
+
+    def balance(self, now: int) -> None:
+        """Look for threads to move, if it is time; the CPU that runs is about to choose a thread."""
+        here = self._cpus.here
+        if now >= self._next_idle:
+            self._next_idle = now + self._idle_interval
+            for cpu in self._cpus.all:
+                if cpu.idle and cpu is not here:
+                    self._pull(cpu)
+        if now >= self._next[here]:
+            self._next[here] = now + self._interval
+            self._pull(here)
+
+    def _pull(self, to: Cpu) -> None:
+        """Move threads to a CPU from the one with the most; the last ones of its queue first."""
+        busiest = max(self._cpus.all, key=lambda cpu: cpu.load)
+        for _ in range((busiest.load - to.load) // 2):
+            thread = busiest.ready.last(to.allows)
+            if thread is None:
+                break
+            self._cpus.move(thread, busiest, to)

@@ -28,7 +28,7 @@ class Reservation:
     period: int
 
     def check(self, others: Iterable[Reservation], cpus: int = 1) -> None:
-        """Return if it makes sense, and there is room beside the others on all CPUs.
+        """Return if it makes sense, and fits beside the others on all CPUs.
 
         Raises `LinuxError`: EINVAL, EBUSY.
         """
@@ -39,7 +39,7 @@ class Reservation:
 
 
 class Budget:
-    """The rest of a thread's reservation."""
+    """What is left of the reservation of one thread, in its period."""
 
     def __init__(self, reservation: Reservation, now: int) -> None:
         self.reservation = reservation

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from emu.guest.linux.process.process import Life, Thread, Wait
-from emu.guest.linux.sched.heap import DueQueue
+from emu.guest.linux.time.alarms import DueQueue
 
 
 class Blocked:
@@ -28,7 +28,7 @@ class Blocked:
         self._to_look: dict[Thread, None] = {}
 
     def add(self, thread: Thread, wait: Wait) -> None:
-        """Let a thread wait."""
+        """Add a thread that waits."""
         thread.life = Life.BLOCKED
         if wait.key is None:
             self._watched[thread] = None
@@ -55,13 +55,13 @@ class Blocked:
                 del self._by_key[id(key)]
 
     def changed(self, key: object) -> None:
-        """Look at the threads that wait for this."""
+        """Check the threads that wait for this."""
         known = self._by_key.get(id(key))
         if known:
             self._to_look.update(known)
 
     def signalled(self, thread: Thread) -> None:
-        """Look at a thread that has got a signal."""
+        """Check a thread that has got a signal."""
         if thread in self._keys:
             self._to_look[thread] = None
 

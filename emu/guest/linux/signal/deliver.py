@@ -120,7 +120,7 @@ class Delivery:
     # -- frames
 
     def _enter(self, thread: Thread, action: Action, info: SignalInfo) -> bool:
-        """Put a frame on the stack and the CPU into the handler; False if the stack has no room."""
+        """Put a frame on the stack and the CPU into the handler; False if the stack is too small."""
         engine = self._engine
         isa, layout = self._isa, self._isa.linux.frame
         restorer = action.restorer if action.flags & SA_RESTORER else thread.process.space.restorer

@@ -60,7 +60,7 @@ class SignalFrames:
         """Put a frame on the stack; return its address.
 
         `alternate`: it is the alternate stack, if the thread has one.  Raises `BadAddressError`:
-        the stack has no room.
+        the stack is too small.
         """
         engine, layout, state = self._engine, self._layout, self._layout.state
         stack, sp = thread.stack, engine.read_register(self._isa.registers.sp)

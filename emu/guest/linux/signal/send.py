@@ -93,7 +93,7 @@ class Sending:
             pending.append(info)
 
     def _changed(self, process: Process) -> None:
-        """Let a parent look that waits for its children."""
+        """Wake a parent that waits for its children."""
         self._schedule.blocked.changed(process.parent)
 
     def _tell_parent(self, process: Process, code: int, number: int) -> None:

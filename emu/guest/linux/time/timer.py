@@ -14,12 +14,10 @@ from typing import Final
 
 from emu.guest.linux.errno import EAGAIN, LinuxError
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import AnonymousOpen
-from emu.guest.linux.fs.poll_events import POLLIN
+from emu.guest.linux.fs.open_file import POLLIN, AnonymousOpen
 from emu.guest.linux.process.process import Process, Thread
-from emu.guest.linux.signal.alarms import Alarms
 from emu.guest.linux.signal.send import Sending
-from emu.guest.linux.time.countdown import Countdown
+from emu.guest.linux.time.alarms import Alarms, Countdown
 from emu.isa.linux_signals import SI_KERNEL, SI_TIMER, Signal, SignalInfo
 
 # The signals of the three timers that setitimer knows, by number.

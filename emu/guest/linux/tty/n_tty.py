@@ -42,7 +42,7 @@ _DELETE: Final = 0x7F
 
 # Bytes of the flags in struct termios.
 _FLAGS: Final = 16
-# struct termio, of System V: it has the low halves of the flags, and so many special characters.
+# struct termio, of System V: it has the low halves of the flags, and so many control characters.
 _TERMIO: Final = struct.Struct("<HHHHB8sx")
 _LOW, _SHORT = 0xFFFF, 8
 
@@ -86,12 +86,12 @@ class Discipline:
         return data + _SPEEDS.pack(_SPEED, _SPEED) if speeds else data
 
     def packed_short(self) -> bytes:
-        """Return struct termio: the low halves of the flags, and the first special characters."""
+        """Return struct termio: the low halves of the flags, and the first control characters."""
         flags = (self.input_flags, self.output_flags, self.control_flags, self.local_flags)
         return _TERMIO.pack(*(one & _LOW for one in flags), self.line, self.characters[:_SHORT])
 
     def set_short(self, data: bytes) -> None:
-        """Take the settings of a struct termio; what it has no place for stays."""
+        """Take the settings of a struct termio; those that it lacks are kept."""
         *low, line, characters = _TERMIO.unpack(data)
         flags = (self.input_flags, self.output_flags, self.control_flags, self.local_flags)
         whole = (one & ~_LOW | half for one, half in zip(flags, low, strict=True))
@@ -104,8 +104,8 @@ class Discipline:
         """
         was_canonical = self.canonical
         data = bytes(
-            new & ~lock | old & lock if place < _FLAGS else old if lock else new
-            for place, (new, old, lock) in enumerate(zip(data[:TERMIOS_SIZE], self.packed(), self.locked, strict=True))
+            new & ~lock | old & lock if index < _FLAGS else old if lock else new
+            for index, (new, old, lock) in enumerate(zip(data[:TERMIOS_SIZE], self.packed(), self.locked, strict=True))
         )
         (
             self.input_flags, self.output_flags, self.control_flags, self.local_flags, self.line, self.characters,
@@ -128,12 +128,12 @@ class Discipline:
         """Whether those in the background may not write (TOSTOP)."""
         return bool(self.local_flags & TOSTOP)
 
-    def _is(self, byte: int, place: int) -> bool:
-        return self.characters[place] == byte != 0
+    def _is(self, byte: int, index: int) -> bool:
+        return self.characters[index] == byte != 0
 
     # -- what is typed
 
-    def room(self) -> int:
+    def space(self) -> int:
         """Return how many bytes can be typed."""
         return _BUFFER - 1 - len(self._raw) - len(self._edited) - sum(map(len, self._lines))
 
@@ -165,7 +165,7 @@ class Discipline:
             self._canonical(byte)
 
     def _flow(self, byte: int) -> bool:
-        """Stop and start output; return whether that is what the byte means."""
+        """Handle a byte that stops or starts output; return False for any other byte."""
         if not self.input_flags & _IXON:
             return False
         if self._is(byte, _VSTART):
@@ -182,8 +182,8 @@ class Discipline:
         """Send a signal if that is what the byte means."""
         if not self.local_flags & _ISIG:
             return False
-        for place, number in ((_VINTR, Signal.SIGINT), (_VQUIT, Signal.SIGQUIT), (_VSUSP, Signal.SIGTSTP)):
-            if self._is(byte, place):
+        for index, number in ((_VINTR, Signal.SIGINT), (_VQUIT, Signal.SIGQUIT), (_VSUSP, Signal.SIGTSTP)):
+            if self._is(byte, index):
                 if not self.local_flags & _NOFLSH:
                     self.forget_input()
                     self.screen.clear()
@@ -193,7 +193,7 @@ class Discipline:
         return False
 
     def _edits(self, byte: int) -> bool:
-        """Edit the line; return whether that is what the byte means."""
+        """Handle an editing character; return False for any other byte."""
         extended = bool(self.local_flags & _IEXTEN)
         if self._is(byte, _VERASE):
             self._erase(1)
@@ -236,7 +236,7 @@ class Discipline:
         self.offered += 1
 
     def _append(self, byte: int) -> None:
-        if self.room() <= 0:
+        if self.space() <= 0:
             return
         (self._edited if self.canonical else self._raw).append(byte)
         self._echo(byte)
@@ -303,13 +303,13 @@ class Discipline:
 
     # -- what is written
 
-    def output_room(self) -> int:
+    def output_space(self) -> int:
         """Return how much can be written."""
         return 0 if self.stopped else max(0, _OUTPUT - len(self.screen))
 
     def written(self, data: bytes) -> int:
         """Take what a program writes, and return how much of it that was."""
-        part = data[: self.output_room()]
+        part = data[: self.output_space()]
         self._show(part)
         return len(part)
 

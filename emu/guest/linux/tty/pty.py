@@ -12,9 +12,17 @@ from typing import Final
 
 from emu.guest.linux.errno import EINTR, EINVAL, EIO, ENOTTY, EPERM, ESPIPE, ESRCH, LinuxError
 from emu.guest.linux.fs.inode import Inode
-from emu.guest.linux.fs.open_file import FIONREAD, O_CLOEXEC, OpenFile
-from emu.guest.linux.fs.poll_events import POLLERR, POLLHUP, READABLE, WRITABLE, Notices
-from emu.guest.linux.mm.user_memory import UserMemory
+from emu.guest.linux.fs.open_file import (
+    FIONREAD,
+    O_CLOEXEC,
+    POLLERR,
+    POLLHUP,
+    READABLE,
+    WRITABLE,
+    Notices,
+    OpenFile,
+    UserMemory,
+)
 from emu.guest.linux.process.cred import Capability
 from emu.guest.linux.process.process import Thread
 from emu.guest.linux.tty.n_tty import TERMIO_SIZE, TERMIOS2_SIZE, TERMIOS_SIZE
@@ -183,7 +191,7 @@ class MasterFile(_End):
         events = READABLE if terminal.discipline.screen else 0
         if terminal.was_opened and not terminal.slaves:
             events |= POLLHUP
-        return events | (WRITABLE if terminal.discipline.room() > 0 else 0)
+        return events | (WRITABLE if terminal.discipline.space() > 0 else 0)
 
     def read_ready(self) -> bool:
         """Return whether there are bytes to read, or no writer exists."""
@@ -192,7 +200,7 @@ class MasterFile(_End):
 
     def write_ready(self) -> bool:
         """Return whether something can be typed."""
-        return self.terminal.discipline.room() > 0
+        return self.terminal.discipline.space() > 0
 
     def read(self, size: int, offset: int | None = None) -> bytes:
         """Take what is on the screen.  Raises `LinuxError` EIO: the other end is not open."""
@@ -207,7 +215,7 @@ class MasterFile(_End):
     def write(self, data: bytes, offset: int | None = None) -> int:
         """Type."""
         discipline = self.terminal.discipline
-        part, screen = data[: max(0, discipline.room())], len(discipline.screen)
+        part, screen = data[: max(0, discipline.space())], len(discipline.screen)
         discipline.typed(part)
         self.terminal.shown += len(discipline.screen) > screen
         self.terminal.wake()
@@ -272,7 +280,7 @@ class SlaveFile(_End):
         if not terminal.has_master:
             return READABLE | WRITABLE | POLLERR | POLLHUP
         events = READABLE if terminal.discipline.readable() else 0
-        return events | (WRITABLE if terminal.discipline.output_room() else 0)
+        return events | (WRITABLE if terminal.discipline.output_space() else 0)
 
     def read_ready(self) -> bool:
         """Return whether reading would not wait."""
@@ -285,7 +293,7 @@ class SlaveFile(_End):
 
     def write_ready(self) -> bool:
         """Return whether writing would not wait."""
-        return not self.terminal.has_master or self.terminal.discipline.output_room() > 0
+        return not self.terminal.has_master or self.terminal.discipline.output_space() > 0
 
     def holds_off(self, *, writing: bool) -> bool:
         """Send those in the background SIGTTIN or SIGTTOU, and return whether they wait for it.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from emu.elf.image import Image
 from emu.guest.linux.fs.stdio import Standard
-from emu.guest.linux.process.environment import ENVIRONMENT
+from emu.guest.linux.launch import ENVIRONMENT
 from emu.isa import ISAS
 from tests.support.qemu import below
 from trapline.consumer.tracer import Tracer

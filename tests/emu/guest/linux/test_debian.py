@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emu.engine.time.clock import NANOSECONDS
-from emu.guest.linux.process.environment import ENVIRONMENT
+from emu.guest.linux.launch import ENVIRONMENT
 from emu.isa import ISAS
 from tests.emu.guest.linux.support import run, start
 from trapline.machine.linux_machine import EvalTime

@@ -60,8 +60,8 @@ def test_what_the_guest_writes_stays_in_the_guest(root, outside):
     file.write(0, b"OUT")
     file.truncate(4)
     assert file.read(0, 100) == b"OUTi"
-    place = walk(root, root, "a/new")
-    place.directory.add(place.name, RegularFile(0o644, content=b"x"))
+    dentry = walk(root, root, "a/new")
+    dentry.directory.add(dentry.name, RegularFile(0o644, content=b"x"))
     walk(root, root, "a").found().remove("file")
     assert (outside / "root/a/file").read_text() == "inside"
     assert not (outside / "root/a/new").exists()
@@ -76,9 +76,9 @@ def test_a_file_that_becomes_a_link_on_the_host_is_not_followed(root, outside):
 
 
 def test_a_path_is_reported_from_the_root(root):
-    place = walk(root, root, "a/b")
-    assert path_of(root, place.directory, place.name) == "/a/b"
-    assert path_of(root, place.found()) == "/a/b"
+    dentry = walk(root, root, "a/b")
+    assert path_of(root, dentry.directory, dentry.name) == "/a/b"
+    assert path_of(root, dentry.found()) == "/a/b"
 
 
 @pytest.mark.parametrize("path", ["/proc/self/root/..", "/proc/self/cwd" + 50 * "/..", "/proc/1/../../.."])

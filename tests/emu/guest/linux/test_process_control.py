@@ -27,13 +27,13 @@ class Started:
         self.guest.run_to_start(main=True)
         self.kernel = self.guest.kernel
         self.thread = self.kernel.current
-        self.room = (self.guest.engine.read_register(self.guest.isa.registers.sp) - 256) & ~15
+        self.buffer = (self.guest.engine.read_register(self.guest.isa.registers.sp) - 256) & ~15
 
     def prctl(self, *arguments, thread=None):
         return HANDLERS["prctl"](self.kernel, thread or self.thread, [*arguments, 0, 0, 0, 0, 0][:5])
 
     def number(self):
-        return int.from_bytes(self.kernel.read(self.room, 4), "little")
+        return int.from_bytes(self.kernel.read(self.buffer, 4), "little")
 
     def fork(self, parent):
         """Return the first thread of a child."""
@@ -52,10 +52,10 @@ def test_what_is_set_is_told(isa):
     run.prctl(SET_DUMPABLE, 0)
     assert run.prctl(GET_DUMPABLE) == 0
     run.prctl(SET_DEATH_SIGNAL, 15)
-    run.prctl(GET_DEATH_SIGNAL, run.room)
+    run.prctl(GET_DEATH_SIGNAL, run.buffer)
     assert run.number() == 15
     run.prctl(SET_REAPER, 7)
-    run.prctl(GET_REAPER, run.room)
+    run.prctl(GET_REAPER, run.buffer)
     assert run.number() == 1
     assert run.prctl(GET_SECURE_BITS) == run.prctl(SET_SECURE_BITS, 0) == 0
     assert run.prctl(AMBIENT, 1, 5) == run.prctl(AMBIENT, 4) == 0
@@ -131,9 +131,9 @@ def test_without_new_privileges_a_program_has_no_other_owner():
 @pytest.mark.parametrize("size", SCHED_SIZES)
 def test_a_thread_hears_all_that_it_asks_of_its_scheduling(isa, size):
     run = Started(isa)
-    run.kernel.write(run.room, b"\xff" * 64)
-    assert HANDLERS["sched_getattr"](run.kernel, run.thread, [0, run.room, size, 0]) == 0
-    data = run.kernel.read(run.room, 64)
+    run.kernel.write(run.buffer, b"\xff" * 64)
+    assert HANDLERS["sched_getattr"](run.kernel, run.thread, [0, run.buffer, size, 0]) == 0
+    data = run.kernel.read(run.buffer, 64)
     assert int.from_bytes(data[:4], "little") == size
     assert data[size:] == b"\xff" * (64 - size)
     assert not any(data[24:size])

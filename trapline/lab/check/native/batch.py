@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from emu.engine.memory.access import Access
 from emu.engine.qemu import library
 from emu.engine.qemu.hooks import Hooks
-from emu.guest.linux.signal.faults import page_fault
+from emu.guest.linux.traps import page_fault
 from emu.isa import ISAS
 from emu.native.compile import compiled
 from emu.native.link import Linked

@@ -1,6 +1,7 @@
 """System calls that change the attributes of files: length, permissions, owner, times.
 
-Source: Linux fs/open.c, fs/attr.c, fs/utimes.c.
+Source: Linux fs/open.c, fs/attr.c (inode_newsize_ok), fs/utimes.c, mm/truncate.c, mm/memory.c
+(unmap_mapping_range).
 """
 
 from __future__ import annotations
@@ -8,16 +9,18 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from emu.engine.memory.pages import round_up
+from emu.guest.linux.calls.fs.namei import touch
 from emu.guest.linux.calls.fs.stat import inode_at
-from emu.guest.linux.calls.fs.truncate import set_length
 from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Long, Path, Unsigned, call
-from emu.guest.linux.errno import EINVAL, EISDIR, EOPNOTSUPP, EPERM, LinuxError
+from emu.guest.linux.errno import EFBIG, EINVAL, EISDIR, EOPNOTSUPP, EPERM, LinuxError
 from emu.guest.linux.fs.dir import Directory
 from emu.guest.linux.fs.inode import Inode, Symlink
 from emu.guest.linux.fs.inotify import IN_ATTRIB, IN_MODIFY
-from emu.guest.linux.fs.regular import RegularFile
-from emu.guest.linux.fs.seals import Seal, need_unsealed
+from emu.guest.linux.fs.regular import RegularFile, Seal, need_unsealed
 from emu.guest.linux.process.cred import WRITE, Capability
+from emu.guest.linux.process.rlimit import FSIZE
+from emu.isa.linux_signals import SI_USER, Signal, SignalInfo
 
 _UTIME_NOW, _UTIME_OMIT = 0x3FFFFFFF, 0x3FFFFFFE
 _SET_UID, _SET_GID = 0o4000, 0o2000
@@ -35,6 +38,38 @@ def _check_flags(flags: int) -> None:
 def _need_to_own(c: Caller, inode: Inode) -> None:
     if not c.process.credentials.owns(inode):
         raise LinuxError(EPERM)
+
+
+def too_large(c: Caller) -> LinuxError:
+    """Return the error of a file that would be larger than its limit.
+
+    The thread gets SIGXFSZ with it.
+    """
+    c.kernel.sending.send_thread(c.thread, SignalInfo(Signal.SIGXFSZ, SI_USER, pid=c.process.pid))
+    return LinuxError(EFBIG)
+
+
+def need_limit(c: Caller, file: RegularFile, size: int) -> None:
+    """Check that a file may become this long.  Raises `LinuxError` EFBIG, with SIGXFSZ."""
+    if size > max(c.process.limits[FSIZE].soft, file.size):
+        raise too_large(c)
+
+
+def set_length(c: Caller, file: RegularFile, size: int) -> None:
+    """Make a file this long, and note the change.
+
+    Processes lose the pages of its mappings behind the end, also their own copies: an access raises
+    SIGBUS.  Raises `LinuxError`: EFBIG, EPERM.
+    """
+    need_limit(c, file, size)
+    shorter = size < file.size
+    file.truncate(size)
+    touch(c, file)
+    if not shorter:
+        return
+    end = round_up(size)
+    for space, area in c.kernel.tasks.mappings(file):
+        space.drop(max(area.start, area.start + end - area.offset), area.end)
 
 
 @call("truncate")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.guest.linux.calls.fs.fcntl_owner import set_async
+from emu.guest.linux.calls.fs.fcntl import set_async
 from emu.guest.linux.calls.table import Address, Caller, Int, Unsigned, call
 from emu.guest.linux.errno import EBADF, LinuxError
 from emu.guest.linux.fs.open_file import O_NONBLOCK, O_PATH

@@ -56,7 +56,7 @@ def _is_wide(command: int, word: int) -> bool:
 
 
 def record(c: Caller, fd: int, command: int, address: Address) -> Blocking:
-    """Do what fcntl's commands about records ask.  Raises `LinuxError`."""
+    """Execute one of fcntl's commands about record locks.  Raises `LinuxError`."""
     file = c.file(fd)
     form = _FLOCK64 if c.word < 8 and _is_wide(command, c.word) else _FLOCK[c.word]
     of_description = command >= _F_OFD_GETLK

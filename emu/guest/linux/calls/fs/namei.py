@@ -20,7 +20,7 @@ from emu.guest.linux.fs import devices
 from emu.guest.linux.fs.dir import Directory
 from emu.guest.linux.fs.inode import Device, Fifo, Inode, Socket, Symlink
 from emu.guest.linux.fs.inotify import IN_CREATE, IN_MOVE_SELF, IN_MOVED_FROM, IN_MOVED_TO
-from emu.guest.linux.fs.namei import Place
+from emu.guest.linux.fs.namei import Dentry
 from emu.guest.linux.fs.regular import RegularFile
 from emu.guest.linux.process.cred import SEARCH, WRITE
 
@@ -30,12 +30,12 @@ _AT_EMPTY_PATH: Final = 0x1000
 _RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
 
 
-def _new_place(c: Caller, directory: int, path: str) -> Place:
+def _new_dentry(c: Caller, directory: int, path: str) -> Dentry:
     """Return where something new goes.  Raises `LinuxError` EEXIST."""
-    place = c.place(directory, path, follow=False)
-    if place.inode is not None:
+    dentry = c.dentry(directory, path, follow=False)
+    if dentry.inode is not None:
         raise LinuxError(EEXIST)
-    return place
+    return dentry
 
 
 def touch(c: Caller, *inodes: Inode) -> None:
@@ -48,23 +48,23 @@ def _is_procfs(directory: Directory) -> bool:
     return type(directory) is not Directory
 
 
-def _add(c: Caller, place: Place, inode: Inode, *, new: bool = True) -> int:
-    if _is_procfs(place.directory):
+def _add(c: Caller, dentry: Dentry, inode: Inode, *, new: bool = True) -> int:
+    if _is_procfs(dentry.directory):
         raise LinuxError(EPERM)
-    c.need(place.directory, WRITE | SEARCH)
+    c.need(dentry.directory, WRITE | SEARCH)
     if new:
-        c.process.credentials.give(inode, place.directory)
-    place.directory.add(place.name, inode)
-    touch(c, place.directory)
-    c.kernel.watches.tell_name(place.directory, IN_CREATE, place.name, inode)
+        c.process.credentials.give(inode, dentry.directory)
+    dentry.directory.add(dentry.name, inode)
+    touch(c, dentry.directory)
+    c.kernel.watches.tell_name(dentry.directory, IN_CREATE, dentry.name, inode)
     return 0
 
 
 @call("mkdirat")
 def mkdirat(c: Caller, directory: Int, path: Path, mode: Unsigned) -> int:
     """Make a directory."""
-    place = _new_place(c, directory, path)
-    return _add(c, place, Directory(mode & 0o1777 & ~c.process.surroundings.umask, c.kernel.wall()))
+    dentry = _new_dentry(c, directory, path)
+    return _add(c, dentry, Directory(mode & 0o1777 & ~c.process.surroundings.umask, c.kernel.wall()))
 
 
 @call("mkdir")
@@ -76,7 +76,7 @@ def mkdir(c: Caller, path: Path, mode: Unsigned) -> int:
 @call("mknodat")
 def mknodat(c: Caller, directory: Int, path: Path, mode: Unsigned, device: Unsigned) -> int:
     """Make a file, a named pipe, a socket or a device."""
-    place = _new_place(c, directory, path)
+    dentry = _new_dentry(c, directory, path)
     permissions = mode & 0o7777 & ~c.process.surroundings.umask
     kind = stat.S_IFMT(mode) or stat.S_IFREG
     wall = c.kernel.wall()
@@ -91,7 +91,7 @@ def mknodat(c: Caller, directory: Int, path: Path, mode: Unsigned, device: Unsig
         inode = Device(devices.DRIVERS.get(device, ""), device, permissions, wall)
     else:
         raise LinuxError(EPERM)
-    return _add(c, place, inode)
+    return _add(c, dentry, inode)
 
 
 @call("mknod")
@@ -105,10 +105,10 @@ def symlinkat(c: Caller, target: Path, directory: Int, path: Path) -> int:
     """Make a symbolic link."""
     if not target:
         raise LinuxError(ENOENT)
-    place = _new_place(c, directory, path)
-    if place.must_be_directory:
+    dentry = _new_dentry(c, directory, path)
+    if dentry.must_be_directory:
         raise LinuxError(ENOENT)
-    return _add(c, place, Symlink(target, c.kernel.wall()))
+    return _add(c, dentry, Symlink(target, c.kernel.wall()))
 
 
 @call("symlink")
@@ -128,7 +128,7 @@ def linkat(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: Uns
         inode = c.inode(old_at, old, follow=bool(flags & _AT_SYMLINK_FOLLOW))
     if isinstance(inode, Directory):
         raise LinuxError(EPERM)
-    result = _add(c, _new_place(c, new_at, new), inode, new=False)
+    result = _add(c, _new_dentry(c, new_at, new), inode, new=False)
     inode.links += 1
     inode.changed = c.kernel.wall()
     return result
@@ -151,24 +151,24 @@ def unlinkat(c: Caller, directory: Int, path: Path, flags: Unsigned) -> int:
     """Take a name away."""
     if flags & ~_AT_REMOVEDIR:
         raise LinuxError(EINVAL)
-    place = c.place(directory, path, follow=False)
-    inode = place.found()
+    dentry = c.dentry(directory, path, follow=False)
+    inode = dentry.found()
     if flags & _AT_REMOVEDIR:
         if not isinstance(inode, Directory):
             raise LinuxError(ENOTDIR)
-        if not place.name:
+        if not dentry.name:
             raise LinuxError(EINVAL if path.endswith(".") else EBUSY)
         if path.rstrip("/").endswith("/.") or path == ".":
             raise LinuxError(EINVAL)
     elif isinstance(inode, Directory):
         raise LinuxError(EISDIR)
-    if _is_procfs(place.directory):
+    if _is_procfs(dentry.directory):
         raise LinuxError(EPERM)
-    _need_to_remove(c, place.directory, inode)
-    place.directory.remove(place.name)
-    touch(c, place.directory)
+    _need_to_remove(c, dentry.directory, inode)
+    dentry.directory.remove(dentry.name)
+    touch(c, dentry.directory)
     inode.changed = c.kernel.wall()
-    c.kernel.watches.removed(place.directory, place.name, inode)
+    c.kernel.watches.removed(dentry.directory, dentry.name, inode)
     return 0
 
 
@@ -199,8 +199,8 @@ def renameat2(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: 
     both = _RENAME_NOREPLACE | _RENAME_EXCHANGE
     if flags & ~both or flags & both == both:
         raise LinuxError(EINVAL)
-    source = c.place(old_at, old, follow=False)
-    target = c.place(new_at, new, follow=False)
+    source = c.dentry(old_at, old, follow=False)
+    target = c.dentry(new_at, new, follow=False)
     inode = source.found()
     if not source.name or not target.name or _is_procfs(source.directory) or _is_procfs(target.directory):
         raise LinuxError(EBUSY)

@@ -1,6 +1,6 @@
-"""System calls that open files, and what is done with descriptors.
+"""System calls that open files, copy and close descriptors, and change root and directory.
 
-Source: Linux fs/open.c, fs/namei.c, fs/fcntl.c, fs/file.c.
+Source: Linux fs/open.c, fs/namei.c, fs/file.c, kernel/sys.c (umask).
 """
 
 from __future__ import annotations
@@ -9,17 +9,14 @@ import struct
 from functools import partial
 from typing import Final
 
-from emu.guest.linux.calls.fs import memfd_seals
-from emu.guest.linux.calls.fs.fcntl_owner import COMMANDS, own, set_async
-from emu.guest.linux.calls.fs.locks import is_record_command, record
-from emu.guest.linux.calls.fs.truncate import set_length
+from emu.guest.linux.calls.fs.attr import set_length
 from emu.guest.linux.calls.table import (
     AT_FDCWD,
     Address,
     Blocking,
     Caller,
     Int,
-    Long,
+    Path,
     PathAddress,
     Size,
     Unsigned,
@@ -35,18 +32,18 @@ from emu.guest.linux.errno import (
     ELOOP,
     ENOTDIR,
     ENXIO,
+    EPERM,
     LinuxError,
 )
 from emu.guest.linux.fs import devices
 from emu.guest.linux.fs.dir import Directory
 from emu.guest.linux.fs.file_kinds import DirectoryOpen, GeneratedOpen, PathOnly, RegularOpen
-from emu.guest.linux.fs.inode import Device, Fifo, Generated, Symlink
+from emu.guest.linux.fs.inode import Device, Fifo, Generated, Inode, Symlink
 from emu.guest.linux.fs.inotify import IN_CLOSE_NOWRITE, IN_CLOSE_WRITE, IN_CREATE, IN_MODIFY, IN_OPEN
-from emu.guest.linux.fs.namei import BENEATH, IN_ROOT, Place, path_of
+from emu.guest.linux.fs.namei import BENEATH, IN_ROOT, Dentry, path_of, walk
 from emu.guest.linux.fs.nsfs import NameSpace, NameSpaceOpen
 from emu.guest.linux.fs.open_file import (
     O_ACCMODE,
-    O_ASYNC,
     O_CLOEXEC,
     O_CREAT,
     O_EXCL,
@@ -54,14 +51,13 @@ from emu.guest.linux.fs.open_file import (
     O_RDONLY,
     O_TRUNC,
     O_WRONLY,
-    SETTABLE,
     OpenFile,
 )
-from emu.guest.linux.fs.pipe import PipeEnd, open_fifo
+from emu.guest.linux.fs.pipe import open_fifo
 from emu.guest.linux.fs.regular import RegularFile
 from emu.guest.linux.ipc.mqueue import QueueInode, QueueOpen
-from emu.guest.linux.process.cred import READ, SEARCH, WRITE
-from emu.guest.linux.process.unshare import unshare_files
+from emu.guest.linux.process.cred import READ, SEARCH, WRITE, Capability
+from emu.guest.linux.process.process import unshare_files
 
 _O_TMPFILE: Final = 0o20000000
 # All flags of open (VALID_OPEN_FLAGS): the same bits on all ISAs, though some are named otherwise.
@@ -71,24 +67,18 @@ _HOW: Final = struct.Struct("<QQQ")
 _LARGEST_HOW: Final = 4096
 # RESOLVE_CACHED, and all that openat2 knows.
 _CACHED, _WAYS = 0x20, 0x3F
-_F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL = range(5)
 _CLOSE_RANGE_UNSHARE, _CLOSE_RANGE_CLOEXEC = 2, 4
-_F_DUPFD_CLOEXEC, _F_SETPIPE_SZ, _F_GETPIPE_SZ = 1030, 1031, 1032
-# The operations on a descriptor that only represents a path.
-_OF_PATHS: Final = frozenset({_F_DUPFD, _F_DUPFD_CLOEXEC, _F_GETFD, _F_SETFD, _F_GETFL})
-
-
 # The permissions that a mode needs: 3 is for reading and writing too, where only ioctl is meant.
 _WANTED: Final = (READ, WRITE, READ | WRITE, READ | WRITE)
 
 
-def open_inode(c: Caller, place: Place, flags: int, *, made: bool = False) -> OpenFile:
+def open_inode(c: Caller, dentry: Dentry, flags: int, *, made: bool = False) -> OpenFile:
     """Open what a path leads to; with `made` it is a new file, whose permissions say nothing.
 
     Raises `LinuxError`.
     """
-    inode = place.found()
-    path = path_of(c.process.surroundings.root, place.directory, place.name)
+    inode = dentry.found()
+    path = path_of(c.process.surroundings.root, dentry.directory, dentry.name)
     if flags & O_PATH:
         return PathOnly(inode, flags, path)
     if not isinstance(inode, Symlink) and not made:
@@ -166,38 +156,38 @@ def _as_open(c: Caller, flags: int, mode: int) -> tuple[int, int]:
 
 
 def _open(c: Caller, directory: int, path_at: int, flags: int, mode: int, way: int = 0) -> Blocking:
-    """Open a file, made if need be."""
+    """Open a file; create it if O_CREAT is set."""
     _check(c, flags, mode, way)
     path = c.path(path_at)
     special = c.kernel.abi.open_flags
     follow = not flags & special.no_follow and not (flags & O_CREAT and flags & O_EXCL)
     if flags & _O_TMPFILE and flags & special.directory:
-        c.need(c.place(directory, path, way=way).found(), WRITE | SEARCH)
+        c.need(c.dentry(directory, path, way=way).found(), WRITE | SEARCH)
         unnamed = _new_file(c, mode, None)
         file: OpenFile = RegularOpen(unnamed, flags, path, c.kernel.wall, c.kernel.file_memory)
         return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
-    place = c.place(directory, path, follow=follow, way=way)
-    made = place.inode is None
+    dentry = c.dentry(directory, path, follow=follow, way=way)
+    made = dentry.inode is None
     if made and flags & O_CREAT:
-        if place.must_be_directory:
+        if dentry.must_be_directory:
             raise LinuxError(EISDIR)
-        c.need(place.directory, WRITE | SEARCH)
-        inode = _new_file(c, mode, place.directory)
-        place.directory.add(place.name, inode)
-        place.directory.modified = place.directory.changed = c.kernel.wall()
-        place = place._replace(inode=inode)
-        c.kernel.watches.tell_name(place.directory, IN_CREATE, place.name, inode)
-    elif place.inode is not None and flags & O_CREAT and flags & O_EXCL:
+        c.need(dentry.directory, WRITE | SEARCH)
+        inode = _new_file(c, mode, dentry.directory)
+        dentry.directory.add(dentry.name, inode)
+        dentry.directory.modified = dentry.directory.changed = c.kernel.wall()
+        dentry = dentry._replace(inode=inode)
+        c.kernel.watches.tell_name(dentry.directory, IN_CREATE, dentry.name, inode)
+    elif dentry.inode is not None and flags & O_CREAT and flags & O_EXCL:
         raise LinuxError(EEXIST)
-    if flags & special.directory and not isinstance(place.found(), Directory):
+    if flags & special.directory and not isinstance(dentry.found(), Directory):
         raise LinuxError(ENOTDIR)
-    inode_there = place.found()
+    inode_there = dentry.found()
     if isinstance(inode_there, Fifo) and not flags & O_PATH:
         c.need(inode_there, _WANTED[flags & O_ACCMODE])
-        name = path_of(c.process.surroundings.root, place.directory, place.name)
+        name = path_of(c.process.surroundings.root, dentry.directory, dentry.name)
         file = yield from open_fifo(c.kernel, inode_there, flags, name, c.kernel.abi.open_flags.direct)
     else:
-        file = open_inode(c, place, flags, made=made)
+        file = open_inode(c, dentry, flags, made=made)
         if isinstance(file, (RegularOpen, DirectoryOpen)):
             _watched(c, file)
     return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
@@ -205,7 +195,7 @@ def _open(c: Caller, directory: int, path_at: int, flags: int, mode: int, way: i
 
 @call("openat")
 def openat(c: Caller, directory: Int, path: PathAddress, flags: Unsigned, mode: Unsigned) -> Blocking:
-    """Open a file, made if need be."""
+    """Open a file; create it if O_CREAT is set."""
     return (yield from _open(c, directory, path, *_as_open(c, flags, mode)))
 
 
@@ -287,34 +277,42 @@ def dup2(c: Caller, fd: Int, new: Int) -> int:
     return dup3(c, fd, new, 0)
 
 
-@call("fcntl")
-def fcntl(c: Caller, fd: Int, command: Unsigned, argument: Long) -> Blocking:
-    """Look at a descriptor, or change it."""
-    file, files = c.file(fd), c.process.files
-    if isinstance(file, PathOnly) and command not in _OF_PATHS:
-        raise LinuxError(EBADF)
-    if command in {_F_DUPFD, _F_DUPFD_CLOEXEC}:
-        if not 0 <= argument < files.limit:
-            raise LinuxError(EINVAL)
-        return files.add(file, lowest=argument, close_on_exec=command == _F_DUPFD_CLOEXEC)
-    if command == _F_GETFD:
-        return int(files.closes_on_exec(fd))
-    if command == _F_SETFD:
-        files.set_close_on_exec(fd, close=bool(argument & 1))
-        return 0
-    if command == _F_GETFL:
-        return file.flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC) | c.kernel.abi.open_flags.large_file
-    if command == _F_SETFL:
-        file.flags = file.flags & ~SETTABLE | argument & SETTABLE
-        return set_async(c, fd, on=bool(argument & O_ASYNC), told=False)
-    if is_record_command(command, c.word):
-        return (yield from record(c, fd, command, argument & c.kernel.isa.address_mask))
-    if command in COMMANDS:
-        return own(c, file, command, argument)
-    if command in {_F_GETPIPE_SZ, _F_SETPIPE_SZ}:
-        if not isinstance(file, PipeEnd):
-            raise LinuxError(EBADF)
-        return file.pipe.capacity if command == _F_GETPIPE_SZ else file.pipe.resize(argument)
-    if command in memfd_seals.COMMANDS:
-        return memfd_seals.seal(c, file, command, argument & 0xFFFF_FFFF)
-    raise LinuxError(EINVAL)
+def _enter(c: Caller, inode: Inode) -> int:
+    """Make a directory the working directory.  Raises `LinuxError`: ENOTDIR, EACCES."""
+    if not isinstance(inode, Directory):
+        raise LinuxError(ENOTDIR)
+    c.need(inode, SEARCH)
+    c.process.surroundings.directory = inode
+    return 0
+
+
+@call("chdir")
+def chdir(c: Caller, path: Path) -> int:
+    """Change the working directory."""
+    return _enter(c, c.inode(AT_FDCWD, path))
+
+
+@call("fchdir")
+def fchdir(c: Caller, fd: Int) -> int:
+    """Change the working directory."""
+    return _enter(c, c.file(fd).inode)
+
+
+@call("chroot")
+def chroot(c: Caller, path: Path) -> int:
+    """Change the root: `..` will not leave it."""
+    around = c.process.surroundings
+    inode = walk(around.root, around.directory, path, credentials=c.process.credentials).found()
+    if not isinstance(inode, Directory):
+        raise LinuxError(ENOTDIR)
+    if not c.process.credentials.can(Capability.SYS_CHROOT):
+        raise LinuxError(EPERM)
+    around.root = inode
+    return 0
+
+
+@call("umask")
+def umask(c: Caller, mask: Unsigned) -> int:
+    """Set the file mode creation mask."""
+    old, c.process.surroundings.umask = c.process.surroundings.umask, mask & 0o777
+    return old

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Final
 
+from emu.guest.linux.calls.fs.attr import need_limit, set_length, too_large
 from emu.guest.linux.calls.fs.namei import touch
-from emu.guest.linux.calls.fs.truncate import need_limit, set_length, too_large
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Size, Unsigned, call
 from emu.guest.linux.errno import (
     EAGAIN,
@@ -30,7 +30,7 @@ from emu.guest.linux.fs.inotify import IN_ACCESS, IN_MODIFY
 from emu.guest.linux.fs.open_file import O_APPEND, O_NONBLOCK, OpenFile
 from emu.guest.linux.fs.page_cache import LARGEST
 from emu.guest.linux.fs.pipe import PipeEnd
-from emu.guest.linux.fs.seals import need_size
+from emu.guest.linux.fs.regular import need_size
 from emu.guest.linux.process.process import InterruptedBySignalError, Wait
 from emu.guest.linux.process.rlimit import FSIZE, INFINITE
 from emu.isa.linux_signals import SI_USER, Signal, SignalInfo
@@ -106,7 +106,7 @@ def _limited(c: Caller, file: OpenFile, data: bytes, offset: int | None) -> byte
 
 
 def write_out(c: Caller, file: OpenFile, data: bytes, offset: int | None = None) -> Blocking:
-    """Write all of it, waiting where there is no room; return how much was written.
+    """Write all of it, waiting while the file is full; return how much was written.
 
     Raises `LinuxError`; EPIPE comes with SIGPIPE.
     """
@@ -207,9 +207,9 @@ def write(c: Caller, fd: Int, buffer: Address, size: Size) -> Blocking:
 @call("readv")
 def readv(c: Caller, fd: Int, vector: Address, count: Int) -> Blocking:
     """Read into several buffers."""
-    file, places = readable(c, fd), vector_of(c, vector, count)
-    data = yield from read_in(c, file, sum(size for _, size in places))
-    return scatter(c, data, places)
+    file, buffers = readable(c, fd), vector_of(c, vector, count)
+    data = yield from read_in(c, file, sum(size for _, size in buffers))
+    return scatter(c, data, buffers)
 
 
 @call("writev")
@@ -251,9 +251,9 @@ def preadv(c: Caller, fd: Int, vector: Address, count: Int, offset: Long) -> Blo
     """Read into several buffers at an offset."""
     if offset != -1:
         _need_offsets(c, fd)
-    file, places = readable(c, fd), vector_of(c, vector, count)
-    data = yield from read_in(c, file, sum(size for _, size in places), None if offset == -1 else offset)
-    return scatter(c, data, places)
+    file, buffers = readable(c, fd), vector_of(c, vector, count)
+    data = yield from read_in(c, file, sum(size for _, size in buffers), None if offset == -1 else offset)
+    return scatter(c, data, buffers)
 
 
 @call("pwritev", "pwritev2")

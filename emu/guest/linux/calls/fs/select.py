@@ -10,8 +10,7 @@ from typing import Final
 from emu.guest.linux.calls.kernel.clock import timespec
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Size, Unsigned, call
 from emu.guest.linux.errno import EBADF, EINVAL, LinuxError
-from emu.guest.linux.fs.open_file import OpenFile
-from emu.guest.linux.fs.poll_events import ALWAYS, POLLNVAL, SELECT_EXCEPT, SELECT_READ, SELECT_WRITE
+from emu.guest.linux.fs.open_file import ALWAYS, POLLNVAL, SELECT_EXCEPT, SELECT_READ, SELECT_WRITE, OpenFile
 from emu.guest.linux.process.process import InterruptedBySignalError, Wait
 from emu.isa.linux_signals import UNBLOCKABLE
 
@@ -129,9 +128,9 @@ def _select(c: Caller, count: int, sets: tuple[int, int, int], timeout: int | No
         told = [0, 0, 0]
         for fd, file in files:
             events = file.events()
-            for place, wanted in enumerate((SELECT_READ, SELECT_WRITE, SELECT_EXCEPT)):
-                if asked[place] >> fd & 1 and events & wanted:
-                    told[place] |= 1 << fd
+            for index, wanted in enumerate((SELECT_READ, SELECT_WRITE, SELECT_EXCEPT)):
+                if asked[index] >> fd & 1 and events & wanted:
+                    told[index] |= 1 << fd
         return told
 
     def look() -> bool:

@@ -157,7 +157,7 @@ def _await_data(source: PipeEnd, *, nonblock: bool) -> Blocking:
     return 1
 
 
-def _await_room(c: Caller, target: PipeEnd, *, nonblock: bool) -> Blocking:
+def _await_space(c: Caller, target: PipeEnd, *, nonblock: bool) -> Blocking:
     """Wait until the pipe has a free buffer."""
     while True:
         if not target.pipe.readers:
@@ -207,12 +207,12 @@ def _splice(
             nonblock = nonblock or bool(file.flags & O_NONBLOCK)
             if not (yield from _await_data(file, nonblock=nonblock)):
                 return 0
-        yield from _await_room(c, target, nonblock=nonblock)
-        room = (target.pipe.slots - len(target.pipe.buffers)) * 4096
+        yield from _await_space(c, target, nonblock=nonblock)
+        space = (target.pipe.slots - len(target.pipe.buffers)) * 4096
         if isinstance(file, PipeEnd):
-            data = file.pipe.take(min(size, room))
+            data = file.pipe.take(min(size, space))
         else:
-            data = yield from read_in(c, file, min(size, room), source_at)
+            data = yield from read_in(c, file, min(size, space), source_at)
         return target.pipe.put(data)
     assert isinstance(file, PipeEnd)
     if not (yield from _await_data(file, nonblock=bool(flags & _NONBLOCK or file.flags & O_NONBLOCK))):
@@ -236,9 +236,9 @@ def tee(c: Caller, source: Int, out: Int, size: Size, flags: Unsigned) -> Blocki
     nonblock = bool(flags & _NONBLOCK or (file.flags | target.flags) & O_NONBLOCK)
     if not (yield from _await_data(file, nonblock=nonblock)):
         return 0
-    yield from _await_room(c, target, nonblock=nonblock)
-    room = (target.pipe.slots - len(target.pipe.buffers)) * 4096
-    return target.pipe.put(file.pipe.peek(min(size, room)))
+    yield from _await_space(c, target, nonblock=nonblock)
+    space = (target.pipe.slots - len(target.pipe.buffers)) * 4096
+    return target.pipe.put(file.pipe.peek(min(size, space)))
 
 
 @call("vmsplice")
@@ -249,11 +249,11 @@ def vmsplice(c: Caller, fd: Int, vector: Address, count: Size, flags: Unsigned) 
     file = c.file(fd)
     if not isinstance(file, PipeEnd):
         raise LinuxError(EBADF)
-    places = vector_of(c, vector, count)
+    buffers = vector_of(c, vector, count)
     nonblock = bool(flags & _NONBLOCK or file.flags & O_NONBLOCK)
     if file.can_write:
-        yield from _await_room(c, file, nonblock=nonblock)
-        return file.pipe.put(gather(c, places))
+        yield from _await_space(c, file, nonblock=nonblock)
+        return file.pipe.put(gather(c, buffers))
     if not (yield from _await_data(file, nonblock=nonblock)):
         return 0
-    return scatter(c, file.pipe.take(sum(size for _, size in places)), places)
+    return scatter(c, file.pipe.take(sum(size for _, size in buffers)), buffers)

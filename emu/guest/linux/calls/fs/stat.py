@@ -119,13 +119,13 @@ def faccessat2(c: Caller, directory: Int, path: Path, mode: Unsigned, flags: Uns
 
 @call("faccessat")
 def faccessat(c: Caller, directory: Int, path: Path, mode: Unsigned) -> int:
-    """Say whether a file is there."""
+    """Check that a file exists and may be accessed so."""
     return faccessat2(c, directory, path, mode, 0)
 
 
 @call("access")
 def access(c: Caller, path: Path, mode: Unsigned) -> int:
-    """Say whether a file is there."""
+    """Check that a file exists and may be accessed so."""
     return faccessat2(c, AT_FDCWD, path, mode, 0)
 
 

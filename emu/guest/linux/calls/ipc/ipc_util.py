@@ -79,7 +79,7 @@ def ipc(kernel: Kernel, thread: Thread, arguments: list[int]) -> int | SystemCal
     number, version = arguments[0] & 0xFFFF, arguments[0] >> 16 & 0xFFFF
     if number not in _BY_NUMBER:
         raise LinuxError(ENOSYS)
-    name, places = _BY_NUMBER[number]
+    name, indexes = _BY_NUMBER[number]
     words = list(arguments)
     if name == "semctl":  # the pointer is one to the argument
         if not words[_POINTER]:
@@ -91,7 +91,7 @@ def ipc(kernel: Kernel, thread: Thread, arguments: list[int]) -> int | SystemCal
         words[_POINTER], words[_FIFTH] = c.words(words[_POINTER], 2)
     elif name == "shmat" and version == 1:
         raise LinuxError(EINVAL)
-    result = HANDLERS[name](kernel, thread, [words[place] for place in places])
+    result = HANDLERS[name](kernel, thread, [words[index] for index in indexes])
     if name == "shmat" and isinstance(result, int):
         c.write_words(words[_THIRD], result)
         return 0

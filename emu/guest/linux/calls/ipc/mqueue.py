@@ -94,7 +94,7 @@ def _made(c: Caller, mode: int, attributes: int) -> QueueInode:
 
 @call("mq_open")
 def mq_open(c: Caller, name: Path, flags: Int, mode: Unsigned, attributes: Address) -> int:
-    """Open a queue, made if need be."""
+    """Open a queue; create it if O_CREAT is set."""
     directory, known = c.kernel.posix_queues, _name(name)
     inode = directory.get(known)
     if inode is None:
@@ -136,7 +136,7 @@ def _until(c: Caller, timeout: int) -> int | None:
 
 @call("mq_timedsend")
 def mq_timedsend(c: Caller, fd: Int, buffer: Address, size: Size, priority: Unsigned, timeout: Address) -> Blocking:
-    """Send a message, and wait until there is room."""
+    """Send a message, and wait until the queue has space."""
     if priority >= PRIORITIES:
         raise LinuxError(EINVAL)
     until = _until(c, timeout)
@@ -147,13 +147,13 @@ def mq_timedsend(c: Caller, fd: Int, buffer: Address, size: Size, priority: Unsi
     if size > queue.longest:
         raise LinuxError(EMSGSIZE)
     letter = Letter(priority, c.read(buffer, size))
-    if not queue.has_room():
+    if not queue.has_space():
         if file.flags & O_NONBLOCK:
             raise LinuxError(EAGAIN)
         turn = object()
         queue.writers.append(turn)
         try:
-            if not (yield Wait(lambda: queue.has_room() and queue.writers[0] is turn, until)):
+            if not (yield Wait(lambda: queue.has_space() and queue.writers[0] is turn, until)):
                 raise LinuxError(ETIMEDOUT)
         finally:
             queue.writers.remove(turn)

@@ -49,7 +49,7 @@ def msgget(c: Caller, key: Int, flags: Unsigned) -> int:
 
 @call("msgsnd")
 def msgsnd(c: Caller, number: Int, buffer: Address, size: Size, flags: Unsigned) -> Blocking:
-    """Send a message, and wait until there is room."""
+    """Send a message, and wait until the queue has space."""
     (kind,) = c.longs(buffer, 1)
     if size > MESSAGE_MAX or number < 0 or kind < 1:
         raise LinuxError(EINVAL)
@@ -57,13 +57,13 @@ def msgsnd(c: Caller, number: Int, buffer: Address, size: Size, flags: Unsigned)
     queues = c.kernel.message_queues
     queue = queues.table.get(number)
     queue.check(c.process.credentials, 2)
-    if not queue.has_room(message) or queue.senders:
+    if not queue.has_space(message) or queue.senders:
         if flags & NOWAIT:
             raise LinuxError(EAGAIN)
         sender = Sender(message)
         queue.senders.append(sender)
         try:
-            yield Wait(lambda: bool(sender.error) or (queue.senders[0] is sender and queue.has_room(message)))
+            yield Wait(lambda: bool(sender.error) or (queue.senders[0] is sender and queue.has_space(message)))
         finally:
             if not sender.error:
                 queue.senders.remove(sender)
@@ -113,11 +113,11 @@ def msgctl(c: Caller, number: Int, command: Int, buffer: Address) -> int:
     queues, credentials = c.kernel.message_queues, c.process.credentials
     table = queues.table
     if command in {Command.INFO, _MSG_INFO}:
-        pool, places, messages = _POOL, QUEUE_BYTES, QUEUE_BYTES
+        pool, maps, messages = _POOL, QUEUE_BYTES, QUEUE_BYTES
         if command == _MSG_INFO:
-            pool, places = len(table), sum(len(one.messages) for one in table)
+            pool, maps = len(table), sum(len(one.messages) for one in table)
             messages = sum(one.used for one in table)
-        fields = (pool, places, MESSAGE_MAX, QUEUE_BYTES, QUEUES_MAX, _SEGMENT, messages, _SEGMENTS)
+        fields = (pool, maps, MESSAGE_MAX, QUEUE_BYTES, QUEUES_MAX, _SEGMENT, messages, _SEGMENTS)
         c.write(buffer, _INFO.pack(*fields))
         return table.highest
     if command in {Command.STAT, _MSG_STAT, _MSG_STAT_ANY}:

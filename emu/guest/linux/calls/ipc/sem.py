@@ -56,7 +56,7 @@ def _operate(c: Caller, number: int, address: int, count: int, timeout: int) -> 
     limit = duration(c, timeout)
     sets = c.kernel.semaphores
     found = sets.table.get(number)
-    if any(one.place >= len(found.values) for one in operations):
+    if any(one.number >= len(found.values) for one in operations):
         raise LinuxError(EFBIG)
     found.check(c.process.credentials, 2 if any(one.change for one in operations) else 4)
     sleeper = sets.operate(found, operations, c.process)
@@ -137,7 +137,7 @@ def _look(c: Caller, found: SemaphoreSet, command: int, index: int, argument: in
         return found.last_pids[index]
     for_zero = command == _GETZCNT
     blockers = [one.blocker for one in found.sleepers]
-    return sum(1 for one in blockers if one.place == index and (not one.change) == for_zero)
+    return sum(1 for one in blockers if one.number == index and (not one.change) == for_zero)
 
 
 def _set(c: Caller, found: SemaphoreSet, command: int, index: int, argument: int) -> int:

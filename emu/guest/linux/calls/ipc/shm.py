@@ -53,7 +53,7 @@ def shmat(c: Caller, number: Int, address: Address, flags: Unsigned) -> int:
     if not address:
         if flags & _REMAP:
             raise LinuxError(EINVAL)
-        start = space.room(size)
+        start = space.unmapped_area(size)
     elif not flags & _REMAP and not space.free(address, address + size):
         raise LinuxError(EINVAL)
     if start is None or start + size > space.highest:

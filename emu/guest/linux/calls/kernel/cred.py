@@ -237,7 +237,7 @@ def capset(c: Caller, header: Address, data: Address) -> int:
         raise LinuxError(EPERM)
     rows = list(struct.iter_unpack("<III", c.read(data, 12 * words)))
     effective, permitted, inheritable = (
-        sum(row[place] << 32 * word for word, row in enumerate(rows)) & ALL for place in range(3)
+        sum(row[index] << 32 * word for word, row in enumerate(rows)) & ALL for index in range(3)
     )
     known = c.process.credentials
     if permitted & ~known.permitted or effective & ~permitted or inheritable & ~(known.inheritable | known.permitted):

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Generator
 from typing import Final
 
-from emu.guest.linux.calls.kernel.pidfd import open_process, process_file
+from emu.guest.linux.calls.kernel.pid import open_process, process_file
 from emu.guest.linux.calls.kernel.rlimit import limit_cpu, usage_of
 from emu.guest.linux.calls.table import (
     AT_FDCWD,
@@ -33,8 +33,7 @@ from emu.guest.linux.errno import (
 from emu.guest.linux.fs.namei import path_of
 from emu.guest.linux.fs.open_file import O_NONBLOCK
 from emu.guest.linux.process.exec import execute
-from emu.guest.linux.process.process import Process, Thread, Wait
-from emu.guest.linux.process.unshare import give
+from emu.guest.linux.process.process import Process, Thread, Wait, inherit
 from emu.guest.linux.sched.thread_segments import SIZE as SEGMENT_SIZE
 from emu.guest.linux.sched.thread_segments import Segments
 from emu.isa.linux_signals import (
@@ -103,7 +102,7 @@ def _clone(
     thread.name = c.thread.name
     thread.io_priority, thread.personality = c.thread.io_priority, c.thread.personality
     if flags & _CLONE_THREAD:
-        give(c.thread, thread, files=bool(flags & _CLONE_FILES), surroundings=bool(flags & _CLONE_FS))
+        inherit(c.thread, thread, files=bool(flags & _CLONE_FILES), surroundings=bool(flags & _CLONE_FS))
     thread.scheduling = c.thread.scheduling.copy()
     if not flags & _CLONE_VM:
         thread.stack.address, thread.stack.flags, thread.stack.size = (
@@ -253,12 +252,12 @@ def execveat(
 ) -> int | None:
     """Run another program."""
     if not path and flags & _AT_EMPTY_PATH:
-        place = c.file(directory).path
+        program = c.file(directory).path
     elif path.startswith("/") or directory == AT_FDCWD:
-        place = path
+        program = path
     else:
-        place = path_of(c.process.surroundings.root, c.start(directory, path)).rstrip("/") + "/" + path
-    execute(c.kernel, c.thread, place, c.strings(arguments) or (b"",), c.strings(environment))
+        program = path_of(c.process.surroundings.root, c.start(directory, path)).rstrip("/") + "/" + path
+    execute(c.kernel, c.thread, program, c.strings(arguments) or (b"",), c.strings(environment))
     return None
 
 

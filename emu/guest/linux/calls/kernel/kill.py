@@ -118,5 +118,5 @@ def rt_sigqueueinfo(c: Caller, pid: Int, number: Int, info: Address) -> int:
 
 @call("restart_syscall")
 def restart_syscall(_c: Caller) -> int:
-    """Say that nothing is to be restarted: calls are made again instead."""
+    """Fail with EINTR: calls are made again, so there is nothing to restart."""
     raise LinuxError(EINTR)

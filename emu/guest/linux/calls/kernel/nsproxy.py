@@ -11,7 +11,7 @@ from emu.guest.linux.calls.table import Caller, Int, Size, call
 from emu.guest.linux.errno import EINVAL, EPERM, LinuxError
 from emu.guest.linux.fs.nsfs import ALL_KINDS, NameSpaceOpen
 from emu.guest.linux.fs.pidfs import ProcessFile
-from emu.guest.linux.process.unshare import unshare_files, unshare_surroundings
+from emu.guest.linux.process.process import unshare_files, unshare_surroundings
 
 _VM, _FS, _FILES, _SIGHAND, _THREAD, _SYSVSEM = 0x100, 0x200, 0x400, 0x800, 0x1_0000, 0x4_0000
 _NEWNS, _NEWUSER = 0x2_0000, 0x1000_0000

@@ -10,7 +10,7 @@ from emu.guest.linux.errno import EINVAL, EPERM, ESRCH, LinuxError
 from emu.guest.linux.process.cred import Capability
 from emu.guest.linux.process.process import Process
 from emu.guest.linux.process.rlimit import CPU, INFINITE, NAMES, NOFILE, Limit
-from emu.guest.linux.time.countdown import Countdown
+from emu.guest.linux.time.alarms import Countdown
 from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
 
 _MOST_FILES: Final = 1 << 20

@@ -1,6 +1,10 @@
 """System calls about how often and how long threads run: priorities, policies, CPUs.
 
-Source: Linux kernel/sched/syscalls.c, kernel/sys.c.
+Memory barriers are here as in Linux: the guest's CPUs take turns, so all threads see the same
+memory, and only the registrations of a process are kept.
+
+Source: Linux kernel/sched/syscalls.c, kernel/sched/membarrier.c, kernel/sys.c,
+block/ioprio.c.
 """
 
 from __future__ import annotations
@@ -30,6 +34,19 @@ _ATTR_CLAMPS: Final = frozenset({0x20, 0x40, 0x60})
 _ATTR: Final = struct.Struct("<IIQiIQQQ")
 # The same with the least and the most use of the CPU, which is not limited here (SCHED_ATTR_SIZE_VER1).
 _LONG_ATTR: Final = struct.Struct("<IIQiIQQQII")
+# The first number that says whose threads are meant (IOPRIO_WHO_PROCESS); the order is that of setpriority.
+_PROCESS: Final = 1
+_NONE, _REAL_TIME, _BEST_EFFORT, _IDLE = range(4)
+_SHIFT, _CLASSES, _LEVELS = 13, 7, 7
+# The commands of membarrier.
+_QUERY: Final = 0
+_GLOBAL, _GLOBAL_EXPEDITED, _REGISTER_GLOBAL_EXPEDITED = 0x01, 0x02, 0x04
+_PRIVATE_EXPEDITED, _REGISTER_PRIVATE_EXPEDITED = 0x08, 0x10
+_SYNC_CORE, _REGISTER_SYNC_CORE, _GET_REGISTRATIONS = 0x20, 0x40, 0x200
+# All of them; those for rseq are missing, as rseq is.
+_ALL: Final = 0x27F
+# Commands, and the registrations that they need.
+_NEEDED: Final = {_PRIVATE_EXPEDITED: _REGISTER_PRIVATE_EXPEDITED, _SYNC_CORE: _REGISTER_SYNC_CORE}
 
 
 def threads_of(c: Caller, which: int, who: int) -> list[Thread]:
@@ -161,7 +178,7 @@ def _set(c: Caller, pid: int, policy: int | None, parameters: int) -> int:
         policy = int(known.policy) | (_RESET_ON_FORK if known.reset_on_fork else 0)
     wanted = _wanted(policy, priority)
     if wanted.policy is Policy.DEADLINE:
-        raise LinuxError(EINVAL)  # there is no place for times
+        raise LinuxError(EINVAL)  # the structure has no times
     wanted.nice = known.nice
     _change(c, thread, wanted)
     return 0
@@ -319,3 +336,63 @@ def sched_getaffinity(c: Caller, pid: Int, size: Unsigned, mask: Address) -> int
         raise LinuxError(EINVAL)
     c.write_words(mask, _thread(c, pid).affinity & c.kernel.schedule.cpus.mask)
     return c.word
+
+
+def _check_io_priority(c: Caller, priority: int) -> None:
+    """Check an I/O priority (ioprio_check_cap).  Raises `LinuxError`: EINVAL, EPERM."""
+    own, kind = c.process.credentials, priority >> _SHIFT & _CLASSES
+    if kind == _REAL_TIME and not (own.can(Capability.SYS_ADMIN) or own.can(Capability.SYS_NICE)):
+        raise LinuxError(EPERM)
+    if kind > _IDLE or (kind == _NONE and priority & _LEVELS):
+        raise LinuxError(EINVAL)
+
+
+def _io_priority(thread: Thread) -> int:
+    """Return a thread's I/O priority; without one of its own that of its scheduling."""
+    if thread.io_priority >> _SHIFT != _NONE:
+        return thread.io_priority
+    policy = thread.scheduling.policy
+    real_time = policy in {*REAL_TIME, Policy.DEADLINE}
+    kind = _IDLE if policy is Policy.IDLE else _REAL_TIME if real_time else _BEST_EFFORT
+    return kind << _SHIFT | (thread.scheduling.nice + 20) // 5
+
+
+@call("ioprio_set")
+def ioprio_set(c: Caller, which: Int, who: Int, priority: Int) -> int:
+    """Set the I/O priority of threads."""
+    _check_io_priority(c, priority)
+    own = c.process.credentials
+    for thread in threads_of(c, which - _PROCESS, who):
+        other = thread.process.credentials.user.real
+        if other not in {own.user.effective, own.user.real} and not own.can(Capability.SYS_NICE):
+            raise LinuxError(EPERM)
+        thread.io_priority = priority & 0xFFFF
+    return 0
+
+
+@call("ioprio_get")
+def ioprio_get(c: Caller, which: Int, who: Int) -> int:
+    """Report the I/O priority that a thread was given, or the best one of several threads."""
+    threads = threads_of(c, which - _PROCESS, who)
+    return threads[0].io_priority if which == _PROCESS else min(map(_io_priority, threads))
+
+
+@call("membarrier")
+def membarrier(c: Caller, command: Int, flags: Unsigned, _cpu: Int) -> int:
+    """Execute a command: register for another one, or order memory between threads."""
+    if flags:
+        raise LinuxError(EINVAL)
+    space = c.process.space
+    if command == _QUERY:
+        return _ALL
+    if command == _GET_REGISTRATIONS:
+        known = space.barriers
+        return known | _REGISTER_PRIVATE_EXPEDITED if known & _REGISTER_SYNC_CORE else known
+    if command in {_REGISTER_GLOBAL_EXPEDITED, _REGISTER_PRIVATE_EXPEDITED, _REGISTER_SYNC_CORE}:
+        space.barriers |= command
+    elif command in _NEEDED:
+        if not space.barriers & _NEEDED[command]:
+            raise LinuxError(EPERM)
+    elif command not in {_GLOBAL, _GLOBAL_EXPEDITED}:
+        raise LinuxError(EINVAL)
+    return 0

@@ -10,8 +10,7 @@ from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Size, Un
 from emu.guest.linux.errno import EINVAL, EPERM, LinuxError
 from emu.guest.linux.fs.file_kinds import RegularOpen
 from emu.guest.linux.fs.open_file import O_RDWR
-from emu.guest.linux.fs.regular import RegularFile
-from emu.guest.linux.fs.seals import Seal
+from emu.guest.linux.fs.regular import RegularFile, Seal
 from emu.guest.linux.process.cred import Capability
 from emu.guest.linux.process.personality import machine, release
 from emu.guest.linux.process.process import NOTHING, Wait
@@ -108,7 +107,7 @@ def vhangup(c: Caller) -> int:
 
 @call("riscv_flush_icache")
 def riscv_flush_icache(_c: Caller, _start: Address, _end: Address, flags: Size) -> int:
-    """Let changed code be executed: it always is."""
+    """Check the flags; changed code is executed without a flush."""
     if flags & ~_FLUSH_LOCAL:
         raise LinuxError(EINVAL)
     return 0

@@ -13,7 +13,7 @@ from emu.guest.linux.errno import EINVAL, LinuxError
 from emu.guest.linux.fs.inode import Anonymous
 from emu.guest.linux.fs.open_file import O_CLOEXEC, O_NONBLOCK, O_RDWR
 from emu.guest.linux.process.process import Process, Thread
-from emu.guest.linux.time.countdown import Countdown
+from emu.guest.linux.time.alarms import Countdown
 from emu.guest.linux.time.timer import PosixTimer, ProcessTimers, TimerFile, timer_signal
 from emu.isa.linux_signals import LAST, Signal
 

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
-from emu.guest.linux.calls.kernel.pidfd import process_file
+from emu.guest.linux.calls.kernel.pid import process_file
 from emu.guest.linux.calls.mm.vm_ranges import end_of, parts
 from emu.guest.linux.calls.obsolete import may_trace, vector_of
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, call
@@ -71,7 +71,7 @@ def _wipe_on_fork(process: Process, area: Area) -> None:
 
 
 def _take_no_notice(_process: Process, _area: Area) -> None:
-    """Leave everything as it is: the advice is about the speed of a real machine."""
+    """Ignore the advice; it affects only the speed of a real machine."""
 
 
 def _take_notice_of_locks(_process: Process, area: Area) -> None:
@@ -135,7 +135,7 @@ def _advise(c: Caller, process: Process, start: int, length: int, advice: int) -
 
 @call("madvise")
 def madvise(c: Caller, address: Address, length: Size, advice: Int) -> int:
-    """Say how memory will be used: drop pages, or decide what a child gets."""
+    """Take advice about the use of memory: drop pages, or decide what a child gets."""
     return _advise(c, c.process, address, length, advice)
 
 

@@ -33,7 +33,7 @@ def may_lock(c: Caller, size: int) -> bool:
     return size <= limit or c.process.credentials.can(Capability.IPC_LOCK)
 
 
-def need_room_to_lock(c: Caller, marks: Mark, size: int) -> None:
+def need_lock_limit(c: Caller, marks: Mark, size: int) -> None:
     """Check that so many bytes more may be locked, if these marks say so.
 
     Raises `LinuxError` EAGAIN.

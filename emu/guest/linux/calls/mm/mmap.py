@@ -6,8 +6,8 @@ from typing import Final
 
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE, round_up
-from emu.guest.linux.calls.mm.mlock import need_room_to_lock, need_to_lock, populate
-from emu.guest.linux.calls.mm.vm_ranges import need_unsealed, parts, whole_pages
+from emu.guest.linux.calls.mm.mlock import need_lock_limit, need_to_lock, populate
+from emu.guest.linux.calls.mm.vm_ranges import end_of, need_unsealed, parts, whole_pages
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, call
 from emu.guest.linux.errno import (
     EACCES,
@@ -17,6 +17,7 @@ from emu.guest.linux.errno import (
     EINVAL,
     ENODEV,
     ENOMEM,
+    ENOSYS,
     EOPNOTSUPP,
     EOVERFLOW,
     EPERM,
@@ -24,7 +25,7 @@ from emu.guest.linux.errno import (
 )
 from emu.guest.linux.fs.file_kinds import RegularOpen
 from emu.guest.linux.fs.inode import Device
-from emu.guest.linux.fs.seals import NO_WRITING
+from emu.guest.linux.fs.regular import NO_WRITING
 from emu.guest.linux.mm.address_space import Area, Backing, Mark, SharedMemory
 from emu.guest.linux.process.rlimit import AS, DATA
 from emu.isa.linux_abi import READ_IMPLIES_EXEC
@@ -89,7 +90,7 @@ def mmap(
         and round_up(address) + size <= space.highest
         and space.free(round_up(address), round_up(address) + size)
     ):
-        start = space.room(size)
+        start = space.unmapped_area(size)
     else:
         start = round_up(address)
     if start is None:
@@ -98,8 +99,8 @@ def mmap(
     if flags & _MAP_LOCKED:
         need_to_lock(c)
         marks |= Mark.LOCKED
-    need_room_to_lock(c, marks, size)
-    need_room(c, size)
+    need_lock_limit(c, marks, size)
+    need_limits(c, size)
     area = Area(start, start + size, access, shared, backing, offset if backing else 0, name, may_write, marks)
     if fixed:
         need_unsealed(c, start, start + size)
@@ -117,7 +118,7 @@ def announce(c: Caller, area: Area) -> None:
         observer.mapped(c.process, area)
 
 
-def need_room(c: Caller, size: int) -> None:
+def need_limits(c: Caller, size: int) -> None:
     """Check the limit of address space.  Raises `LinuxError` ENOMEM."""
     if c.process.space.size + size > c.process.limits[AS].soft:
         raise LinuxError(ENOMEM)
@@ -224,7 +225,7 @@ def brk(c: Caller, address: Address) -> int:
             return space.brk
         heap, marks = space.area_at(old_end - 1), space.future_marks
         try:
-            need_room_to_lock(c, marks, grown)
+            need_lock_limit(c, marks, grown)
         except LinuxError:
             return space.brk
         made = Area(old_end, new_end, Access.READ | Access.WRITE, name="[heap]", marks=marks)
@@ -244,7 +245,7 @@ def brk(c: Caller, address: Address) -> int:
 
 @call("mincore")
 def mincore(c: Caller, address: Address, length: Size, vector: Address) -> int:
-    """Say that everything mapped is in memory."""
+    """Report every mapped page as resident."""
     if address % PAGE:
         raise LinuxError(EINVAL)
     end, done = address + round_up(length), 0
@@ -281,4 +282,18 @@ def msync(c: Caller, address: Address, length: Size, flags: Int) -> int:
             raise LinuxError(EBUSY)
     if gaps:
         raise LinuxError(ENOMEM)
+    return 0
+
+
+@call("mseal")
+def mseal(c: Caller, address: Address, length: Size, flags: Size) -> int:
+    """Seal memory: mprotect, munmap, mremap, mmap and some advice refuse it from now on."""
+    if c.word != 8:
+        raise LinuxError(ENOSYS)
+    if flags:
+        raise LinuxError(EINVAL)
+    end = end_of(c, address, length)
+    if None in parts(c.process, address, end):
+        raise LinuxError(ENOMEM)
+    c.process.space.mark(address, end, give=Mark.SEALED)
     return 0

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from emu.engine.memory.pages import PAGE
-from emu.guest.linux.calls.mm.mlock import need_room_to_lock
-from emu.guest.linux.calls.mm.mmap import announce, need_room, tell_unmapped
+from emu.guest.linux.calls.mm.mlock import need_lock_limit
+from emu.guest.linux.calls.mm.mmap import announce, need_limits, tell_unmapped
 from emu.guest.linux.calls.mm.vm_ranges import need_unsealed, whole_pages
 from emu.guest.linux.calls.table import Address, Caller, Size, Unsigned, call
 from emu.guest.linux.errno import EFAULT, EINVAL, ENOMEM, EPERM, LinuxError
@@ -61,8 +61,8 @@ def _checked(c: Caller, old: int, old_size: int, new_size: int) -> Area:
     if not old_size and not area.shared:
         raise LinuxError(EINVAL)
     if new_size > old_size:
-        need_room_to_lock(c, area.marks, new_size - old_size)
-        need_room(c, new_size - old_size)
+        need_lock_limit(c, area.marks, new_size - old_size)
+        need_limits(c, new_size - old_size)
     return area
 
 
@@ -72,10 +72,10 @@ def _grow(c: Caller, area: Area, old: int, old_size: int, new_size: int, flags: 
     if at_end and old + new_size <= space.highest and space.free(area.end, old + new_size):
         space.extend(area, old + new_size)
         return old
-    place = space.room(new_size) if flags & _MAYMOVE else None
-    if place is None:
+    to = space.unmapped_area(new_size) if flags & _MAYMOVE else None
+    if to is None:
         raise LinuxError(ENOMEM)
-    return _move(c, old, old_size, new_size, place, keep=False)
+    return _move(c, old, old_size, new_size, to, keep=False)
 
 
 def _move_to(c: Caller, old: int, old_size: int, new_size: int, flags: int, new: int) -> int:
@@ -91,14 +91,14 @@ def _move_to(c: Caller, old: int, old_size: int, new_size: int, flags: int, new:
         _unmap(c, old + new_size, old + old_size)
         old_size = new_size
     _checked(c, old, old_size, new_size)
-    place: int | None = new
+    to: int | None = new
     if flags & _DONTUNMAP:
-        need_room(c, new_size)
+        need_limits(c, new_size)
     if not flags & _FIXED and not (new >= space.lowest and space.free(new, new + new_size)):
-        place = space.room(new_size)
-    if place is None:
+        to = space.unmapped_area(new_size)
+    if to is None:
         raise LinuxError(ENOMEM)
-    return _move(c, old, old_size, new_size, place, keep=bool(flags & _DONTUNMAP))
+    return _move(c, old, old_size, new_size, to, keep=bool(flags & _DONTUNMAP))
 
 
 def _move(c: Caller, old: int, old_size: int, new_size: int, to: int, *, keep: bool) -> int:

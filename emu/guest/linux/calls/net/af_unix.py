@@ -126,17 +126,17 @@ class Unix(Family):
 
 
 def _bind_path(c: Caller, one: Socket, name: bytes) -> None:
-    place = c.place(AT_FDCWD, name.decode("utf-8", "surrogateescape"), follow=False)
-    if place.inode is not None or not place.name:
+    dentry = c.dentry(AT_FDCWD, name.decode("utf-8", "surrogateescape"), follow=False)
+    if dentry.inode is not None or not dentry.name:
         raise LinuxError(EADDRINUSE)
-    if type(place.directory) is not Directory:
+    if type(dentry.directory) is not Directory:
         raise LinuxError(EPERM)
     if one.name:
         raise LinuxError(EINVAL)
     inode = SocketInode(0o777 & ~c.process.surroundings.umask, c.kernel.wall())
-    c.need(place.directory, WRITE | SEARCH)
-    c.process.credentials.give(inode, place.directory)
-    place.directory.add(place.name, inode)
+    c.need(dentry.directory, WRITE | SEARCH)
+    c.process.credentials.give(inode, dentry.directory)
+    dentry.directory.add(dentry.name, inode)
     inode.socket, one.name = one, name
 
     def unbind() -> None:

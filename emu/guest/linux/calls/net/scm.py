@@ -77,7 +77,7 @@ class ControlWriter:
     """Control data that is being written for the program."""
 
     c: Caller
-    room: int
+    size: int
     data: bytearray = field(default_factory=bytearray)
     cut: bool = False
 
@@ -85,25 +85,25 @@ class ControlWriter:
         """Add a control message; it is cut, or left out, if it does not fit."""
         word = self.c.word
         head = word + 8
-        room = self.room - len(self.data)
-        if room < head:
+        space = self.size - len(self.data)
+        if space < head:
             self.cut = True
             return
         length = head + len(body)
-        if length > room:
+        if length > space:
             self.cut = True
-            length = room
+            length = space
         message = length.to_bytes(word, "little") + struct.pack("<ii", _SOL_SOCKET, kind) + body
-        self.data += message[:length].ljust(min(-(-length // word) * word, room), b"\0")
+        self.data += message[:length].ljust(min(-(-length // word) * word, space), b"\0")
 
     def files_that_fit(self) -> int:
-        """Return how many descriptors a control message has room for."""
-        return max(0, self.room - len(self.data) - self.c.word - 8) // 4
+        """Return how many descriptors fit into a control message."""
+        return max(0, self.size - len(self.data) - self.c.word - 8) // 4
 
 
-def write_control(c: Caller, one: Socket, got: Received, room: int, *, close_on_exec: bool) -> ControlWriter:
+def write_control(c: Caller, one: Socket, got: Received, size: int, *, close_on_exec: bool) -> ControlWriter:
     """Write credentials if they were asked for, and take the files that were sent."""
-    writer = ControlWriter(c, room)
+    writer = ControlWriter(c, size)
     if one.options.pass_credentials and got.credentials is not None:
         known = got.credentials
         writer.add(_SCM_CREDENTIALS, _UCRED.pack(known.pid, known.uid, known.gid))

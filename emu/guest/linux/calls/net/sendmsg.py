@@ -57,7 +57,7 @@ _HEADER: Final = {8: struct.Struct("<QI4xQQQQi4x"), 4: struct.Struct("<IIIIIIi")
 def _send(
     c: Caller, one: Socket, data: bytes, flags: int, to: Socket | None = None, control: Control | None = None
 ) -> Blocking:
-    """Send all of it, waiting where there is no room; return how much was sent."""
+    """Send all of it, waiting while the buffer is full; return how much was sent."""
     if flags & MSG_OOB:
         raise LinuxError(EOPNOTSUPP)
     control = control or Control()
@@ -258,10 +258,10 @@ def _recvmsg(c: Caller, fd: int, header: int, flags: int, *, deadline: int | Non
     name, name_size, vector, count, control, control_size, _flags = form.unpack(c.read(header, form.size))
     if count > _MESSAGES_MAX:
         raise LinuxError(EMSGSIZE)
-    places = vector_of(c, vector, count)
-    got = yield from _receive(c, one, min(sum(size for _, size in places), _LARGEST), flags, deadline=deadline)
+    buffers = vector_of(c, vector, count)
+    got = yield from _receive(c, one, min(sum(size for _, size in buffers), _LARGEST), flags, deadline=deadline)
     if not (flags & MSG_TRUNC and one.is_connection):
-        scatter(c, got.data, places)
+        scatter(c, got.data, buffers)
     writer = write_control(c, one, got, control_size if control else 0, close_on_exec=bool(flags & MSG_CMSG_CLOEXEC))
     if writer.data:
         c.write(control, bytes(writer.data))

@@ -84,8 +84,8 @@ def settings() -> Inode:
     """Return /proc/sys/net."""
     made = Directory(0o555)
     for path, text in _SETTINGS.items():
-        place, _, name = path.rpartition("/")
-        made.make(place, 0o555).add(name, Generated(lambda text=text: f"{text}\n".encode()))  # type: ignore[misc]
+        folder, _, name = path.rpartition("/")
+        made.make(folder, 0o555).add(name, Generated(lambda text=text: f"{text}\n".encode()))  # type: ignore[misc]
     return made
 
 

@@ -77,15 +77,13 @@ def test_room_size_and_areas_are_those_of_a_map_of_pages(seed):
                 space.protect(start * PAGE, (start + size) * PAGE, chosen.choice((Access.READ, Access.WRITE)))
             case _:
                 free = [
-                    place
-                    for place in range(lowest, highest - size + 1)
-                    if mapped.isdisjoint(range(place, place + size))
+                    page for page in range(lowest, highest - size + 1) if mapped.isdisjoint(range(page, page + size))
                 ]
-                room = space.room(size * PAGE)
-                assert room == (free[-1] * PAGE if free else None)
-                if room is not None and chosen.random() < 0.7:
-                    space.map(Area(room, room + size * PAGE, Access.READ))
-                    mapped |= set(range(room // PAGE, room // PAGE + size))
+                start_at = space.unmapped_area(size * PAGE)
+                assert start_at == (free[-1] * PAGE if free else None)
+                if start_at is not None and chosen.random() < 0.7:
+                    space.map(Area(start_at, start_at + size * PAGE, Access.READ))
+                    mapped |= set(range(start_at // PAGE, start_at // PAGE + size))
         assert space.size == len(mapped) * PAGE
         assert {page for area in space.areas for page in range(area.start // PAGE, area.end // PAGE)} == mapped
         found = [area.start for area in space.overlapping(start * PAGE, (start + size) * PAGE)]

@@ -51,8 +51,8 @@ def test_a_new_program_gets_what_its_thread_has():
     apart = new_thread(run, FS)
     table, around = apart.files, apart.surroundings
     run.kernel.on_cpu.switch(apart)
-    run.kernel.write(run.room, b"/proc/self/exe\0")
-    HANDLERS["execve"](run.kernel, apart, [run.room, 0, 0])
+    run.kernel.write(run.buffer, b"/proc/self/exe\0")
+    HANDLERS["execve"](run.kernel, apart, [run.buffer, 0, 0])
     assert process.common is None
     assert (process.files, process.surroundings) == (table, around)
     assert apart.files is None

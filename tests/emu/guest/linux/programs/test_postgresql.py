@@ -15,7 +15,7 @@ from emu.elf.image import Image
 from emu.elf.stapsdt import markers
 from emu.isa import ISAS
 from providers.fasttrap import probe_name
-from tests.emu.guest.linux.programs.running import DEBIAN
+from tests.emu.guest.linux.programs.workloads import DEBIAN
 
 pytestmark = pytest.mark.debian
 

@@ -6,7 +6,7 @@
 import pytest
 
 from emu.isa import ISAS
-from tests.emu.guest.linux.programs.running import QEMU, in_guest, under_qemu, workloads
+from tests.emu.guest.linux.programs.workloads import QEMU, in_guest, under_qemu, workloads
 
 pytestmark = pytest.mark.debian
 

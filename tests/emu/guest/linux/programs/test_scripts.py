@@ -7,11 +7,11 @@ on one ISA, in turn; `python -m benchmarks.programs` runs all on all.
 import pytest
 
 from emu.isa import ISAS
-from tests.emu.guest.linux.programs.running import DEBIAN, SCRIPTS, script_in_guest
+from tests.emu.guest.linux.programs.workloads import DEBIAN, SCRIPTS, script_in_guest
 
 pytestmark = pytest.mark.debian
 
-CASES = [(list(ISAS)[place % len(ISAS)], name) for place, name in enumerate(SCRIPTS) if name != "node"]
+CASES = [(list(ISAS)[index % len(ISAS)], name) for index, name in enumerate(SCRIPTS) if name != "node"]
 
 
 @pytest.mark.parametrize(("isa", "name"), CASES)

@@ -15,8 +15,8 @@ from emu.guest.linux.net.netlink import NetlinkSocket, Ports
 from emu.guest.linux.net.skb import Credentials
 from emu.guest.linux.process.process import NOTHING, Life, Wait
 from emu.guest.linux.sched.deadline import Budget, Reservation
-from emu.guest.linux.sched.heap import DueQueue
 from emu.guest.linux.sched.waitqueue import Blocked
+from emu.guest.linux.time.alarms import DueQueue
 from emu.isa import ISAS
 
 MS = 1_000_000
@@ -54,7 +54,7 @@ class One:
 
 def blocked(*waits, now=0):
     found = Blocked(lambda: now)
-    threads = [One(100 + place, wait=wait) for place, wait in enumerate(waits)]
+    threads = [One(100 + number, wait=wait) for number, wait in enumerate(waits)]
     for thread in reversed(threads):
         found.add(thread, thread.wait)
     return found, threads

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from emu.guest.linux.fs.stdio import Standard
-from emu.guest.linux.process.environment import ENVIRONMENT
+from emu.guest.linux.launch import ENVIRONMENT
 from emu.isa import ISAS
 from tests.emu.guest.linux.support import Ran
 from tests.support.qemu import below
