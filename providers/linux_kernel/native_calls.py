@@ -4,8 +4,8 @@ A task is known by its kernel stack, which has a fixed alignment: the stack poin
 entry of a call, and at its end.  Each stack has one entry in a table; a task whose entry another
 one has is kept by Python alone.
 
-Each function of machine code is a step of a hit (`emu.engine.hits.hit_steps.Call`), with the address of
-`CallWords`.
+Each function of machine code is a step of a hit (`emu.engine.hits.hit_steps.Call`), with the
+address of `CallWords`.
 
 | function | effect |
 | --- | --- |

@@ -18,7 +18,7 @@ $ -o /nonexistent/x -n BEGIN
 = 1
 
 $ -p abc -n BEGIN
-!dtrace: -p abc: the number of a process of the guest is wanted
+!dtrace: -p abc: expected the number of a process of the guest
 = 2
 
 $ -32 -n 'BEGIN { trace(sizeof(long)); exit(0) }'

@@ -97,7 +97,7 @@ def test_the_list_names_sources():
         (("--patch", NOP, "--glue", "fbt"), 2, "are for --object"),
         (("--patch", NOP, "--handler", "mine"), 2, "are for --object"),
         (("--object", "testbins:poke.o", "--isa", "i386", "--handler", "mine"), 1, "poke.o does not define mine"),
-        (("--object", "testbins:poke.o", "--method", "all"), 2, "leave out --method"),
+        (("--object", "testbins:poke.o", "--method", "all"), 2, "mutually exclusive"),
         (("--object", "/nonexistent.o", "--isa", "i386"), 1, "/nonexistent.o"),
         (("--patch", NOP, "--isa", "i386", "--scenario", "fork"), 1, "only the code of processes"),
         (
