@@ -7,7 +7,8 @@ DEMO := $(VENV)/.installed-demo
 STAMP := $(VENV)/.installed-test
 
 # What of the tests runs on the reference engine, too (docs/engine.md): what clauses do when they fire.
-ENGINE_TESTS := $(addprefix tests/trapline/framework/test_, firing.py buffers.py accounting.py)
+ENGINES := reference
+ENGINE_TESTS := $(addprefix tests/trapline/framework/, test_firing.py buffers/test_buffers.py test_accounting.py)
 
 .PHONY: demo test test-exhaustive test-debian test-new-examples test-arm64 coverage engines lint testbins debian programs bench sweep encodings check course fuzz docs picture clean kernels release test-pythons release-check
 
