@@ -11,9 +11,8 @@ from trapline.lab.museum import recordings
 from trapline.lab.museum.exhibit import Exhibit
 from trapline.lab.museum.gallery import find
 from trapline.lab.museum.orders import InOrders
-from trapline.player.page import page
-from trapline.player.played import Played
-from trapline.player.race_page import lanes_page
+from trapline.player.model import Played
+from trapline.player.page import lanes_page, page
 
 
 def play_exhibit(name: str | None, file: str | None, syntax: Syntax, *, tui: bool) -> None:

@@ -19,7 +19,7 @@ from trapline.lab.step.faults import FAULTS
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.recording import StepError
 from trapline.lab.step.run import record, record_pair
-from trapline.player.played import Played, title_of
+from trapline.player.model import Played, title_of
 
 _ALL = "all"
 

@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 from textual.content import Content
 
-from trapline.player.model import Film
+from trapline.player.model import Film, Played
 from trapline.player.panes import HERE, NEW, PANES, SOFT, Shown, run
-from trapline.player.played import Played
 
 
 class Reel(Protocol):

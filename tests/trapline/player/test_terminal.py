@@ -8,7 +8,7 @@ import pytest
 from tests.support.command import run_trapline
 from tests.trapline.lab.step.recorded import GUEST, recorded
 from trapline.lab.museum.gallery import find
-from trapline.player.played import Played
+from trapline.player.model import Played
 from trapline.player.terminal_model import firing_reels, race_reel
 
 pytest.importorskip("textual")

@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from trapline.lab.check.cpu.rules_under_test import Rules
 from trapline.lab.museum.exhibit import Exhibit, Showing
-from trapline.lab.race.explore import Explored, explore
 from trapline.lab.race.model import Race
 from trapline.lab.race.patch import PLACE, Kind, Patch
 from trapline.lab.race.report import coverage, lanes, told
+from trapline.lab.race.search import Explored, explore
 
 # Providers whose patch is a breakpoint.
 _TRAPS: Final = frozenset({"fbt", "pid", "uprobe"})

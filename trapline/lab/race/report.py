@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from emu.support.did_you_mean import counted
-from trapline.lab.race.explore import Explored
 from trapline.lab.race.model import Model
 from trapline.lab.race.patcher_steps import PATCHER
+from trapline.lab.race.search import Explored
 from trapline.lab.race.state import Mode, Move, World
 
 # The place of a CPU that is not at an instruction of the code.

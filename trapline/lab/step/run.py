@@ -17,10 +17,9 @@ from trapline.lab.step.faults import AFTER, Fault, explained
 from trapline.lab.step.hit_events import Hit, Kind
 from trapline.lab.step.machines import SteppedMachine, StepRequest, open_machine
 from trapline.lab.step.names import Names
-from trapline.lab.step.patch_steps import patching
 from trapline.lab.step.recorder import MOST_INSTRUCTIONS, MOST_OF_FAULT, Recorder
 from trapline.lab.step.recording import Recording, StepError
-from trapline.lab.step.steps import Story, listed_fields
+from trapline.lab.step.steps import Story, listed_fields, patching
 from trapline.lab.step.subject import KernelSubject, Window
 
 _STRSIZE = 256

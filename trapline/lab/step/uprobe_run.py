@@ -14,10 +14,9 @@ from trapline.ftrace.resolve import resolve
 from trapline.ftrace.uprobe_events import EventTrace, TraceError, check_place, explain
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.names import Names
-from trapline.lab.step.patch_steps import patching
 from trapline.lab.step.recorder import Recorder
 from trapline.lab.step.recording import Recording, StepError
-from trapline.lab.step.steps import Story, listed_fields
+from trapline.lab.step.steps import Story, listed_fields, patching
 from trapline.lab.step.subject import LinuxSubject
 from trapline.machine.linux_machine import EvalTime, LinuxOptions, start_guest
 from trapline.machine.programs import split

@@ -7,14 +7,50 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final, Self
 
+from emu.elf.image import SegmentFlag
 from emu.engine.events.access_observer import Observer
 from emu.engine.events.barriers import watch_barriers
-from emu.guest.function import STACK_SIZE, FunctionGuest
+from emu.guest.function import STACK, STACK_SIZE, FunctionGuest
 from emu.isa.fetch import Barrier, Effect
 from trapline.lab.objects.user_code import UserCode
-from trapline.lab.race.objects.snapshots import Snapshots
 from trapline.lab.race.operations import Data, FetchAnew, Flush, Operation, Store, Wait
 from trapline.lab.race.patch import Patch, RaceError
+
+Snapshot = tuple[tuple[int, bytes], ...]
+
+
+class Snapshots:
+    """The patcher's data at moments of its runs, by number: equal data have one number.
+
+    Its data are what the objects may write, what was allocated, and its stack.
+    """
+
+    def __init__(self, code: UserCode) -> None:
+        self._code = code
+        self._numbers: dict[Snapshot, int] = {}
+        self._all: list[Snapshot] = []
+        self.take()
+
+    def take(self) -> int:
+        """Return the number of the present data."""
+        found = self.present()
+        number = self._numbers.setdefault(found, len(self._all))
+        if number == len(self._all):
+            self._all.append(found)
+        return number
+
+    def present(self) -> Snapshot:
+        """Return the present data: addresses, and bytes."""
+        code = self._code
+        segments = [(one.vaddr, one.memsz) for one in code.image.segments if one.flags & SegmentFlag.WRITE]
+        ranges = (*segments, *code.heaps, (STACK - STACK_SIZE, STACK_SIZE))
+        return tuple((address, code.guest.engine.read(address, size)) for address, size in ranges)
+
+    def put(self, snapshot: int | Snapshot) -> None:
+        """Put data back."""
+        for address, data in self._all[snapshot] if isinstance(snapshot, int) else snapshot:
+            self._code.guest.engine.memory.write(address, data)
+
 
 Event = Operation | Effect
 # Bytes that an operation on caches reaches: the lines of the emulated CPUs have so many.

@@ -16,6 +16,7 @@ from emu.guest.function import FunctionFaultError, FunctionGuest
 from emu.isa.base import Isa
 from emu.isa.fetch import Effect
 from trapline.lab.objects.glue import Glue, extern
+from trapline.lab.objects.kernels.fbt import FbtKernel
 from trapline.lab.objects.kernels.linux import pt_regs_member
 from trapline.lab.objects.prototypes import Prototype, prototype
 from trapline.lab.objects.user_code import ObjectError, UserCode
@@ -329,3 +330,34 @@ class TextPokeGlue(Glue):
 
 def _place(busy: Sequence[FunctionGuest]) -> int:
     return busy[0].engine.pc
+
+
+_ENTRY: Final = "fbt_patch_tracepoint"
+
+
+class FbtPokeGlue(TextPokeGlue, FbtKernel):
+    """FBT's kernel, which records what the patcher does."""
+
+    entries = (_ENTRY,)
+    data: ClassVar[Mapping[str, int]] = {**FbtKernel.data, **TextPokeGlue.data}
+    framework: ClassVar[bool] = True
+
+    @classmethod
+    def usual_patch(cls, isa: Isa) -> str:
+        """Return the name of the patch to explore by default."""
+        del isa
+        return "fbt::malloc:entry"
+
+    def entry(self, wanted: str = "") -> str:
+        """Return the function that patches.  Raises `ObjectError`."""
+        if wanted not in {"", _ENTRY}:
+            raise ObjectError(f"the glue fbt calls {_ENTRY}, not {wanted}")
+        return _ENTRY
+
+    def write(self, entry: str, patch: Patch, data: bytes) -> None:
+        """Patch by a record as fbt.c has it.  Raises `LayoutError` without debugging information."""
+        record = self.code.view("fbt_probe_t")
+        record["fbtp_patchpoint"] = patch.site
+        record["fbtp_patchval"] = int.from_bytes(patch.new, "little")
+        record["fbtp_savedval"] = int.from_bytes(patch.old, "little")
+        self.code.call(entry, record.address, int.from_bytes(data, "little"))
