@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trapline.player.terminal_model import Reel
+    from trapline.player.terminal_model import TerminalRecording
 
 tui_option: Final[Callable[[Any], Any]] = click.option(
     "--tui", is_flag=True, help="Play it in the terminal; needs textual: pip install 'trapline[tui]'."
@@ -27,10 +27,10 @@ def require_terminal() -> None:
         raise click.ClickException("--tui plays in a terminal, and this is none: --html FILE writes a page")
 
 
-def play(title: str, reels: Sequence[Reel]) -> None:
-    """Play reels until the user ends it."""
-    if not reels:
+def play(title: str, recordings: Sequence[TerminalRecording]) -> None:
+    """Play recordings until the user ends it."""
+    if not recordings:
         raise click.ClickException("the probe did not fire: there is nothing to play")
     from trapline.player.terminal import PlayerApp  # noqa: PLC0415  textual is an optional package
 
-    PlayerApp(title, reels).run()
+    PlayerApp(title, recordings).run()

@@ -1,7 +1,7 @@
-"""One firing of a recording as a row of moments: what is known at each step.
+"""The player model: a recorded firing as a row of moments, with what is known at each step.
 
-A recording has the registers before the first step, and what each step changes.  A film adds that
-up, for the player in a terminal; player.js does the same for the page.
+A recording has the registers before the first step, and what each step changes.  The model adds the
+changes up for the player in a terminal, as player.js does for the page.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Asked:
     """Whether the present step is this one."""
 
 
-class Film:
+class FiringModel:
     """One firing; its steps are those of the patching, if recorded, and then those of the firing."""
 
     def __init__(self, recording: Recording, number: int = 0) -> None:
@@ -78,8 +78,8 @@ class Film:
             index += direction
         return min(max(index + direction, 0), last)
 
-    def aligned(self, index: int, other: Film) -> int | None:
-        """Return the step of another film that is as far in the same stage; None if there is none."""
+    def aligned(self, index: int, other: FiringModel) -> int | None:
+        """Return the step of another model that is as far in the same stage; None if there is none."""
         stage = self.steps[index].stage
         own, there = self.places(stage), other.places(stage)
         if not there:

@@ -36,11 +36,11 @@ def _data(one: Played) -> dict[str, Any]:
     return {"label": one.label, "note": one.note, "good": one.good, **one.recording.data()}
 
 
-def lanes_page(race: dict[str, Any]) -> str:
-    """Return the page of a race, whose data `trapline.lab.race.report.lanes` returns."""
+def race_page(race: dict[str, Any]) -> str:
+    """Return the page of a race, whose data `trapline.lab.race.report.player_data` returns."""
     folder = files(__package__)
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((folder / "lanes.html.j2").read_text("utf-8"))
+    template = environment.from_string((folder / "race.html.j2").read_text("utf-8"))
     style = Markup((folder / "player.css").read_text("utf-8"))  # noqa: S704  a file of this package
-    script = Markup((folder / "lanes.js").read_text("utf-8"))  # noqa: S704  a file of this package
+    script = Markup((folder / "race.js").read_text("utf-8"))  # noqa: S704  a file of this package
     return template.render(race=race, style=style, script=script, data=Markup(embedded(race)))  # noqa: S704  escaped

@@ -13,7 +13,7 @@ from tests.support.command import run_trapline
 from tests.trapline.lab.step.recorded import GUEST, recorded
 from trapline.lab.museum.gallery import find
 from trapline.player.model import Played
-from trapline.player.page import embedded, lanes_page, page
+from trapline.player.page import embedded, page, race_page
 
 CHROMIUM = shutil.which("chromium")
 
@@ -90,11 +90,11 @@ def test_the_address_chooses_the_step_and_the_recording(tmp_path):
 @pytest.fixture(scope="module")
 def race():
     exhibit = find("five-nops")
-    return exhibit.check.lanes(exhibit)
+    return exhibit.check.player_data(exhibit)
 
 
 def test_each_step_is_in_the_lane_of_its_cpu(race):
-    rows = re.findall(r"<tr>(<td>\d+</td>.*?)</tr>", lanes_page(race), re.DOTALL)
+    rows = re.findall(r"<tr>(<td>\d+</td>.*?)</tr>", race_page(race), re.DOTALL)
     assert len(rows) == len(race["rows"])
     for row, text in zip(race["rows"][1:], rows[1:], strict=True):
         cells = re.findall(r"<td>(.*?)</td>", text, re.DOTALL)[1:]
@@ -106,7 +106,7 @@ def test_each_step_is_in_the_lane_of_its_cpu(race):
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: the page's script is not run")
 def test_the_address_chooses_the_step(race, tmp_path):
     file = tmp_path / "race.html"
-    file.write_text(lanes_page(race), "utf-8")
+    file.write_text(race_page(race), "utf-8")
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--dump-dom"]
     shown = subprocess.run(
         [*command, f"{file.as_uri()}#step=6"], capture_output=True, text=True, timeout=60, check=True

@@ -89,8 +89,8 @@ def as_data(explored: Explored) -> dict[str, Any]:
     }
 
 
-def lanes(model: Model, trace: Sequence[Move]) -> dict[str, Any]:
-    """Return the steps of a trace for the page, with the actions and fetches of each CPU."""
+def player_data(model: Model, trace: Sequence[Move]) -> dict[str, Any]:
+    """Return the steps of a trace for the player, with the actions and fetches of each CPU."""
     race = model.race
     world = model.first
     rows = [_row(model, None, world)]

@@ -20,7 +20,7 @@ from emu.guest.kernel.trap_path import TrapPath
 from emu.isa.base import Isa
 from emu.probe.trap import Handler
 from trapline.lab.step.recording import Recording, Step
-from trapline.lab.step.step_draft import RESUMED
+from trapline.lab.step.step_writer import RESUMED
 
 # Instructions that are recorded after the resume, to see what follows.
 AFTER: Final = 40

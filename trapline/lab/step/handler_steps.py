@@ -7,7 +7,7 @@ from typing import Final
 from emu.displaced.decision import DisplacedTable
 from trapline.lab.step.hit_events import Event, Kind
 from trapline.lab.step.recording import Cost, Mode, Stage
-from trapline.lab.step.step_draft import Draft, HitContext, Writers
+from trapline.lab.step.step_writer import HitContext, StepDescription, Writers
 
 # The request of the kernel when it calls a gate.
 _GATES: Final = {
@@ -39,27 +39,27 @@ class HandlerSteps:
             Kind.PLANNED: self._planned,
         }
 
-    def _called(self, event: Event, _following: Event) -> list[Draft]:
+    def _called(self, event: Event, _following: Event) -> list[StepDescription]:
         probe = event.name == "dtrace_probe"
         self._context.stage = Stage.PROBE if probe else Stage.CHAIN
         self._context.called_probe = self._context.called_probe or probe
         said = f"The kernel calls {event.name}(){_GATES[event.name]} It is a gate: the emulator does it."
-        return [Draft(self._context.stage, said, f"{event.name}()", mode=Mode.EMULATOR)]
+        return [StepDescription(self._context.stage, said, f"{event.name}()", mode=Mode.EMULATOR)]
 
-    def _asked(self, event: Event, _following: Event) -> list[Draft]:
+    def _asked(self, event: Event, _following: Event) -> list[StepDescription]:
         address, frame = event.arguments
         facts: dict[str, int | str] = {"address": address, "at": self._context.names.place(address)}
         if frame:
             facts["frame"] = frame
         where = "the trap frame" if frame else "the CPU's registers"
         return [
-            Draft(
+            StepDescription(
                 Stage.CHAIN, f"Asks {event.name}: is this breakpoint yours? It reads {where}.", f"{event.name}()",
                 mode=Mode.EMULATOR, facts=facts, cost=Cost(handlers=1),
             )
         ]  # fmt: skip
 
-    def _answered(self, event: Event, following: Event) -> list[Draft]:
+    def _answered(self, event: Event, following: Event) -> list[StepDescription]:
         context = self._context
         context.stage = Stage.DISPLACED
         meaning = self._meaning(event)
@@ -90,9 +90,9 @@ class HandlerSteps:
             back = any(one.kind is Kind.ELSEWHERE for one in context.hit.events)
             done = "The function has returned" if back else "The copy is done"
             said = f"{claimed}. {done}: the program will continue at {context.names.place(following.pc)}."
-        made = [Draft(Stage.CHAIN, said, f"{event.name} answers", mode=Mode.EMULATOR, facts=facts)]
+        made = [StepDescription(Stage.CHAIN, said, f"{event.name} answers", mode=Mode.EMULATOR, facts=facts)]
         if emulated:
-            made.append(Draft(Stage.DISPLACED, emulated, context.displaced(), mode=Mode.EMULATOR))
+            made.append(StepDescription(Stage.DISPLACED, emulated, context.displaced(), mode=Mode.EMULATOR))
         return made
 
     def _meaning(self, event: Event) -> str:
@@ -132,8 +132,8 @@ class HandlerSteps:
         found = self._context.subject.locate(address)
         return found is not None and bool(found.symbol)
 
-    def _planned(self, event: Event, _following: Event) -> list[Draft]:
+    def _planned(self, event: Event, _following: Event) -> list[StepDescription]:
         text = self._context.displaced()
         said = f"The emulator carries out the plan of {text} on the CPU's registers: {event.plan}."
         facts: dict[str, int | str] = {"instruction": text, "plan": str(event.plan)}
-        return [Draft(Stage.DISPLACED, said, text, mode=Mode.EMULATOR, facts=facts)]
+        return [StepDescription(Stage.DISPLACED, said, text, mode=Mode.EMULATOR, facts=facts)]

@@ -16,12 +16,12 @@ from trapline.lab.step.handler_steps import HandlerSteps
 from trapline.lab.step.hit_events import Event, Hit, Kind
 from trapline.lab.step.names import Names
 from trapline.lab.step.recording import Access, Cost, Firing, Mode, Patch, Stage, Step, Word
-from trapline.lab.step.step_draft import Draft, HitContext, Writers
+from trapline.lab.step.step_writer import HitContext, StepDescription, Writers
 from trapline.lab.step.subject import Subject
 
 
-class Story:
-    """Makes the firings of one run."""
+class FiringSteps:
+    """The writer of the firings of one run, with their steps."""
 
     def __init__(self, subject: Subject, names: Names) -> None:
         self._subject = subject
@@ -29,7 +29,7 @@ class Story:
         self._names = names
 
     def firing(self, hit: Hit, listing: Mapping[str, tuple[str, ...]]) -> Firing:
-        """Return the firing that a hit's events tell of."""
+        """Return the firing that the events of a hit describe."""
         fired = next((event for event in hit.events if event.kind is Kind.FIRED), None)
         return Firing(
             fired.name if fired else "",
@@ -56,9 +56,9 @@ class Story:
         cost = Cost()
         for event, following in zip(hit.events, [*hit.events[1:], hit.events[-1]], strict=True):
             *early, last = writers[event.kind](event, following)
-            for draft in early:
-                cost += draft.cost
-                steps.append(self._step(len(steps), event, draft, cost))
+            for description in early:
+                cost += description.cost
+                steps.append(self._step(len(steps), event, description, cost))
             # The last step of an event has all that the event changes.
             memory = tuple(context.accesses(event))
             cost += replace(last.cost, accesses=len(memory) if last.code else 0)
@@ -69,29 +69,29 @@ class Story:
         self,
         index: int,
         event: Event,
-        draft: Draft,
+        description: StepDescription,
         cost: Cost,
         memory: tuple[Access, ...] = (),
         changes: Mapping[str, tuple[int, int]] = {},
     ) -> Step:
         return Step(
             index,
-            draft.stage,
-            draft.mode or (Mode.KERNEL if self._isa.is_kernel_address(event.pc) else Mode.USER),
+            description.stage,
+            description.mode or (Mode.KERNEL if self._isa.is_kernel_address(event.pc) else Mode.USER),
             self._names.place(event.pc),
             event.pc,
-            draft.code,
-            draft.text,
-            draft.sentence,
-            self._names.source(event.pc) if draft.code else None,
+            description.code,
+            description.text,
+            description.sentence,
+            self._names.source(event.pc) if description.code else None,
             changes,
             memory,
-            draft.facts or {},
-            draft.dif,
-            draft.patch,
+            description.facts or {},
+            description.dif,
+            description.patch,
             cost,
-            draft.out_of_line,
-            "fault" if draft.fault else "",
+            description.out_of_line,
+            "fault" if description.fault else "",
         )
 
 
