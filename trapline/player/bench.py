@@ -75,9 +75,9 @@ def _told(decisions: tuple[Decision, ...]) -> str:
 
 
 def _executed(found: DisplacedCode, run: Run) -> Iterator[_Step]:
-    places = {one.address: number for number, one in enumerate(found)}
+    rows = {one.address: number for number, one in enumerate(found)}
     for executed in run.executed:
-        number = places[executed.address]
+        number = rows[executed.address]
         wrong = [each.provider for each in executed.probed if each.differences]
         verdict = (
             f"NOT the same under {', '.join(wrong)}"

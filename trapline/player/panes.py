@@ -51,13 +51,13 @@ def _hex(code: bytes) -> str:
 
 
 def _last(present: Sequence[bool]) -> int | None:
-    """Return the place of the last one that is true."""
-    return next((place for place in range(len(present) - 1, -1, -1) if present[place]), None)
+    """Return the index of the last one that is true."""
+    return next((position for position in range(len(present) - 1, -1, -1) if present[position]), None)
 
 
 def code(model: FiringModel, index: int) -> Shown:
     """Return the instructions of the present symbol; of a patched one the bytes before and after."""
-    at = model.place(index)
+    at = model.instruction(index)
     executing = bool(model.steps[index].code)
     lines = [_soft(f"{at.where.partition('+')[0]}: what is executed of it")]
     end, here = None, None
@@ -158,21 +158,21 @@ def probe(model: FiringModel, index: int) -> Shown:
 
 def dif(model: FiringModel, index: int) -> Shown:
     """Return the clause, its instructions of DIF so far, %r0 to %r7, and the record."""
-    done = [(place, step) for place, step in enumerate(model.steps[: index + 1]) if step.dif is not None]
+    done = [(position, step) for position, step in enumerate(model.steps[: index + 1]) if step.dif is not None]
     lines = [Content(line) for line in model.recording.clause.splitlines()]
     if not done:
         return Shown([*lines, _soft("No DIF has been executed.")])
     here, last = None, ""
-    for place, step in done:
+    for position, step in done:
         assert step.dif is not None
         if step.dif.object != last:
             last = step.dif.object
             lines.append(_soft(last))
-        here = len(lines) if place == index else here
+        here = len(lines) if position == index else here
         text = f"{step.dif.offset:02}  {step.dif.text}"
-        lines.append(Content.assemble("> " if place == index else "  ", (text, HERE if place == index else "")))
+        lines.append(Content.assemble("> " if position == index else "  ", (text, HERE if position == index else "")))
         held = [f"%r{number} {value:#x}" for number, value in enumerate(step.dif.registers) if value]
-        if place == done[-1][0] and held:
+        if position == done[-1][0] and held:
             lines.append(Content.styled("    " + ", ".join(held), LIT))
     records = [step.facts["record"] for step in model.steps[: index + 1] if "record" in step.facts]
     lines += [Content(f"record: {record}") for record in records]
@@ -203,12 +203,12 @@ def run(model: FiringModel, others: Sequence[tuple[str, FiringModel]], index: in
     """Return the same stage elsewhere, how the run ended, notes, and the output of dtrace."""
     lines: list[Content] = []
     for label, other in others:
-        place = model.aligned(index, other)
-        if place is None:
+        position = model.aligned(index, other)
+        if position is None:
             lines.append(_soft(f"{label}: this stage does not occur"))
             continue
-        step = other.steps[place]
-        lines.append(Content.assemble((f"{label}, step {place}: ", SOFT), step.text))
+        step = other.steps[position]
+        lines.append(Content.assemble((f"{label}, step {position}: ", SOFT), step.text))
         lines.append(Content(f"  {step.sentence}"))
     recording = model.recording
     if recording.ending:

@@ -100,10 +100,10 @@ class PlayerApp(App[None]):
         """The pane beside the first one."""
 
     def compose(self) -> ComposeResult:
-        """Yield the sentence and its place, the panes, and the keys."""
+        """Yield the step and its sentence, the panes, and the keys."""
         yield Static(id="tabs")
         yield Static(id="note")
-        yield Static(id="place")
+        yield Static(id="position")
         yield Static(id="sentence")
         yield Static(id="fault")
         yield Static(id="bar")
@@ -193,7 +193,7 @@ class PlayerApp(App[None]):
         last = len(recording) - 1
         self._put("tabs", self._tabs())
         self._put("note", recording.note, shown=bool(recording.note) and step == 0)
-        self._put("place", f"Step {step} of {last} | {recording.place(step)}")
+        self._put("position", f"Step {step} of {last} | {recording.position(step)}")
         self._put("sentence", recording.sentence(step))
         self._put("fault", recording.fault(step), shown=bool(recording.fault(step)))
         width = max(self.size.width - 2, 1)

@@ -30,8 +30,8 @@ class TerminalRecording(Protocol):
     def __len__(self) -> int:
         """Return the number of steps."""
 
-    def place(self, index: int) -> str:
-        """Return the stage and the place of a step."""
+    def position(self, index: int) -> str:
+        """Return the stage and the address of a step."""
 
     def sentence(self, index: int) -> str:
         """Return what happens at a step, and why."""
@@ -63,8 +63,8 @@ class TerminalFiring:
     def __len__(self) -> int:
         return len(self.model.steps)
 
-    def place(self, index: int) -> str:
-        """Return the stage and the place of a step."""
+    def position(self, index: int) -> str:
+        """Return the stage and the address of a step."""
         step = self.model.steps[index]
         return " | ".join(text for text in (step.stage, step.mode, step.where, step.text) if text)
 
@@ -108,7 +108,7 @@ class TerminalRace:
         lane = self.race["rows"][index]["lane"]
         return "" if lane < 0 else str(self.race["lanes"][lane])
 
-    def place(self, index: int) -> str:
+    def position(self, index: int) -> str:
         """Return the CPU that takes a step."""
         return self._who(index) or "before the race"
 

@@ -28,11 +28,11 @@ def test_at_the_resume_the_registers_and_the_memory_are_those_of_the_last_change
 
 def test_stages_handlers_and_alignment():
     model, other = FiringModel(recorded("x86_64", path=GUEST)), FiringModel(recorded("riscv64", path=GUEST))
-    frame = model.places(Stage.FRAME)
+    frame = model.indices(Stage.FRAME)
     assert model.next_stage(frame[2], 1) == frame[-1] + 1
     assert model.steps[model.next_stage(frame[2], -1)].stage is Stage.EXCEPTION
-    assert model.aligned(frame[0], other) == other.places(Stage.FRAME)[0]
-    assert model.aligned(frame[-1], other) == other.places(Stage.FRAME)[-1]
+    assert model.aligned(frame[0], other) == other.indices(Stage.FRAME)[0]
+    assert model.aligned(frame[-1], other) == other.indices(Stage.FRAME)[-1]
     assert model.fired(0) is None
     answers = [one for one in model.asked(len(model.steps) - 1) if one.answer]
     assert [one.name for one in answers] == ["fbt_invop"]

@@ -51,7 +51,7 @@ def test_keys_in_a_terminal_of_80_columns(recordings):
         assert app.step == 2
         assert in_view(app) == ["1 Code", "3 Stack, trap frame and written memory"]
         await pilot.press("j", "2", "0", "enter")
-        assert text(app, "place").startswith(f"Step 20 of {len(steps) - 1} | {steps[20].stage}")
+        assert text(app, "position").startswith(f"Step 20 of {len(steps) - 1} | {steps[20].stage}")
         await pilot.press("z")
         assert in_view(app) == ["3 Stack, trap frame and written memory"]
         await pilot.press("r")
@@ -92,7 +92,7 @@ def test_a_race_is_played_by_its_lanes():
         await pilot.press("end")
         assert text(app, "fault").startswith("torn")
         await pilot.press("home", "pagedown")
-        assert recording.place(app.step) != recording.place(0)
+        assert recording.position(app.step) != recording.position(0)
         assert "may fetch" in str(app.query_one("#pane-1 Static", Static).content)
 
     play(app, (60, 24), act)

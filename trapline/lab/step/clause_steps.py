@@ -26,7 +26,7 @@ class ClauseSteps:
         execname, pid = self._context.hit.thread
         facts: dict[str, int | str] = {f"arg{index}": value for index, value in enumerate(event.arguments)}
         if event.caller:
-            facts["caller"] = self._context.names.place(event.caller)
+            facts["caller"] = self._context.names.location(event.caller)
         call = f"dtrace_probe({event.probe_id}, ...)" if event.probe_id else "The handler"
         said = f"{call} fires {event.name} in {execname}, pid {pid}."
         return [StepDescription(Stage.PROBE, said, event.name, mode=Mode.EMULATOR, facts=facts)]

@@ -51,10 +51,10 @@ class CodeSteps:
         new, after = self._context.names.instruction(now, event.pc)
         longest = next((len(one) for one in self._context.isa.traps.breakpoints if now.startswith(one)), new)
         size = max(size, longest)
-        return Patch(event.pc, self._context.names.place(event.pc), original[:size], now[:size], before, after)
+        return Patch(event.pc, self._context.names.location(event.pc), original[:size], now[:size], before, after)
 
     def _patched(self, patch: Patch) -> str:
-        changed = [place for place, (a, b) in enumerate(zip(patch.before, patch.after, strict=False)) if a != b]
+        changed = [offset for offset, (a, b) in enumerate(zip(patch.before, patch.after, strict=False)) if a != b]
         if not changed:
             return "The CPU fetches the program's own instruction."
         what = "the first byte" if changed == [0] else f"{len(patch.after)} bytes"
@@ -80,7 +80,7 @@ class CodeSteps:
         stack = ""
         if pushed:
             stack = f" The CPU itself pushes {len(pushed)} words on the stack, as each x86 does."
-        return f"{model}{stack} The CPU continues in the kernel's vector, {self._context.names.place(following.pc)}."
+        return f"{model}{stack} The CPU continues in the kernel's vector, {self._context.names.location(following.pc)}."
 
     def _execute(self, event: Event, following: Event) -> list[StepDescription]:
         code, text = self._context.instruction(event)
@@ -119,7 +119,7 @@ class CodeSteps:
         )
         return Instruction(
             self._context.isa, stage, text, event.pc, len(code), following.pc, event.registers, following.registers,
-            accesses, self._context.names.place, called,
+            accesses, self._context.names.location, called,
         )  # fmt: skip
 
     def _elsewhere(self, event: Event, following: Event) -> list[StepDescription]:

@@ -48,7 +48,7 @@ class HandlerSteps:
 
     def _asked(self, event: Event, _following: Event) -> list[StepDescription]:
         address, frame = event.arguments
-        facts: dict[str, int | str] = {"address": address, "at": self._context.names.place(address)}
+        facts: dict[str, int | str] = {"address": address, "at": self._context.names.location(address)}
         if frame:
             facts["frame"] = frame
         where = "the trap frame" if frame else "the CPU's registers"
@@ -63,7 +63,7 @@ class HandlerSteps:
         context = self._context
         context.stage = Stage.DISPLACED
         meaning = self._meaning(event)
-        # The answer for a program may be a place in the emulator's own memory, which differs between runs.
+        # The answer for a program may be an address in the emulator's own memory, which differs between runs.
         program = not context.isa.is_kernel_address(context.hit.address)
         answer = 1 if event.answer and program else event.answer
         facts: dict[str, int | str] = {"answer": answer, "meaning": meaning}
@@ -74,7 +74,7 @@ class HandlerSteps:
         elif not event.moved:
             said = f"{claimed}." if program else f"{claimed} and answers {answer:#x}: {meaning}."
         elif context.hit.frame or context.subject.is_machinery(following.pc):
-            where = "where it is to continue" if context.hit.frame else context.names.place(following.pc)
+            where = "where it is to continue" if context.hit.frame else context.names.location(following.pc)
             said = f"{claimed}, and has set the interrupted pc to {where}."
             if context.hit.frame and context.isa.is_kernel_address(context.hit.address):
                 said += f" Its answer, {meaning}, makes the stub do no more than a nop would."
@@ -83,13 +83,13 @@ class HandlerSteps:
             said = f"{claimed}."
             emulated = (
                 f"{event.name} has emulated {context.displaced()} itself, on the interrupted registers, and the "
-                f"program will continue at {context.names.place(following.pc)}."
+                f"program will continue at {context.names.location(following.pc)}."
             )
             emulated += self._replaced_return(event, following)
         else:
             back = any(one.kind is Kind.ELSEWHERE for one in context.hit.events)
             done = "The function has returned" if back else "The copy is done"
-            said = f"{claimed}. {done}: the program will continue at {context.names.place(following.pc)}."
+            said = f"{claimed}. {done}: the program will continue at {context.names.location(following.pc)}."
         made = [StepDescription(Stage.CHAIN, said, f"{event.name} answers", mode=Mode.EMULATOR, facts=facts)]
         if emulated:
             made.append(StepDescription(Stage.DISPLACED, emulated, context.displaced(), mode=Mode.EMULATOR))
@@ -121,9 +121,9 @@ class HandlerSteps:
                 and self._is_code(before)
                 and not self._context.subject.locate(after)
             ):
-                place = self._context.names.place(before)
+                location = self._context.names.location(before)
                 return (
-                    f" It has replaced the return address {place} by {after:#x}, where there is another breakpoint: "
+                    f" It has replaced the return address {location} by {after:#x}, where there is another breakpoint: "
                     "the probe will fire when the function returns."
                 )
         return ""

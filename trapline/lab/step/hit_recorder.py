@@ -123,9 +123,9 @@ class HitRecorder:
         engine, size = self._engine, self._engine.isa.word
         top = engine.read_register(engine.isa.registers.sp)
         words = []
-        for place in range(-_STACK_WORDS, _STACK_WORDS):
+        for index in range(-_STACK_WORDS, _STACK_WORDS):
             with suppress(BadAddressError):
-                words.append((top + place * size, engine.load(top + place * size, size)))
+                words.append((top + index * size, engine.load(top + index * size, size)))
         return tuple(words)
 
     # -- the end of a hit

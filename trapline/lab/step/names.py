@@ -42,10 +42,10 @@ class LineTable:
 
     def line(self, address: int) -> Source | None:
         """Return the line of an address; None if it has none."""
-        place = bisect_right(self._addresses, address) - 1
-        if place < 0 or not self._rows[place].line:
+        index = bisect_right(self._addresses, address) - 1
+        if index < 0 or not self._rows[index].line:
             return None
-        row = self._rows[place]
+        row = self._rows[index]
         return Source(row.file, row.line, _text(row.file, row.line))
 
 
@@ -102,13 +102,13 @@ _UNKNOWN_SIZE: Final = 16
 
 
 class Names:
-    """Writes places and instructions of a guest."""
+    """The writer of a guest's addresses and instructions."""
 
     def __init__(self, subject: Subject, syntax: Syntax) -> None:
         self._subject = subject
         self._syntax = syntax
 
-    def place(self, address: int) -> str:
+    def location(self, address: int) -> str:
         """Return module`function+0xoffset, or the address where there is no symbol."""
         found = self._subject.locate(address)
         if found is None:

@@ -86,7 +86,7 @@ def _record(request: StepRequest, syntax: Syntax) -> Recording:
     run = _Run(request, syntax, None)
     recording = run.record()
     if run.window is not None:
-        # The kernel called dtrace_probe() without a trap: now that the place is known, the code before it is shown.
+        # The kernel called dtrace_probe() without a trap: now that the address is known, the code before it is shown.
         # A run is the same each time.
         recording = _Run(request, syntax, run.window).record()
     return recording
@@ -145,7 +145,7 @@ class _Run:
             notes = self._notes(hits)
             enabling = tuple(patching(self._subject, self._names, hits[0].address)) if request.from_enable else ()
             if request.from_enable and not enabling:
-                notes.append("--from-enable: no code is patched at the place of this probe")
+                notes.append("--from-enable: no code is patched at the address of this probe")
             steps = FiringSteps(self._subject, self._names)
             firings = [steps.firing(hit, listing) for hit, listing in zip(hits, listings, strict=True)]
             tracer.session.stop()

@@ -36,7 +36,7 @@ class FiringSteps:
             fired.probe_id if fired else 0,
             *hit.thread,
             fired.arguments if fired else (),
-            self._names.place(fired.caller) if fired and fired.caller else "",
+            self._names.location(fired.caller) if fired and fired.caller else "",
             hit.events[0].registers,
             tuple(Word(address, value) for address, value in hit.stack),
             hit.frame,
@@ -78,7 +78,7 @@ class FiringSteps:
             index,
             description.stage,
             description.mode or (Mode.KERNEL if self._isa.is_kernel_address(event.pc) else Mode.USER),
-            self._names.place(event.pc),
+            self._names.location(event.pc),
             event.pc,
             description.code,
             description.text,
@@ -120,7 +120,7 @@ _SEVERAL: Final = "while the other CPUs wait at a rendezvous on a real machine, 
 def patching(subject: Subject, names: Names, address: int) -> Iterator[Step]:
     """Yield the steps of patching a site, which is patched now."""
     original, now = subject.original(address, _LONGEST), subject.read(address, _LONGEST)
-    changed = [place for place, (old, new) in enumerate(zip(original, now, strict=False)) if old != new]
+    changed = [offset for offset, (old, new) in enumerate(zip(original, now, strict=False)) if old != new]
     if not changed:
         return
     own, before = names.instruction(original, address)
@@ -128,20 +128,20 @@ def patching(subject: Subject, names: Names, address: int) -> Iterator[Step]:
     # A breakpoint of one byte may be the prefix of a longer instruction; the end of a jump may be as it was.
     size = max(changed[-1] + 1, new if len(changed) > 1 else 0)
     length = max(own, size)
-    patch = Patch(address, names.place(address), original[:length], now[:length], before, after)
+    patch = Patch(address, names.location(address), original[:length], now[:length], before, after)
     first = (
         f"The probe is enabled. Its site is {_site(before, own, length)}. "
         f"{size} of them will be overwritten, {_SEVERAL if size > _WHOLE else _ONE}."
     )
     yield _step(0, names, address, "enable", first, patch)
     shown = bytearray(original[:length])
-    for number, place in enumerate(changed, start=1):
-        shown[place] = now[place]
+    for number, offset in enumerate(changed, start=1):
+        shown[offset] = now[offset]
         _, text = names.instruction(bytes(shown) + original[length:], address)
-        said = f"Byte {place} of the site becomes {now[place]:02x}; it was {original[place]:02x}."
+        said = f"Byte {offset} of the site becomes {now[offset]:02x}; it was {original[offset]:02x}."
         if number == len(changed):
             said += f" The CPU will read {text}."
-        access = Access(write=True, address=address + place, size=1, value=now[place], before=original[place])
+        access = Access(write=True, address=address + offset, size=1, value=now[offset], before=original[offset])
         yield _step(number, names, address, "the store", said, patch, access)
     # FreeBSD's actions after the store: sys/cddl/dev/fbt/<machine>/fbt_isa.c, fbt_patch_tracepoint().
     told = subject.isa.traps.flush
@@ -159,5 +159,5 @@ def _site(before: str, own: int, length: int) -> str:
 
 
 def _step(index: int, names: Names, address: int, text: str, sentence: str, patch: Patch, *memory: Access) -> Step:
-    where = names.place(address)
+    where = names.location(address)
     return Step(index, Stage.ENABLE, Mode.EMULATOR, where, address, b"", text, sentence, memory=memory, patch=patch)
