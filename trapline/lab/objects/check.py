@@ -30,13 +30,13 @@ def check_objects(
     """
     image = request.image
     segments = image.segments if image is not None else ()
-    room = sum(one.memsz + 0x1000 for one in segments if one.flags & SegmentFlag.EXECUTE)
+    space = sum(one.memsz + 0x1000 for one in segments if one.flags & SegmentFlag.EXECUTE)
     if request.sweep is not None and not glue.sweeps:
         raise RequestError(f"--sweep asks a decoder of single instructions; {glue.__name__} calls none")
     isa = isa or (image.isa if image is not None else None)
     checked = checked and request.sweep is None
     beside = () if request.sweep is None else (loop_object(isa or ObjectFile(paths[0]).isa),)
-    code = UserCode(paths, glue, isa, room=room, checked=checked, beside=beside)
+    code = UserCode(paths, glue, isa, room=space, checked=checked, beside=beside)
     report = ObjectReport(code.name, code.isa.name, glue.__name__, str(image.path) if image is not None else "")
     code.glue.examine(request, report)
     report.accesses.extend(accesses(code))
@@ -59,8 +59,8 @@ def coverage(code: UserCode) -> Iterator[Coverage]:
         if line is None:
             continue
         every[line.file].add(line.line)
-        place = bisect_left(starts, end) - 1  # the last one that begins before the end
-        if place >= 0 and covered[place][1] > start:
+        index = bisect_left(starts, end) - 1  # the last one that begins before the end
+        if index >= 0 and covered[index][1] > start:
             ran.add((line.file, line.line))
     for file, lines in sorted(every.items()):
         missed = sorted(number for number in lines if (file, number) not in ran)

@@ -11,7 +11,7 @@ from trapline.lab.race.patcher_steps import PATCHER
 from trapline.lab.race.search import Explored
 from trapline.lab.race.state import Mode, Move, World
 
-# The place of a CPU that is not at an instruction of the code.
+# The position of a CPU that is not at an instruction of the code.
 _ELSEWHERE: Final = {
     Mode.DONE: "done",
     Mode.STOPPED: "stopped",

@@ -44,7 +44,7 @@ def search(model: Model, *, bound: int = BOUND, reduce: bool = True) -> Found:
     layer, steps = [model.first], 0
     while layer:
         following: list[World] = []
-        for place, world in enumerate(layer):
+        for number, world in enumerate(layer):
             moves = model.moves(world, reduce=reduce)
             steps += len(moves)
             if not moves and not model.finished(world):
@@ -60,7 +60,7 @@ def search(model: Model, *, bound: int = BOUND, reduce: bool = True) -> Found:
                     came[after] = (world, move.token)
                     following.append(after)
             if len(came) > bound:
-                return Found(len(came), steps, complete=False, waiting=len(layer) - place - 1 + len(following))
+                return Found(len(came), steps, complete=False, waiting=len(layer) - number - 1 + len(following))
         layer = following
     return Found(len(came), steps, complete=True)
 
@@ -133,7 +133,7 @@ class Explored:
 
 
 def explore(race: Race, *, bound: int = BOUND) -> Explored:
-    """Explore a race.  Raises `RaceError` if the provider refuses the place."""
+    """Explore a race.  Raises `RaceError` if the provider refuses the site."""
     model = Model(race)
     return Explored(model, search(model, bound=bound))
 

@@ -40,7 +40,7 @@ _PATCHER, _OTHER, _OWN = range(CPUS)
 # Instructions after which a function for all CPUs counts as endless.
 _LONGEST: Final = 100_000
 _INT: Final = 1 << 32
-# Distance of the target of the usual patch from its place.
+# Distance of the target of the usual patch from its address.
 _DISTANCE: Final = 0x100
 
 Arguments = Callable[[UserCode, int, bytes], Sequence[int]]
@@ -56,8 +56,8 @@ def _word(_code: UserCode, address: int, data: bytes) -> Sequence[int]:
 
 def _words(code: UserCode, address: int, data: bytes) -> Sequence[int]:
     size, word = 4, code.isa.word
-    places = b"".join((address + at).to_bytes(word, "little") for at in range(0, len(data), size))
-    return code.allocate(places), code.allocate(data), len(data) // size
+    addresses = b"".join((address + at).to_bytes(word, "little") for at in range(0, len(data), size))
+    return code.allocate(addresses), code.allocate(data), len(data) // size
 
 
 # Function -> its arguments for an address and the bytes to write.
