@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from emu.unicorn_layout.errors import UnusableLibraryError
 
 from emu.engine.qemu import layout as engine_layout
 from emu.isa.calibration import KNOWN, SUBJECTS
 from emu.unicorn_layout import find as finding
 from emu.unicorn_layout import layout, library
 from emu.unicorn_layout.bench import Bench, NotFoundError, only, places
-from emu.unicorn_layout.errors import UnusableLibraryError
 from emu.unicorn_layout.find import CalibrationError, experiment, find, understood
 from emu.unicorn_layout.library import Library
 from emu.unicorn_layout.read import Reader
