@@ -27,7 +27,7 @@ trapline.displace("x86_64", "push rbp; mov rbp, rsp; cmp dword ptr [rip+8], 0; j
 
 # %%
 code = trapline.displace("aarch64", "ldxr x1, [x0]; add x1, x1, #1; stxr w2, x1, [x0]; cbnz w2, #0")
-assert [one.fate("pid").what for one in code[:3]] == ["refused"] * 3
+assert [one.decision("pid").what for one in code[:3]] == ["refused"] * 3
 code
 
 # %% [markdown]

@@ -85,13 +85,13 @@ def displace(isa: str, code: str | bytes, *, address: int = 0, fidelity: str = "
     """Return what becomes of each instruction of assembly, or of bytes, when it is probed.
 
         >>> found = trapline.displace("x86_64", "push rbp; jne 5")
-        >>> [(fate.provider, fate.what) for fate in found[0].fates]
+        >>> [(decision.provider, decision.what) for decision in found[0].decisions]
         [('fbt', 'emulated'), ('pid', 'emulated'), ('uprobe', 'emulated'), ('kinst', 'out of line')]
-        >>> found[1].fate("pid").how
+        >>> found[1].decision("pid").how
         'pc += 0x4 if flags satisfy ne (not ZF) else 0x2'
 
     `isa` is x86_64, aarch64, riscv64 or i386; the code is at `address`.  The result is a tuple
-    of instructions, each with the fate that FBT, pid, uprobes and kinst have for it.  Raises
+    of instructions, each with the decision that FBT, pid, uprobes and kinst have for it.  Raises
     `TraplineError`, which names the instruction.
     """
     try:

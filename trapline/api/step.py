@@ -17,7 +17,7 @@ from trapline.lab.step.faults import FAULTS
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.recording import Recording, StepError
 from trapline.lab.step.run import record
-from trapline.player.played import Played
+from trapline.player.model import Played
 
 
 class StepRecording(Recording):

@@ -16,7 +16,7 @@ from providers.fidelity import Fidelity
 from trapline.commands.shared import print_lines, syntax_option, write
 from trapline.lab.displace import report
 from trapline.lab.displace.bench import DisplacedCode, DisplaceError, displace, isa_of
-from trapline.lab.displace.fates import PROVIDERS
+from trapline.lab.displace.decisions import PROVIDERS
 from trapline.lab.displace.run import MOST, Run, run, setting
 
 _INSTRUCTIONS: Final = 32
@@ -91,7 +91,9 @@ def _words(words: tuple[str, ...], named: str | None) -> tuple[str, str]:
     help="Decide as that system does, with its quirks.",
 )
 @syntax_option
-@click.option("--html", "html_file", metavar="FILE", help="Write a page that plays it: fates, and with --run the run.")
+@click.option(
+    "--html", "html_file", metavar="FILE", help="Write a page that plays it: decisions, and with --run the run."
+)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
               help="Print text, or JSON.")  # fmt: skip
 def displace_command(
@@ -135,16 +137,16 @@ def displace_command(
 
         write(html_file, bench_page(isa, found, done))
     else:
-        missing = PROVIDERS - {fate.provider for fate in whole[0].fates} if not providers else ()
+        missing = PROVIDERS - {decision.provider for decision in whole[0].decisions} if not providers else ()
         _print(isa, found, done, form, missing)
     sys.exit(done is not None and not done.same)
 
 
 def _only(found: DisplacedCode, providers: tuple[str, ...]) -> DisplacedCode:
-    """Return the instructions with the fates of some providers.  Raises `DisplaceError`."""
+    """Return the instructions with the decisions of some providers.  Raises `DisplaceError`."""
     if not providers:
         return found
-    there = {fate.provider for fate in found[0].fates}
+    there = {decision.provider for decision in found[0].decisions}
     missing = set(providers) - there
     if missing:
         raise DisplaceError(f"there is no {missing.pop()} on this ISA: there are {', '.join(sorted(there))}")

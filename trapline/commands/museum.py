@@ -10,9 +10,8 @@ from trapline.lab.museum import recordings
 from trapline.lab.museum.exhibit import Exhibit
 from trapline.lab.museum.gallery import find
 from trapline.lab.museum.orders import InOrders
-from trapline.player.page import page
-from trapline.player.played import Played
-from trapline.player.race_page import lanes_page
+from trapline.player.model import Played
+from trapline.player.page import page, race_page
 
 
 def play_exhibit(name: str | None, file: str | None, syntax: Syntax, *, tui: bool) -> None:
@@ -28,18 +27,18 @@ def play_exhibit(name: str | None, file: str | None, syntax: Syntax, *, tui: boo
         require_terminal()
     exhibit = find(name)
     title = f"{exhibit.name}: {exhibit.title}"
-    race = exhibit.check.lanes(exhibit) if isinstance(exhibit.check, InOrders) else None
+    race = exhibit.check.player_data(exhibit) if isinstance(exhibit.check, InOrders) else None
     played = () if race else _played(exhibit, syntax)
     if tui:
-        from trapline.player.terminal_model import firing_reels, race_reel  # noqa: PLC0415  textual is an optional package
+        from trapline.player.terminal_model import terminal_firings, terminal_race  # noqa: PLC0415  textual is an optional package
 
         if race:
-            play(title, [race_reel(race)])
+            play(title, [terminal_race(race)])
         else:
-            play(title, firing_reels(played))
+            play(title, terminal_firings(played))
         return
     assert file is not None
-    write(file, lanes_page(race) if race else page(played, title))
+    write(file, race_page(race) if race else page(played, title))
 
 
 def _played(exhibit: Exhibit, syntax: Syntax) -> tuple[Played, Played]:

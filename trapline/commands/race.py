@@ -13,16 +13,15 @@ import click
 
 from emu.elf.file import ElfError
 from emu.isa import ISAS, Isa
-from trapline.lab.race.explore import MODELLED, NOT_MODELLED, Explored, explore, replay
 from trapline.lab.race.methods import METHODS, OURS, SCENARIOS, USUAL, Own
 from trapline.lab.race.model import Model, Race, erratum_of
 from trapline.lab.race.objects.method import GLUES, glue_of, own_method
 from trapline.lab.race.patch import NoPortError, Patch, RaceError
 from trapline.lab.race.probe_names import find
-from trapline.lab.race.report import as_data, lanes, lines, told, verdict
-from trapline.lab.race.search import BOUND
+from trapline.lab.race.report import as_data, lines, player_data, told, verdict
+from trapline.lab.race.search import BOUND, MODELLED, NOT_MODELLED, Explored, explore, replay
 from trapline.lab.race.state import Move
-from trapline.player.race_page import lanes_page
+from trapline.player.page import race_page
 
 _ALL: Final = "all"
 _GLUE: Final = "text-poke"
@@ -229,7 +228,7 @@ def _print(explored: Explored) -> None:
 
 def _write(html: str | None, model: Model, trace: tuple[Move, ...]) -> None:
     if html is not None:
-        Path(html).write_text(lanes_page(lanes(model, trace)), "utf-8")
+        Path(html).write_text(race_page(player_data(model, trace)), "utf-8")
 
 
 def _listing() -> Iterator[str]:

@@ -15,7 +15,7 @@ from rich.text import Text
 from emu.isa.disassembly import Syntax
 
 if TYPE_CHECKING:
-    from trapline.player.terminal_model import Reel
+    from trapline.player.terminal_model import TerminalRecording
 
 
 syntax_option: Final[Callable[[Any], Any]] = click.option(
@@ -79,10 +79,10 @@ def require_terminal() -> None:
         raise click.ClickException("--tui plays in a terminal, and this is none: --html FILE writes a page")
 
 
-def play(title: str, reels: Sequence[Reel]) -> None:
-    """Play reels until the user ends it."""
-    if not reels:
+def play(title: str, recordings: Sequence[TerminalRecording]) -> None:
+    """Play recordings until the user ends it."""
+    if not recordings:
         raise click.ClickException("the probe did not fire: there is nothing to play")
     from trapline.player.terminal import PlayerApp  # noqa: PLC0415  textual is an optional package
 
-    PlayerApp(title, reels).run()
+    PlayerApp(title, recordings).run()

@@ -18,7 +18,7 @@ from trapline.lab.step.faults import FAULTS
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.recording import StepError
 from trapline.lab.step.run import record, record_pair
-from trapline.player.played import Played, title_of
+from trapline.player.model import Played, title_of
 
 _ALL = "all"
 
@@ -101,9 +101,9 @@ def step_command(
         )  # fmt: skip
         played += _recorded(request, Syntax(syntax))
     if tui:
-        from trapline.player.terminal_model import firing_reels  # noqa: PLC0415  textual is an optional package
+        from trapline.player.terminal_model import terminal_firings  # noqa: PLC0415  textual is an optional package
 
-        play(title_of(played), firing_reels(played))
+        play(title_of(played), terminal_firings(played))
         return
     recordings = [one.recording for one in played if one.good is not True]
     if json_file is not None:

@@ -1,4 +1,4 @@
-"""The HTML page of the assembly bench: each instruction with its fates, and its run step by step."""
+"""The HTML page of the assembly bench: the decisions about each instruction, and its run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import jinja2
 from markupsafe import Markup
 
 from trapline.lab.displace.bench import DisplacedCode, DisplacedInstruction
-from trapline.lab.displace.fates import Fate
+from trapline.lab.displace.decisions import Decision
 from trapline.lab.displace.run import Executed, Run
 
-# The style of a fate: it is taken, or it is not.
+# The style of each decision: the instruction gets a probe, or it does not.
 _CLASSES: Final = {
     "emulated": "good", "out of line": "good", "single-stepped": "good", "refused": "old", "not a site": "soft",
 }  # fmt: skip
@@ -49,7 +49,7 @@ class _Step(NamedTuple):
 
 
 def bench_page(isa: str, found: DisplacedCode, run: Run | None = None) -> str:
-    """Return a page that shows the fate of each instruction; with a run, its steps."""
+    """Return a page that shows the decision of each instruction; with a run, its steps."""
     folder = files(__package__)
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((folder / "bench.html.j2").read_text("utf-8"))
@@ -60,24 +60,24 @@ def bench_page(isa: str, found: DisplacedCode, run: Run | None = None) -> str:
     steps = tuple(_executed(found, run) if run and run.executed else _displaced(found))
     title = f"{isa}: {'; '.join(one.text for one in found[:_NAMED])}{'; ...' if len(found) > _NAMED else ''}"
     return template.render(
-        title=title, found=found, providers=[fate.provider for fate in found[0].fates], steps=steps, run=run,
+        title=title, found=found, providers=[one.provider for one in found[0].decisions], steps=steps, run=run,
         classes=_CLASSES, style=style, own_style=own, script=script,
     )  # fmt: skip
 
 
 def _displaced(found: DisplacedCode) -> Iterator[_Step]:
     for number, one in enumerate(found):
-        yield _Step(number, one, None, (), f"{one.text}: {_told(one.fates)}.")
+        yield _Step(number, one, None, (), f"{one.text}: {_told(one.decisions)}.")
 
 
-def _told(fates: tuple[Fate, ...]) -> str:
-    return ", ".join(f"{fate.provider} {fate.what}" for fate in fates)
+def _told(decisions: tuple[Decision, ...]) -> str:
+    return ", ".join(f"{decision.provider} {decision.what}" for decision in decisions)
 
 
 def _executed(found: DisplacedCode, run: Run) -> Iterator[_Step]:
-    places = {one.address: number for number, one in enumerate(found)}
+    rows = {one.address: number for number, one in enumerate(found)}
     for executed in run.executed:
-        number = places[executed.address]
+        number = rows[executed.address]
         wrong = [each.provider for each in executed.probed if each.differences]
         verdict = (
             f"NOT the same under {', '.join(wrong)}"

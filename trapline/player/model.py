@@ -1,16 +1,36 @@
-"""One firing of a recording as a row of moments: what is known at each step.
+"""The player model: a recorded firing as a row of moments, with what is known at each step.
 
-A recording has the registers before the first step, and what each step changes.  A film adds that
-up, for the player in a terminal; player.js does the same for the page.
+A recording has the registers before the first step, and what each step changes.  The model adds the
+changes up for the player in a terminal, as player.js does for the page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from trapline.lab.step.recording import Access, Recording, Stage, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A recording with the label of its tab."""
+
+    label: str
+    recording: Recording
+    note: str = ""
+    """The text above its steps."""
+    good: bool | None = None
+    """Whether it is the right one of two; None: there is nothing to compare."""
+
+
+def title_of(played: Sequence[Played]) -> str:
+    """Return the title of recordings: their probe, and the ISAs."""
+    recording = played[0].recording
+    probe = recording.firings[0].probe if recording.firings else recording.clause
+    return f"{probe} on {', '.join(dict.fromkeys(one.recording.isa for one in played))}"
+
 
 # The words of the stack below and above a pointer that are always shown.
 _AROUND: Final = range(-2, 5)
@@ -43,7 +63,7 @@ class Asked:
     """Whether the present step is this one."""
 
 
-class Film:
+class FiringModel:
     """One firing; its steps are those of the patching, if recorded, and then those of the firing."""
 
     def __init__(self, recording: Recording, number: int = 0) -> None:
@@ -58,16 +78,16 @@ class Film:
             index += direction
         return min(max(index + direction, 0), last)
 
-    def aligned(self, index: int, other: Film) -> int | None:
-        """Return the step of another film that is as far in the same stage; None if there is none."""
+    def aligned(self, index: int, other: FiringModel) -> int | None:
+        """Return the step of another model that is as far in the same stage; None if there is none."""
         stage = self.steps[index].stage
-        own, there = self.places(stage), other.places(stage)
+        own, there = self.indices(stage), other.indices(stage)
         if not there:
             return None
         share = own.index(index) / max(len(own) - 1, 1)
         return there[round(share * (len(there) - 1))]
 
-    def places(self, stage: Stage) -> list[int]:
+    def indices(self, stage: Stage) -> list[int]:
         """Return the indices of a stage's steps."""
         return [index for index, step in enumerate(self.steps) if step.stage is stage]
 
@@ -80,7 +100,7 @@ class Film:
 
     def code(self, index: int) -> list[Step]:
         """Return the instructions of the present symbol that any step executes, by address."""
-        at = self.place(index)
+        at = self.instruction(index)
         symbol = at.where.partition("+")[0]
         rows = {
             step.pc: step
@@ -89,7 +109,7 @@ class Film:
         }
         return [rows[pc] for pc in sorted(rows)]
 
-    def place(self, index: int) -> Step:
+    def instruction(self, index: int) -> Step:
         """Return the instruction that is being executed; of a decision, the one before it."""
         past = (step for step in reversed(self.steps[: index + 1]) if step.code)
         return next(past, None) or next((step for step in self.steps if step.code), self.steps[index])
@@ -100,19 +120,19 @@ class Film:
         words, written, built = self._memory(index)
         frame = firing.frame if built else None
         first, now = firing.registers[self.recording.sp], self.registers(index)[self.recording.sp]
-        wanted = written | {pointer - pointer % size + place * size for pointer in (first, now) for place in _AROUND}
+        wanted = written | {pointer - pointer % size + word * size for pointer in (first, now) for word in _AROUND}
         fields = self.recording.frame_fields
         if frame is not None:
-            wanted |= {frame + place * size for place in range(len(fields))}
+            wanted |= {frame + position * size for position in range(len(fields))}
         touched = {kind: {one.address - one.address % size for one in step.memory if one.write is kind}
                    for kind in (True, False)}  # fmt: skip
         found = []
         for address in sorted(wanted & words.keys(), reverse=True):
-            place = -1 if frame is None else (address - frame) // size
+            position = -1 if frame is None else (address - frame) // size
             pointers = {self.recording.sp: now, "interrupted": first}
             found.append(
                 StackWord(
-                    address, words[address], fields[place] if 0 <= place < len(fields) else "",
+                    address, words[address], fields[position] if 0 <= position < len(fields) else "",
                     address in touched[True], address in touched[False],
                     tuple(name for name, pointer in pointers.items() if address <= pointer < address + size),
                 )
@@ -144,16 +164,16 @@ class Film:
     def asked(self, index: int) -> list[Asked]:
         """Return the handlers that have been asked, with their answers."""
         found = []
-        for place, step in enumerate(self.steps[: index + 1]):
+        for position, step in enumerate(self.steps[: index + 1]):
             if step.stage is not Stage.CHAIN or step.text.startswith("dtrace_"):
                 continue
             if "answer" in step.facts:
                 answer = int(step.facts["answer"])
                 found.append(
-                    Asked(step.text.removesuffix(" answers"), answer, str(step.facts["meaning"]), place == index)
+                    Asked(step.text.removesuffix(" answers"), answer, str(step.facts["meaning"]), position == index)
                 )
             elif step.text.endswith("()"):
-                found.append(Asked(step.text.removesuffix("()"), None, "", place == index))
+                found.append(Asked(step.text.removesuffix("()"), None, "", position == index))
         return found
 
     def fired(self, index: int) -> Step | None:
@@ -165,7 +185,7 @@ class Film:
 
 def _store(words: dict[int, int], size: int, access: Access) -> None:
     """Put a write of any size into words of the machine's size."""
-    for place, byte in enumerate((access.value & ((1 << 8 * access.size) - 1)).to_bytes(access.size, "little")):
-        address = access.address + place
+    for position, byte in enumerate((access.value & ((1 << 8 * access.size) - 1)).to_bytes(access.size, "little")):
+        address = access.address + position
         start, shift = address - address % size, 8 * (address % size)
         words[start] = words.get(start, 0) & ~(0xFF << shift) | byte << shift

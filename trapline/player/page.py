@@ -1,4 +1,4 @@
-"""Recordings as one HTML page: the template, the script and the style are files of this package."""
+"""Recordings and races as one HTML page: template, script and style are files of this package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from trapline.player.played import Played, title_of
+from trapline.player.model import Played, title_of
 
 
 def page(played: Sequence[Played], title: str = "") -> str:
@@ -34,3 +34,13 @@ def embedded(value: Any) -> str:
 
 def _data(one: Played) -> dict[str, Any]:
     return {"label": one.label, "note": one.note, "good": one.good, **one.recording.data()}
+
+
+def race_page(race: dict[str, Any]) -> str:
+    """Return the page of a race, whose data `trapline.lab.race.report.player_data` returns."""
+    folder = files(__package__)
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string((folder / "race.html.j2").read_text("utf-8"))
+    style = Markup((folder / "player.css").read_text("utf-8"))  # noqa: S704  a file of this package
+    script = Markup((folder / "race.js").read_text("utf-8"))  # noqa: S704  a file of this package
+    return template.render(race=race, style=style, script=script, data=Markup(embedded(race)))  # noqa: S704  escaped

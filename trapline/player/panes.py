@@ -12,7 +12,7 @@ from typing import Final
 from textual.content import Content
 
 from trapline.lab.step.recording import Cost, Stage
-from trapline.player.model import Film
+from trapline.player.model import FiringModel
 
 SOFT: Final = "dim"
 LIT: Final = "bold $text-warning"
@@ -51,17 +51,17 @@ def _hex(code: bytes) -> str:
 
 
 def _last(present: Sequence[bool]) -> int | None:
-    """Return the place of the last one that is true."""
-    return next((place for place in range(len(present) - 1, -1, -1) if present[place]), None)
+    """Return the index of the last one that is true."""
+    return next((position for position in range(len(present) - 1, -1, -1) if present[position]), None)
 
 
-def code(film: Film, index: int) -> Shown:
+def code(model: FiringModel, index: int) -> Shown:
     """Return the instructions of the present symbol; of a patched one the bytes before and after."""
-    at = film.place(index)
-    executing = bool(film.steps[index].code)
+    at = model.instruction(index)
+    executing = bool(model.steps[index].code)
     lines = [_soft(f"{at.where.partition('+')[0]}: what is executed of it")]
     end, here = None, None
-    for step in film.code(index):
+    for step in model.code(index):
         if end is not None and step.pc != end:
             lines.append(_soft("  ..."))
         end = step.pc + len(step.code)
@@ -77,34 +77,34 @@ def code(film: Film, index: int) -> Shown:
         else:
             parts.append((_hex(step.code), SOFT))
         lines.append(Content.assemble(*parts))
-    if any(step.out_of_line for step in film.code(index)):
+    if any(step.out_of_line for step in model.code(index)):
         lines.append(_soft("~ exists only because of the probe"))
     if at.source is not None:
         lines += [Content(""), _soft(f"{at.source.file}:{at.source.line}"), Content(f"  {at.source.text}")]
     return Shown(lines, here)
 
 
-def registers(film: Film, index: int) -> Shown:
+def registers(model: FiringModel, index: int) -> Shown:
     """Return all registers; those that the present step changes have a star and their value before."""
-    values, changed = film.registers(index), film.steps[index].registers
-    digits = 2 + 2 * film.recording.word
+    values, changed = model.registers(index), model.steps[index].registers
+    digits = 2 + 2 * model.recording.word
     lines = []
-    for name in film.recording.registers:
+    for name in model.recording.registers:
         value = f"{values.get(name, 0):#0{digits}x}"
         if name in changed:
             was = f"  was {changed[name][0]:#x}"
             lines.append(Content.assemble(f"{name:>8} ", (f"{value} *", LIT), (was, SOFT)))
         else:
             lines.append(Content.assemble((f"{name:>8} ", SOFT), value))
-    return Shown(lines, _last([name in changed and name != film.recording.pc for name in film.recording.registers]))
+    return Shown(lines, _last([name in changed and name != model.recording.pc for name in model.recording.registers]))
 
 
-def stack(film: Film, index: int) -> Shown:
+def stack(model: FiringModel, index: int) -> Shown:
     """Return the stack with the fields of the trap frame, from the top; * is written, r is read."""
-    words = film.stack(index)
+    words = model.stack(index)
     if not words:
         return Shown([_soft("Nothing of the stack has been used yet.")])
-    size, digits = film.recording.word, 2 + 2 * film.recording.word
+    size, digits = model.recording.word, 2 + 2 * model.recording.word
     lines: list[Content] = []
     here, above = None, None
     for word in words:
@@ -129,9 +129,9 @@ def _short(address: int) -> str:
     return f"{address:#010x}" if address < 1 << 32 else f"..{address & 0xFFFFFFFF:08x}"
 
 
-def chain(film: Film, index: int) -> Shown:
+def chain(model: FiringModel, index: int) -> Shown:
     """Return the handlers that have been asked, and what they have answered."""
-    asked = film.asked(index)
+    asked = model.asked(index)
     lines = [
         Content.assemble(
             "> " if one.present else "  ", (f"{one.name:<24} ", HERE if one.present else ""),
@@ -142,9 +142,9 @@ def chain(film: Film, index: int) -> Shown:
     return Shown(lines, _last([one.present for one in asked]))
 
 
-def probe(film: Film, index: int) -> Shown:
+def probe(model: FiringModel, index: int) -> Shown:
     """Return the probe with its arguments, once it has fired."""
-    firing, fired = film.firing, film.fired(index)
+    firing, fired = model.firing, model.fired(index)
     if fired is None:
         return Shown([_soft("The probe has not fired yet.")])
     width = max(map(len, fired.facts), default=0)
@@ -156,33 +156,33 @@ def probe(film: Film, index: int) -> Shown:
     return Shown(lines)
 
 
-def dif(film: Film, index: int) -> Shown:
+def dif(model: FiringModel, index: int) -> Shown:
     """Return the clause, its instructions of DIF so far, %r0 to %r7, and the record."""
-    done = [(place, step) for place, step in enumerate(film.steps[: index + 1]) if step.dif is not None]
-    lines = [Content(line) for line in film.recording.clause.splitlines()]
+    done = [(position, step) for position, step in enumerate(model.steps[: index + 1]) if step.dif is not None]
+    lines = [Content(line) for line in model.recording.clause.splitlines()]
     if not done:
         return Shown([*lines, _soft("No DIF has been executed.")])
     here, last = None, ""
-    for place, step in done:
+    for position, step in done:
         assert step.dif is not None
         if step.dif.object != last:
             last = step.dif.object
             lines.append(_soft(last))
-        here = len(lines) if place == index else here
+        here = len(lines) if position == index else here
         text = f"{step.dif.offset:02}  {step.dif.text}"
-        lines.append(Content.assemble("> " if place == index else "  ", (text, HERE if place == index else "")))
+        lines.append(Content.assemble("> " if position == index else "  ", (text, HERE if position == index else "")))
         held = [f"%r{number} {value:#x}" for number, value in enumerate(step.dif.registers) if value]
-        if place == done[-1][0] and held:
+        if position == done[-1][0] and held:
             lines.append(Content.styled("    " + ", ".join(held), LIT))
-    records = [step.facts["record"] for step in film.steps[: index + 1] if "record" in step.facts]
+    records = [step.facts["record"] for step in model.steps[: index + 1] if "record" in step.facts]
     lines += [Content(f"record: {record}") for record in records]
     return Shown(lines, here)
 
 
-def function(film: Film, index: int) -> Shown:
+def function(model: FiringModel, index: int) -> Shown:
     """Return the probed function before the patch, and as it is now."""
-    listing = film.firing.listing
-    now = "after" if film.steps[index].stage is Stage.DISABLED else "enabled"
+    listing = model.firing.listing
+    now = "after" if model.steps[index].stage is Stage.DISABLED else "enabled"
     lines: list[Content] = []
     before = listing.get("before", ())
     for name in ("before", now):
@@ -193,24 +193,24 @@ def function(film: Film, index: int) -> Shown:
     return Shown(lines)
 
 
-def cost(film: Film, index: int) -> Shown:
+def cost(model: FiringModel, index: int) -> Shown:
     """Return the cost of the firing so far."""
-    spent = film.steps[index].cost
+    spent = model.steps[index].cost
     return Shown([Content(f"{getattr(spent, one.name):6}  {_COSTS[one.name]}") for one in fields(Cost)])
 
 
-def run(film: Film, others: Sequence[tuple[str, Film]], index: int) -> Shown:
+def run(model: FiringModel, others: Sequence[tuple[str, FiringModel]], index: int) -> Shown:
     """Return the same stage elsewhere, how the run ended, notes, and the output of dtrace."""
     lines: list[Content] = []
     for label, other in others:
-        place = film.aligned(index, other)
-        if place is None:
+        position = model.aligned(index, other)
+        if position is None:
             lines.append(_soft(f"{label}: this stage does not occur"))
             continue
-        step = other.steps[place]
-        lines.append(Content.assemble((f"{label}, step {place}: ", SOFT), step.text))
+        step = other.steps[position]
+        lines.append(Content.assemble((f"{label}, step {position}: ", SOFT), step.text))
         lines.append(Content(f"  {step.sentence}"))
-    recording = film.recording
+    recording = model.recording
     if recording.ending:
         lines.append(Content.assemble(("how it ended: ", "bold"), recording.ending))
     lines += [_soft(note) for note in recording.notes]
@@ -218,8 +218,8 @@ def run(film: Film, others: Sequence[tuple[str, Film]], index: int) -> Shown:
     return Shown(lines or [_soft(f"{recording.guest}: {recording.command}")], prose=True)
 
 
-# Name -> the pane of one film.
-PANES: Final[dict[str, Callable[[Film, int], Shown]]] = {
+# Name -> the pane of one model.
+PANES: Final[dict[str, Callable[[FiringModel, int], Shown]]] = {
     "Code": code,
     "Registers": registers,
     "Stack, trap frame and written memory": stack,

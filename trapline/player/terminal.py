@@ -14,7 +14,7 @@ from textual.validation import Integer
 from textual.widgets import Footer, Input, Static
 
 from trapline.player.panes import NEW, SOFT, Shown
-from trapline.player.terminal_model import Reel
+from trapline.player.terminal_model import TerminalRecording
 
 # The marks of the right and the wrong one of two recordings.
 _MARKS: Final = {None: "", True: "\N{CHECK MARK} ", False: "\N{BALLOT X} "}
@@ -66,7 +66,7 @@ class JumpScreen(ModalScreen[int]):
 
 
 class PlayerApp(App[None]):
-    """The player: one reel at a time, one step of it at a time."""
+    """The player: one recording at a time, one step of it at a time."""
 
     CSS_PATH = "terminal.tcss"
     ENABLE_COMMAND_PALETTE = False
@@ -80,8 +80,8 @@ class PlayerApp(App[None]):
         Binding("home,g", "to(0)", "First step", show=False),
         Binding("end,G", "to(-1)", "Last step", show=False),
         Binding("j", "jump", "Jump"),
-        Binding("r", "reel(1)", "Recording"),
-        Binding("R", "reel(-1)", "Recording before", show=False),
+        Binding("r", "recording(1)", "Recording"),
+        Binding("R", "recording(-1)", "Recording before", show=False),
         Binding("p", "choose_next", "Pane"),
         *(Binding(str(number), f"choose({number})", f"Pane {number}", show=False) for number in range(1, 10)),
         Binding("z", "zoom", "Zoom"),
@@ -90,26 +90,26 @@ class PlayerApp(App[None]):
         Binding("q", "quit", "Quit"),
     ]
 
-    def __init__(self, title: str, reels: Sequence[Reel]) -> None:
+    def __init__(self, title: str, recordings: Sequence[TerminalRecording]) -> None:
         super().__init__()
         self.title = title
-        self.reels = reels
-        self.reel = 0
+        self.recordings = recordings
+        self.recording = 0
         self.step = 0
         self.chosen = 1
         """The pane beside the first one."""
 
     def compose(self) -> ComposeResult:
-        """Yield the sentence and its place, the panes, and the keys."""
+        """Yield the step and its sentence, the panes, and the keys."""
         yield Static(id="tabs")
         yield Static(id="note")
-        yield Static(id="place")
+        yield Static(id="position")
         yield Static(id="sentence")
         yield Static(id="fault")
         yield Static(id="bar")
         yield Static(id="titles")
         with Container(id="panes"):
-            for number in range(len(self.reels[0].panes(0))):
+            for number in range(len(self.recordings[0].panes(0))):
                 yield Pane(number)
         yield Footer(compact=True, show_command_palette=False)
 
@@ -124,7 +124,7 @@ class PlayerApp(App[None]):
     def check_action(self, action: str, parameters: tuple[Any, ...]) -> bool | None:
         """Return whether a key has an effect: that of the recordings needs several."""
         del parameters
-        return action != "reel" or len(self.reels) > 1
+        return action != "recording" or len(self.recordings) > 1
 
     # -- keys
 
@@ -134,25 +134,25 @@ class PlayerApp(App[None]):
 
     def action_stage(self, direction: int) -> None:
         """Go to the next stage, or to the one before."""
-        self._go(self.reels[self.reel].next_stage(self.step, direction))
+        self._go(self.recordings[self.recording].next_stage(self.step, direction))
 
     def action_to(self, step: int) -> None:
         """Go to a step; -1 is the last one."""
-        self._go(step if step >= 0 else len(self.reels[self.reel]) - 1)
+        self._go(step if step >= 0 else len(self.recordings[self.recording]) - 1)
 
     def action_jump(self) -> None:
         """Ask for a step, and go there."""
-        self.push_screen(JumpScreen(len(self.reels[self.reel]) - 1), self._jumped)
+        self.push_screen(JumpScreen(len(self.recordings[self.recording]) - 1), self._jumped)
 
     def _jumped(self, step: int | None) -> None:
         if step is not None:
             self._go(step)
 
-    def action_reel(self, by: int) -> None:
+    def action_recording(self, by: int) -> None:
         """Go to the same stage of another recording."""
-        before = self.reels[self.reel]
-        self.reel = (self.reel + by) % len(self.reels)
-        self._go(before.aligned(self.step, self.reels[self.reel]))
+        before = self.recordings[self.recording]
+        self.recording = (self.recording + by) % len(self.recordings)
+        self._go(before.aligned(self.step, self.recordings[self.recording]))
 
     def action_choose(self, number: int) -> None:
         """Choose a pane by its number, from 1."""
@@ -185,22 +185,22 @@ class PlayerApp(App[None]):
     # -- what is shown
 
     def _go(self, step: int) -> None:
-        self.step = max(0, min(step, len(self.reels[self.reel]) - 1))
+        self.step = max(0, min(step, len(self.recordings[self.recording]) - 1))
         self._show()
 
     def _show(self) -> None:
-        reel, step = self.reels[self.reel], self.step
-        last = len(reel) - 1
+        recording, step = self.recordings[self.recording], self.step
+        last = len(recording) - 1
         self._put("tabs", self._tabs())
-        self._put("note", reel.note, shown=bool(reel.note) and step == 0)
-        self._put("place", f"Step {step} of {last} | {reel.place(step)}")
-        self._put("sentence", reel.sentence(step))
-        self._put("fault", reel.fault(step), shown=bool(reel.fault(step)))
+        self._put("note", recording.note, shown=bool(recording.note) and step == 0)
+        self._put("position", f"Step {step} of {last} | {recording.position(step)}")
+        self._put("sentence", recording.sentence(step))
+        self._put("fault", recording.fault(step), shown=bool(recording.fault(step)))
         width = max(self.size.width - 2, 1)
         done = round(width * step / last) if last else width
         self._put("bar", Content.assemble("\N{BOX DRAWINGS HEAVY HORIZONTAL}" * done,
                                           ("\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (width - done), SOFT)))  # fmt: skip
-        panes = reel.panes(step)
+        panes = recording.panes(step)
         self._put("titles", self._titles(list(panes)))
         for number, (title, shown) in enumerate(panes.items()):
             pane = self.query_one(f"#pane-{number}", Pane)
@@ -214,10 +214,10 @@ class PlayerApp(App[None]):
 
     def _tabs(self) -> Content:
         parts: list[Content | str] = [Content.styled(self.title, "bold")]
-        if len(self.reels) > 1:
-            for number, reel in enumerate(self.reels):
-                style = "reverse" if number == self.reel else SOFT
-                parts += ["  ", Content.styled(f" {_MARKS[reel.good]}{reel.label} ", style)]
+        if len(self.recordings) > 1:
+            for number, recording in enumerate(self.recordings):
+                style = "reverse" if number == self.recording else SOFT
+                parts += ["  ", Content.styled(f" {_MARKS[recording.good]}{recording.label} ", style)]
         return Content.assemble(*parts)
 
     def _titles(self, titles: Sequence[str]) -> Content:

@@ -1,4 +1,4 @@
-"""The reels of the player in a terminal: a recorded firing, or a race of several CPUs."""
+"""The recordings of the player in a terminal: a recorded firing, or a race of several CPUs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any, Protocol
 
 from textual.content import Content
 
-from trapline.player.model import Film
+from trapline.player.model import FiringModel, Played
 from trapline.player.panes import HERE, NEW, PANES, SOFT, Shown, run
-from trapline.player.played import Played
 
 
-class Reel(Protocol):
+class TerminalRecording(Protocol):
     """A row of steps, with panes for each."""
 
     @property
@@ -31,8 +30,8 @@ class Reel(Protocol):
     def __len__(self) -> int:
         """Return the number of steps."""
 
-    def place(self, index: int) -> str:
-        """Return the stage and the place of a step."""
+    def position(self, index: int) -> str:
+        """Return the stage and the address of a step."""
 
     def sentence(self, index: int) -> str:
         """Return what happens at a step, and why."""
@@ -46,56 +45,56 @@ class Reel(Protocol):
     def next_stage(self, index: int, direction: int) -> int:
         """Return the first step of another stage in a direction (1 or -1)."""
 
-    def aligned(self, index: int, other: Reel) -> int:
-        """Return the step of another reel that corresponds to a step of this one."""
+    def aligned(self, index: int, other: TerminalRecording) -> int:
+        """Return the step of another recording that corresponds to a step of this one."""
 
 
 @dataclass(frozen=True, slots=True)
-class FiringReel:
+class TerminalFiring:
     """A firing of a recording."""
 
     label: str
     note: str
     good: bool | None
-    film: Film
-    others: list[FiringReel] = field(default_factory=list)
-    """The reels that are played with it."""
+    model: FiringModel
+    others: list[TerminalFiring] = field(default_factory=list)
+    """The recordings that are played with it."""
 
     def __len__(self) -> int:
-        return len(self.film.steps)
+        return len(self.model.steps)
 
-    def place(self, index: int) -> str:
-        """Return the stage and the place of a step."""
-        step = self.film.steps[index]
+    def position(self, index: int) -> str:
+        """Return the stage and the address of a step."""
+        step = self.model.steps[index]
         return " | ".join(text for text in (step.stage, step.mode, step.where, step.text) if text)
 
     def sentence(self, index: int) -> str:
         """Return what happens at a step, and why."""
-        return self.film.steps[index].sentence
+        return self.model.steps[index].sentence
 
     def fault(self, index: int) -> str:
         """Return what goes wrong at a step."""
-        return self.film.steps[index].fault
+        return self.model.steps[index].fault
 
     def panes(self, index: int) -> Mapping[str, Shown]:
         """Return the panes by their titles."""
-        others = [(one.label, one.film) for one in self.others]
-        shown = {title: pane(self.film, index) for title, pane in PANES.items()}
-        return shown | {"Run" if not others else "Run, others": run(self.film, others, index)}
+        others = [(one.label, one.model) for one in self.others]
+        shown = {title: pane(self.model, index) for title, pane in PANES.items()}
+        return shown | {"Run" if not others else "Run, others": run(self.model, others, index)}
 
     def next_stage(self, index: int, direction: int) -> int:
         """Return the first step of another stage in a direction (1 or -1)."""
-        return self.film.next_stage(index, direction)
+        return self.model.next_stage(index, direction)
 
-    def aligned(self, index: int, other: Reel) -> int:
-        """Return the step of another reel that is as far in the same stage, or 0."""
-        assert isinstance(other, FiringReel)
-        return self.film.aligned(index, other.film) or 0
+    def aligned(self, index: int, other: TerminalRecording) -> int:
+        """Return the step of another recording that is as far in the same stage, or 0."""
+        assert isinstance(other, TerminalFiring)
+        return self.model.aligned(index, other.model) or 0
 
 
 @dataclass(frozen=True, slots=True)
-class RaceReel:
-    """A race, whose data `trapline.lab.race.report.lanes` returns."""
+class TerminalRace:
+    """A race, whose data `trapline.lab.race.report.player_data` returns."""
 
     race: Mapping[str, Any]
     note: str
@@ -109,7 +108,7 @@ class RaceReel:
         lane = self.race["rows"][index]["lane"]
         return "" if lane < 0 else str(self.race["lanes"][lane])
 
-    def place(self, index: int) -> str:
+    def position(self, index: int) -> str:
         """Return the CPU that takes a step."""
         return self._who(index) or "before the race"
 
@@ -142,23 +141,23 @@ class RaceReel:
             index += direction
         return min(max(index + direction, 0), last)
 
-    def aligned(self, index: int, other: Reel) -> int:
+    def aligned(self, index: int, other: TerminalRecording) -> int:
         """Return the same step."""
         return min(index, len(other) - 1)
 
 
-def race_reel(race: Mapping[str, Any]) -> RaceReel:
-    """Return the reel of a race."""
-    return RaceReel(race, f"{race['method']}. At {race['site']}, {race['old']} becomes {race['new']}.")
+def terminal_race(race: Mapping[str, Any]) -> TerminalRace:
+    """Return the recording of a race."""
+    return TerminalRace(race, f"{race['method']}. At {race['site']}, {race['old']} becomes {race['new']}.")
 
 
-def firing_reels(played: Sequence[Played]) -> list[FiringReel]:
-    """Return a reel for each firing of some recordings."""
-    reels = [
-        FiringReel(one.label if len(one.recording.firings) == 1 else f"{one.label}, firing {number + 1}",
-                   one.note, one.good, Film(one.recording, number))
+def terminal_firings(played: Sequence[Played]) -> list[TerminalFiring]:
+    """Return a recording for each firing of some recordings."""
+    recordings = [
+        TerminalFiring(one.label if len(one.recording.firings) == 1 else f"{one.label}, firing {number + 1}",
+                   one.note, one.good, FiringModel(one.recording, number))
         for one in played for number in range(len(one.recording.firings))
     ]  # fmt: skip
-    for reel in reels:
-        reel.others.extend(one for one in reels if one is not reel)
-    return reels
+    for recording in recordings:
+        recording.others.extend(one for one in recordings if one is not recording)
+    return recordings

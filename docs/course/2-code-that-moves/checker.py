@@ -46,16 +46,16 @@ def _moved(work: Work, one: DisplacedInstruction) -> bool:
 
 
 def _relative(work: Work, one: DisplacedInstruction) -> str:
-    fate = one.fate("pid")
-    rewritten = fate.copy is not None and "rewritten" in fate.copy.relocation
+    decision = one.decision("pid")
+    rewritten = decision.copy is not None and "rewritten" in decision.copy.relocation
     return "" if rewritten or _moved(work, one) else f"'{one.text}' does the same at any address"
 
 
 def _same(work: Work, one: DisplacedInstruction) -> str:
-    fate = one.fate("pid")
-    if fate.what != "out of line":
-        return f"the pid provider has '{one.text}' {fate.what}, not out of line"
-    if _moved(work, one) or (fate.copy is not None and "rewritten" in fate.copy.relocation):
+    decision = one.decision("pid")
+    if decision.what != "out of line":
+        return f"the pid provider has '{one.text}' {decision.what}, not out of line"
+    if _moved(work, one) or (decision.copy is not None and "rewritten" in decision.copy.relocation):
         return f"'{one.text}' does something else at another address"
     (step, *_) = trapline.execute(
         work.isa, bytes.fromhex(one.code), _different(work), address=_PLACES[0], count=1
@@ -71,10 +71,10 @@ def _different(work: Work) -> dict[str, int]:
 
 
 def _refused(work: Work, one: DisplacedInstruction) -> str:
-    fate = one.fate("pid")
-    if fate.what != "refused":
-        return f"a probe on '{one.text}' is allowed: it is {fate.what}"
+    decision = one.decision("pid")
+    if decision.what != "refused":
+        return f"a probe on '{one.text}' is allowed: it is {decision.what}"
     answer = work.answer("why")
-    return (
-        "" if str(answer).strip() == fate.rule else f"the rule is not '{answer}'" if answer else "'why' is not answered"
-    )
+    if str(answer).strip() == decision.rule:
+        return ""
+    return f"the rule is not '{answer}'" if answer else "'why' is not answered"

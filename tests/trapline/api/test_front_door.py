@@ -97,7 +97,7 @@ def test_sites_displaced_code_steps_and_checks_are_data(isa):
     assert "sys_getpid" in found._repr_html_()
     assert "fib" in user._repr_html_()
     nop = trapline.displace(isa, "nop")
-    assert nop[0].fate("pid").what in {"emulated", "out of line"}
+    assert nop[0].decision("pid").what in {"emulated", "out of line"}
     assert trapline.execute(isa, "nop", count=1).same
     checked = trapline.check("testbins:zoo", isa=isa, function="fib", run=False, states=2)
     assert checked.same

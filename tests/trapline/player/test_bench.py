@@ -1,4 +1,4 @@
-"""The page of the assembly bench shows the fates, and the original beside what is patched."""
+"""The page of the assembly bench shows the decisions, and the original beside what is patched."""
 
 import html
 import re
@@ -35,10 +35,10 @@ def test_each_instruction_has_its_fates(isa):
     assert len(articles) == len(found) == 2
     for one, article in zip(found, articles, strict=True):
         assert one.text in article
-        for fate in one.fates:
-            assert fate.why in article
-            assert fate.source in article
-            assert not fate.copy or fate.copy.code in article
+        for decision in one.decisions:
+            assert decision.why in article
+            assert decision.source in article
+            assert not decision.copy or decision.copy.code in article
     assert "Nothing has run" in text
     assert not re.findall(r'(?:src|href)="(?!#)', text)
 

@@ -1,4 +1,4 @@
-"""The player is one page without a network, and shows the step that its address names."""
+"""A page needs no network, and its script shows the step that its address names."""
 
 import html
 import json
@@ -11,8 +11,9 @@ import pytest
 from emu.isa import ISAS
 from tests.support.command import run_trapline
 from tests.trapline.lab.step.recorded import GUEST, recorded
-from trapline.player.page import embedded, page
-from trapline.player.played import Played
+from trapline.lab.museum.gallery import find
+from trapline.player.model import Played
+from trapline.player.page import embedded, page, race_page
 
 CHROMIUM = shutil.which("chromium")
 
@@ -84,3 +85,32 @@ def test_the_address_chooses_the_step_and_the_recording(tmp_path):
     assert all(f"{after:#018x}" in registers for _, after in step.registers.values())
     others = re.search(r'<div id="others"[^>]*>(.*?)</div>', shown, re.DOTALL)[1]
     assert "x86_64" in others
+
+
+@pytest.fixture(scope="module")
+def race():
+    exhibit = find("five-nops")
+    return exhibit.check.player_data(exhibit)
+
+
+def test_each_step_is_in_the_lane_of_its_cpu(race):
+    rows = re.findall(r"<tr>(<td>\d+</td>.*?)</tr>", race_page(race), re.DOTALL)
+    assert len(rows) == len(race["rows"])
+    for row, text in zip(race["rows"][1:], rows[1:], strict=True):
+        cells = re.findall(r"<td>(.*?)</td>", text, re.DOTALL)[1:]
+        assert html.unescape(cells[row["lane"]].split(" <strong>")[0].strip()) == row["text"]
+        assert not any(cell.strip() for number, cell in enumerate(cells) if number != row["lane"])
+    assert race["rows"][-1]["failure"].startswith("torn")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: the page's script is not run")
+def test_the_address_chooses_the_step(race, tmp_path):
+    file = tmp_path / "race.html"
+    file.write_text(race_page(race), "utf-8")
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--dump-dom"]
+    shown = subprocess.run(
+        [*command, f"{file.as_uri()}#step=6"], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    sentence = re.search(r'<p id="sentence"[^>]*>(.*?)</p>', shown)[1]
+    assert html.unescape(sentence) == f"6. patcher: {race['rows'][6]['text']}"
+    assert "may fetch" in shown

@@ -8,8 +8,8 @@ import pytest
 from tests.support.command import run_trapline
 from tests.trapline.lab.step.recorded import GUEST, recorded
 from trapline.lab.museum.gallery import find
-from trapline.player.played import Played
-from trapline.player.terminal_model import firing_reels, race_reel
+from trapline.player.model import Played
+from trapline.player.terminal_model import terminal_firings, terminal_race
 
 pytest.importorskip("textual")
 
@@ -35,13 +35,13 @@ def in_view(app):
 
 
 @pytest.fixture(scope="module")
-def reels():
-    return firing_reels([Played(isa, recorded(isa, path=GUEST)) for isa in ("x86_64", "aarch64")])
+def recordings():
+    return terminal_firings([Played(isa, recorded(isa, path=GUEST)) for isa in ("x86_64", "aarch64")])
 
 
-def test_keys_in_a_terminal_of_80_columns(reels):
-    app = PlayerApp("getpid", reels)
-    steps = reels[0].film.steps
+def test_keys_in_a_terminal_of_80_columns(recordings):
+    app = PlayerApp("getpid", recordings)
+    steps = recordings[0].model.steps
 
     async def act(pilot):
         assert in_view(app) == ["1 Code", "2 Registers"]
@@ -51,24 +51,26 @@ def test_keys_in_a_terminal_of_80_columns(reels):
         assert app.step == 2
         assert in_view(app) == ["1 Code", "3 Stack, trap frame and written memory"]
         await pilot.press("j", "2", "0", "enter")
-        assert text(app, "place").startswith(f"Step 20 of {len(steps) - 1} | {steps[20].stage}")
+        assert text(app, "position").startswith(f"Step 20 of {len(steps) - 1} | {steps[20].stage}")
         await pilot.press("z")
         assert in_view(app) == ["3 Stack, trap frame and written memory"]
         await pilot.press("r")
-        assert app.reels[app.reel].label == "aarch64"
-        assert reels[1].film.steps[app.step].stage is steps[20].stage
+        assert app.recordings[app.recording].label == "aarch64"
+        assert recordings[1].model.steps[app.step].stage is steps[20].stage
         await pilot.press("end", "right", "9")
-        assert app.step == len(reels[1].film.steps) - 1
+        assert app.step == len(recordings[1].model.steps) - 1
         assert steps[-1].sentence in str(app.query_one("#pane-8 Static", Static).content)
 
     play(app, (80, 24), act)
 
 
-def test_a_large_terminal_shows_every_pane_and_what_is_wrong(reels):
-    film = reels[0].film
-    wrong = replace(film.steps[-1], fault="Here it goes wrong.")
-    firing = replace(film.firing, steps=(*film.steps[:-1], wrong))
-    app = PlayerApp("getpid", firing_reels([Played("x86_64", replace(film.recording, firings=(firing,)), good=False)]))
+def test_a_large_terminal_shows_every_pane_and_what_is_wrong(recordings):
+    model = recordings[0].model
+    wrong = replace(model.steps[-1], fault="Here it goes wrong.")
+    firing = replace(model.firing, steps=(*model.steps[:-1], wrong))
+    app = PlayerApp(
+        "getpid", terminal_firings([Played("x86_64", replace(model.recording, firings=(firing,)), good=False)])
+    )
 
     async def act(pilot):
         assert len(in_view(app)) == len(app.query(Pane)) == 9
@@ -83,14 +85,14 @@ def test_a_large_terminal_shows_every_pane_and_what_is_wrong(reels):
 
 def test_a_race_is_played_by_its_lanes():
     exhibit = find("five-nops")
-    reel = race_reel(exhibit.check.lanes(exhibit))
-    app = PlayerApp(exhibit.title, [reel])
+    recording = terminal_race(exhibit.check.player_data(exhibit))
+    app = PlayerApp(exhibit.title, [recording])
 
     async def act(pilot):
         await pilot.press("end")
         assert text(app, "fault").startswith("torn")
         await pilot.press("home", "pagedown")
-        assert reel.place(app.step) != reel.place(0)
+        assert recording.position(app.step) != recording.position(0)
         assert "may fetch" in str(app.query_one("#pane-1 Static", Static).content)
 
     play(app, (60, 24), act)

@@ -1,8 +1,8 @@
 """The assembly bench: instructions, and what becomes of them under every provider.
 
     for one in displace("x86_64", "push rbp; jne 5"):
-        for fate in one.fates:
-            print(one.text, fate.provider, fate.what, fate.how)
+        for decision in one.decisions:
+            print(one.text, decision.provider, decision.what, decision.how)
 
 Nothing runs here: each provider is asked how it displaces an instruction where it is, after
 the code that precedes it.  `trapline.lab.displace.run` runs the instructions.
@@ -20,7 +20,7 @@ from emu.isa.disassembly import Syntax
 from emu.support.did_you_mean import did_you_mean
 from providers import fbt
 from providers.fidelity import Fidelity
-from trapline.lab.displace.fates import LONGEST, NOT_A_SITE, Fate, Piece, Snippet, fates
+from trapline.lab.displace.decisions import LONGEST, NOT_A_SITE, Decision, Piece, Snippet, decisions
 from trapline.lab.html_table import Cell, code, html_table
 
 
@@ -30,7 +30,7 @@ class DisplaceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DisplacedInstruction:
-    """One instruction, and its fate under each provider."""
+    """One instruction, and its decision under each provider."""
 
     address: int
     code: str
@@ -38,7 +38,7 @@ class DisplacedInstruction:
     text: str
     written: str
     """The text that was typed; the disassembly for bytes."""
-    fates: tuple[Fate, ...]
+    decisions: tuple[Decision, ...]
 
     @property
     def length(self) -> int:
@@ -46,12 +46,12 @@ class DisplacedInstruction:
         return len(self.code) // 2
 
     def only(self, providers: Collection[str]) -> DisplacedInstruction:
-        """Return it with the fates of some providers."""
-        return replace(self, fates=tuple(one for one in self.fates if one.provider in providers))
+        """Return it with the decisions of some providers."""
+        return replace(self, decisions=tuple(one for one in self.decisions if one.provider in providers))
 
-    def fate(self, provider: str) -> Fate:
+    def decision(self, provider: str) -> Decision:
         """Return what a provider does with it.  Raises KeyError if it is not on this ISA."""
-        return {one.provider: one for one in self.fates}[provider]
+        return {one.provider: one for one in self.decisions}[provider]
 
     def _repr_html_(self) -> str:
         return _as_html([self])
@@ -68,17 +68,17 @@ class DisplacedCode(tuple[DisplacedInstruction, ...]):
 
 def _as_html(found: Sequence[DisplacedInstruction]) -> str:
     """Return a table: a row for each instruction, a column for each provider."""
-    providers = [fate.provider for fate in found[0].fates] if found else []
+    providers = [decision.provider for decision in found[0].decisions] if found else []
     rows = []
     for one in found:
         row = [code(f"{one.address:#x}"), code(one.code), code(one.text)]
         row += [
             Cell(
-                (fate.what,) if fate.rule == NOT_A_SITE.name else (fate.what, fate.how),
+                (decision.what,) if decision.rule == NOT_A_SITE.name else (decision.what, decision.how),
                 bold=True,
-                title=f"{fate.rule}: {fate.why} ({fate.source})",
+                title=f"{decision.rule}: {decision.why} ({decision.source})",
             )
-            for fate in one.fates
+            for decision in one.decisions
         ]
         rows.append(row)
     return html_table(("address", "bytes", "instruction", *providers), rows)
@@ -147,6 +147,6 @@ def displace(
     snippet = Snippet(machine, b"".join(one.data for one in found), address, syntax, fidelity)
     scan = fbt.PORTS[machine.name].scan(snippet.function())
     return DisplacedCode(
-        DisplacedInstruction(one.address, one.data.hex(), one.text, one.written, tuple(fates(snippet, one, scan)))
+        DisplacedInstruction(one.address, one.data.hex(), one.text, one.written, tuple(decisions(snippet, one, scan)))
         for one in found
     )

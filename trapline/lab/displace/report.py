@@ -10,7 +10,7 @@ from rich.text import Text
 
 from emu.support.did_you_mean import counted
 from trapline.lab.displace.bench import DisplacedInstruction
-from trapline.lab.displace.fates import NOT_A_SITE, Fate
+from trapline.lab.displace.decisions import NOT_A_SITE, Decision
 from trapline.lab.displace.run import Executed, Run
 
 # The version of the data that `--format json` prints.
@@ -36,28 +36,28 @@ def as_text(found: Iterable[DisplacedInstruction], missing: Iterable[str] = ()) 
             .append(f"  {one.text}", "bold not dim")
             .append(f"  ({length})", "not bold dim")
         )
-        for fate in one.fates:
-            yield from _fate(fate)
+        for decision in one.decisions:
+            yield from _decision(decision)
     for provider in sorted(missing):
         yield Text(f"(there is no {provider} on this ISA)", "dim")
 
 
-def _fate(fate: Fate) -> Iterator[Text]:
-    probe = f" {fate.probe} probe," if fate.probe else ""
-    line = Text(f"  {fate.provider:7}", "default").append(f"{fate.what:15}", _STYLES[fate.what])
-    patch = f"{fate.patch} is written," if fate.patch else ""
-    errno = f"errno {fate.errno}: " if fate.errno else ""
-    yield line.append(f"{patch}{probe} {errno}{fate.how}".strip().replace("  ", " "), "default")
+def _decision(decision: Decision) -> Iterator[Text]:
+    probe = f" {decision.probe} probe," if decision.probe else ""
+    line = Text(f"  {decision.provider:7}", "default").append(f"{decision.what:15}", _STYLES[decision.what])
+    patch = f"{decision.patch} is written," if decision.patch else ""
+    errno = f"errno {decision.errno}: " if decision.errno else ""
+    yield line.append(f"{patch}{probe} {errno}{decision.how}".strip().replace("  ", " "), "default")
     indent = " " * 24
-    if fate.copy is not None and fate.copy.relocation:
-        yield Text(f"{indent}the copy: {fate.copy.code}  {fate.copy.text}", "default")
-    if fate.rule == NOT_A_SITE.name:
+    if decision.copy is not None and decision.copy.relocation:
+        yield Text(f"{indent}the copy: {decision.copy.code}  {decision.copy.text}", "default")
+    if decision.rule == NOT_A_SITE.name:
         return
-    reason = "" if fate.what in {"refused", "not a site"} else f": {fate.why}"
-    yield Text(f"{indent}{fate.rule}{reason}  [{fate.source}]", "dim")
-    if fate.quirk:
-        yield Text(f"{indent}the real system: {fate.quirk}", "yellow")
-    for other in fate.differs:
+    reason = "" if decision.what in {"refused", "not a site"} else f": {decision.why}"
+    yield Text(f"{indent}{decision.rule}{reason}  [{decision.source}]", "dim")
+    if decision.quirk:
+        yield Text(f"{indent}the real system: {decision.quirk}", "yellow")
+    for other in decision.differs:
         yield Text(f"{indent}{other}", "yellow")
 
 

@@ -29,7 +29,7 @@ from trapline.lab.check.cpu.states import KINDS, State, general_registers
 from trapline.lab.check.prober.kinst import KinstProber
 from trapline.lab.check.prober.probers import FbtProber, NoProbe, PidProber, Prober, UprobeProber
 from trapline.lab.displace.bench import DisplacedCode, DisplaceError, isa_of
-from trapline.lab.displace.fates import LONGEST, Fate
+from trapline.lab.displace.decisions import LONGEST, Decision
 from trapline.lab.html_table import Cell, html_table
 from trapline.lab.html_table import code as cell
 
@@ -100,7 +100,7 @@ class Executed:
     registers: Mapping[str, int]
     """Before it: the general registers, and the flags."""
     changes: tuple[Change, ...]
-    """Those of the pc are left out where the next instruction follows."""
+    """The changed registers and words; the pc only where another instruction than the next follows."""
     end: str
     """How it ended, if not with the next instruction: a jump, a fault, a system call."""
     probed: tuple[Probed, ...]
@@ -214,8 +214,8 @@ class _Bench:
         self._code = {one.address + bias: one for one in code}
         self._plain = _BenchCpu(isa, stretch, stepping=True)
         self._patched: dict[str, tuple[_BenchCpu, Prober]] = {}
-        for provider in (fate.provider for fate in code[0].fates):
-            if any(_takes(one.fate(provider)) for one in code):
+        for provider in (decision.provider for decision in code[0].decisions):
+            if any(_takes(one.decision(provider)) for one in code):
                 cpu = _BenchCpu(isa, stretch, stepping=False)
                 self._patched[provider] = cpu, self._prober(provider, cpu)
 
@@ -281,7 +281,7 @@ class _Bench:
         start = self._stretch.address
         site = CheckSite(at, self._stretch.data[at - start : at - start + LONGEST], _NAME, start)
         probed = tuple(
-            self._probed(site, one.fate(name), cpu, prober, ending, repeats)
+            self._probed(site, one.decision(name), cpu, prober, ending, repeats)
             for name, (cpu, prober) in self._patched.items()
         )
         end = "" if ending.fault is None and not ending.system_call and ending.pc == at + one.length else str(ending)
@@ -309,9 +309,9 @@ class _Bench:
         return address & self._isa.address_mask if distance <= _REACH else place
 
     def _probed(
-        self, site: CheckSite, fate: Fate, cpu: _BenchCpu, prober: Prober, original: Ending, repeats: bool
+        self, site: CheckSite, decision: Decision, cpu: _BenchCpu, prober: Prober, original: Ending, repeats: bool
     ) -> Probed:
-        looked = prober.look(site) if _takes(fate) else NoProbe(fate.why)
+        looked = prober.look(site) if _takes(decision) else NoProbe(decision.why)
         taken = not isinstance(looked, NoProbe)
         place: AbstractContextManager[None] = (
             nullcontext() if isinstance(looked, NoProbe) else looked.ways[0].in_place()
@@ -324,8 +324,8 @@ class _Bench:
         cpu.stepping = False
         after = site.address + self._code[site.address].length
         changes = tuple(self._changes(cpu, before, memory, after))
-        how = looked.rule if isinstance(looked, NoProbe) else fate.what
-        return Probed(fate.provider, how, taken, tuple(self._differences(cpu, original, ending)), changes)
+        how = looked.rule if isinstance(looked, NoProbe) else decision.what
+        return Probed(decision.provider, how, taken, tuple(self._differences(cpu, original, ending)), changes)
 
     def _differences(self, cpu: _BenchCpu, original: Ending, ending: Ending) -> Iterator[str]:
         if original != ending:
@@ -341,6 +341,6 @@ class _Bench:
             yield "the memory"
 
 
-def _takes(fate: Fate) -> bool:
+def _takes(decision: Decision) -> bool:
     """Return whether the provider patches the instruction."""
-    return bool(fate.patch)
+    return bool(decision.patch)

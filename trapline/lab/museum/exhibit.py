@@ -50,7 +50,7 @@ class Exhibit:
     path: str
     """The module's file: it names the exhibit."""
     text: str
-    """The module's docstring: one line about the bug, and the story."""
+    """The module's docstring: one line about the bug, and its description."""
     system: str
     """The system that had the bug, and the time."""
     references: tuple[str, ...]
@@ -81,8 +81,8 @@ class Exhibit:
         return self.text.partition("\n")[0].strip()
 
     @property
-    def story(self) -> tuple[str, ...]:
-        """The paragraphs of the story, each on one line."""
+    def description(self) -> tuple[str, ...]:
+        """The paragraphs that describe the bug, each on one line."""
         paragraphs = self.text.partition("\n")[2].strip().split("\n\n")
         return tuple(" ".join(one.split()) for one in paragraphs)
 

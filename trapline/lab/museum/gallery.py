@@ -84,7 +84,7 @@ def _label(exhibit: Exhibit, syntax: Syntax) -> Iterator[str]:
     yield f"{exhibit.name}: {exhibit.title}"
     yield f"{exhibit.system}"
     yield f"shown here on {exhibit.isa_name}, with the rules of {exhibit.provider}"
-    for paragraph in exhibit.story:
+    for paragraph in exhibit.description:
         yield ""
         yield from textwrap.wrap(paragraph, _WIDTH, break_long_words=False)
     yield ""

@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from trapline.lab.check.cpu.rules_under_test import Rules
 from trapline.lab.museum.exhibit import Exhibit, Showing
-from trapline.lab.race.explore import Explored, explore
 from trapline.lab.race.model import Race
 from trapline.lab.race.patch import PLACE, Kind, Patch
-from trapline.lab.race.report import coverage, lanes, told
+from trapline.lab.race.report import coverage, player_data, told
+from trapline.lab.race.search import Explored, explore
 
 # Providers whose patch is a breakpoint.
 _TRAPS: Final = frozenset({"fbt", "pid", "uprobe"})
@@ -47,10 +47,10 @@ class InOrders:
             return Showing(explored.found.complete, (f"{explored.race.method}: {coverage(explored)}",))
         return Showing(agrees=False, lines=(f"{explored.race.method}:", *told(explored.found.trace)))
 
-    def lanes(self, exhibit: Exhibit) -> dict[str, Any]:
+    def player_data(self, exhibit: Exhibit) -> dict[str, Any]:
         """Return the failure of the old rule for the page with a lane for each CPU."""
         explored = self._explored(exhibit, exhibit.old)
-        return lanes(explored.model, explored.found.trace)
+        return player_data(explored.model, explored.found.trace)
 
     def _explored(self, exhibit: Exhibit, rules: Rules) -> Explored:
         mended = self.mended if self.mended and not rules.method else Other(exhibit.code, self.offset, self.new)

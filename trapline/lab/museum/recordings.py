@@ -18,7 +18,7 @@ from trapline.lab.step.faults import difference
 from trapline.lab.step.names import Names
 from trapline.lab.step.recorder import Recorder
 from trapline.lab.step.recording import Firing, Recording
-from trapline.lab.step.steps import Story, listed_fields
+from trapline.lab.step.steps import FiringSteps, listed_fields
 from trapline.lab.step.subject import Subject
 
 # Instructions that are recorded: most exhibits loop or end before.
@@ -107,11 +107,13 @@ def _recorded(exhibit: Exhibit, rules: Rules, rule: str, syntax: Syntax) -> Reco
     assert isinstance(exhibit.check, Playable)
     end = exhibit.check.play(exhibit, rules, watch)
     recorder, subject, listing = found[0]
-    recorder.tape.crashed()
+    recorder.hit_recorder.crashed()
     names = Names(subject, syntax)
-    firings: tuple[Firing, ...] = tuple(Story(subject, names).firing(hit, listing) for hit in recorder.tape.hits)
+    firings: tuple[Firing, ...] = tuple(
+        FiringSteps(subject, names).firing(hit, listing) for hit in recorder.hit_recorder.hits
+    )
     isa = exhibit.isa
     return Recording(
-        isa.name, "museum", "host", exhibit.title, "", recorder.tape.names, isa.registers.pc, isa.registers.sp,
+        isa.name, "museum", "host", exhibit.title, "", recorder.hit_recorder.names, isa.registers.pc, isa.registers.sp,
         tuple(listed_fields(isa)), isa.word, "", (), firings, "", (f"The rule: {rule}.", f"How it ended: {end}."),
     )  # fmt: skip

@@ -99,11 +99,11 @@ class Glue:
                 found[declared.name] = name, declared
         return found
 
-    @extern("void *memset(void *place, int byte, size_t size)")
-    def memset(self, place: int, byte: int, size: int) -> int:
+    @extern("void *memset(void *address, int byte, size_t size)")
+    def memset(self, address: int, byte: int, size: int) -> int:
         """Fill memory."""
-        self.code.store(place, bytes([byte & 0xFF]) * size)
-        return place
+        self.code.store(address, bytes([byte & 0xFF]) * size)
+        return address
 
     @extern("void *memcpy(void *to, const void *from, size_t size)")
     def memcpy(self, to: int, source: int, size: int) -> int:

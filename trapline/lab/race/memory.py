@@ -27,17 +27,17 @@ History = tuple[Content, ...]
 
 
 def canonical(history: History, marks: frozenset[int], cuts: tuple[int, ...]) -> tuple[History, dict[int, int]]:
-    """Return an equivalent history in a normal form, and the new places of the marks.
+    """Return an equivalent history in a normal form, and the new positions of the marks.
 
     `marks`: the contents from which a CPU may still fetch; `cuts`: where the blocks of a fetch
     begin.  Contents before all marks are dropped.  Those between two marks are an unordered set,
     and of each block only its values count.
     """
     found: list[Content] = []
-    places: dict[int, int] = {}
+    positions: dict[int, int] = {}
     begins = sorted(marks | {len(history) - 1})
     for start, end in zip(begins, [*begins[1:], len(history)], strict=True):
-        places[start] = len(found)
+        positions[start] = len(found)
         first, rest = history[start], history[start + 1 : end]
         found.append(first)
         for page in sorted({content.page for content in rest}):
@@ -54,7 +54,7 @@ def canonical(history: History, marks: frozenset[int], cuts: tuple[int, ...]) ->
                     for block, (a, b) in zip(values, pairwise(cuts), strict=True)
                 ]
                 found.append(Content(page, b"".join(parts)))
-    return tuple(found), places
+    return tuple(found), positions
 
 
 class Fetch(NamedTuple):

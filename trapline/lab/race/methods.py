@@ -177,12 +177,12 @@ class _Recorder:
         self.written: list[tuple[int, bytes]] = []
 
     def read(self, address: int, size: int) -> bytes:
-        place = address - self._patch.address
-        return bytes(self._code[place : place + size])
+        offset = address - self._patch.address
+        return bytes(self._code[offset : offset + size])
 
     def write_code(self, address: int, data: bytes) -> None:
-        place = address - self._patch.address
-        self._code[place : place + len(data)] = data
+        offset = address - self._patch.address
+        self._code[offset : offset + len(data)] = data
         self.written.append((address, data))
 
 

@@ -179,12 +179,12 @@ class Model:
         marks = frozenset({*floors, max(world.clean, oldest)})
         if not oldest and len(world.history) == 1:
             return world
-        history, places = canonical(world.history, marks, self._cuts)
+        history, positions = canonical(world.history, marks, self._cuts)
         cpus = tuple(
-            cpu if other else cpu._replace(floor=places[cpu.floor])
+            cpu if other else cpu._replace(floor=positions[cpu.floor])
             for cpu, other in zip(world.cpus, elsewhere, strict=True)
         )
-        return world._replace(history=history, clean=places[max(world.clean, oldest)], cpus=cpus)
+        return world._replace(history=history, clean=positions[max(world.clean, oldest)], cpus=cpus)
 
     def finished(self, world: World) -> bool:
         """Return whether the script and all CPUs have finished."""

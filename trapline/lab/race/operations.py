@@ -211,7 +211,7 @@ class ListProcesses:
 
 @dataclass(frozen=True, slots=True)
 class WriteChild:
-    """The same bytes are written to a page of the child, if it is listed."""
+    """The patching CPU writes the same bytes to a page of the child, if it is listed."""
 
     data: bytes
 

@@ -1,4 +1,4 @@
-"""A patch: a function's code, the place in it, and the bytes that a provider writes there."""
+"""A patch: a function's code, the site in it, and the bytes that a provider writes there."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class Patch:
     @property
     def starts(self) -> tuple[int, ...]:
         """The addresses at which the CPUs may begin: instructions before the patch, in order."""
-        place = self.boundaries.index(self.site)
-        return self.boundaries[max(0, place - _AROUND) : place + 1]
+        index = self.boundaries.index(self.site)
+        return self.boundaries[max(0, index - _AROUND) : index + 1]
 
     @property
     def stop(self) -> int:

@@ -39,8 +39,8 @@ from trapline.lab.race.state import Cpu, Mode, Move, World
 
 # The name of the patching CPU in tokens.
 PATCHER = "P"
-# The place of all data in the list of stores, and the bytes of a number: they keep their order among each other.
-_DATA_PLACE = -4
+# The address of all data in the list of stores, and the bytes of a number: they keep their order among each other.
+_DATA_ADDRESS = -4
 _NUMBER = 4
 # Operations that do not wait until the CPU's earlier stores are visible.
 _AT_ONCE = (
@@ -71,7 +71,7 @@ class PatcherSteps:
         """Yield the steps: a store gets visible, or the next operation begins or ends."""
         waiting = world.pending[:1] if self._rules.ordered else self._independent(world.pending)
         for address, data in waiting:
-            if address == _DATA_PLACE:
+            if address == _DATA_ADDRESS:
                 rest = tuple(one for one in world.pending if one != (address, data))
                 number = int.from_bytes(data, "little")
                 text = f"the store to the patcher's data ({number}) gets visible"
@@ -89,14 +89,14 @@ class PatcherSteps:
 
     @staticmethod
     def _independent(pending: tuple[tuple[int, bytes], ...]) -> tuple[tuple[int, bytes], ...]:
-        """Return the first store to each byte: stores to one place keep their order."""
+        """Return the first store to each byte: stores to one address keep their order."""
         found: list[tuple[int, bytes]] = []
         covered: set[int] = set()
         for address, data in pending:
-            places = set(range(address, address + len(data)))
-            if not places & covered:
+            addresses = set(range(address, address + len(data)))
+            if not addresses & covered:
                 found.append((address, data))
-            covered |= places
+            covered |= addresses
         return tuple(found)
 
     def stored(self, world: World, address: int, data: bytes) -> World:
@@ -158,7 +158,7 @@ class PatcherSteps:
                 own = self._stored_itself(world, operation.address, operation.data)
                 return world._replace(pending=world.pending + self._parts(operation), own=own)
             case Data(number):
-                return world._replace(pending=(*world.pending, (_DATA_PLACE, number.to_bytes(_NUMBER, "little"))))
+                return world._replace(pending=(*world.pending, (_DATA_ADDRESS, number.to_bytes(_NUMBER, "little"))))
             case _ if world.pending and not isinstance(operation, _AT_ONCE):
                 return None
             case Swap(address, data):
@@ -237,7 +237,7 @@ class PatcherSteps:
     def data(world: World, cpu: Cpu) -> int:
         """Return the number of the patcher's data that a CPU sees."""
         if cpu.patches:
-            own = [data for place, data in world.pending if place == _DATA_PLACE]
+            own = [data for address, data in world.pending if address == _DATA_ADDRESS]
             return int.from_bytes(own[-1], "little") if own else world.data
         return world.data
 

@@ -30,11 +30,11 @@ _TARGET: Final = 0x100
 # The provider of a patch whose bytes are given.
 _CODE: Final = "code"
 
-# A place in a function: its offset, the bytes written, and the kind.
-Place = tuple[str, int, bytes, Kind]
+# A patch of a function: its offset, the bytes written, and the kind.
+FunctionPatch = tuple[str, int, bytes, Kind]
 
 
-def _fbt(isa: Isa, function: Function) -> Iterator[Place]:
+def _fbt(isa: Isa, function: Function) -> Iterator[FunctionPatch]:
     port = fbt.PORTS[isa.name]
     if excluded(function.name, (*EXCLUSIONS, *port.exclusions)) is not None:
         return
@@ -42,7 +42,7 @@ def _fbt(isa: Isa, function: Function) -> Iterator[Place]:
         yield site.probe, site.address - function.address, site.patch, Kind.TRAP
 
 
-def _kinst(isa: Isa, function: Function) -> Iterator[Place]:
+def _kinst(isa: Isa, function: Function) -> Iterator[FunctionPatch]:
     port = kinst.PORTS.get(isa.name)
     if port is None:
         raise NoPortError(f"kinst has no port to {isa.name}")
@@ -52,7 +52,7 @@ def _kinst(isa: Isa, function: Function) -> Iterator[Place]:
             yield str(offset), offset, port.patch(treatment.length), Kind.TRAP
 
 
-def _pid(isa: Isa, function: Function) -> Iterator[Place]:
+def _pid(isa: Isa, function: Function) -> Iterator[FunctionPatch]:
     port = fasttrap.PORTS[isa.name]
     for offset, size in _instructions(isa, function):
         code = Code(function.code[offset : offset + port.longest], PLACE + offset)
@@ -60,7 +60,7 @@ def _pid(isa: Isa, function: Function) -> Iterator[Place]:
             yield str(offset), offset, port.breakpoint(size), Kind.TRAP
 
 
-def _uprobe(isa: Isa, function: Function) -> Iterator[Place]:
+def _uprobe(isa: Isa, function: Function) -> Iterator[FunctionPatch]:
     port = uprobes.PORTS[isa.name]
     for offset, _ in _instructions(isa, function):
         code = Code(function.code[offset : offset + port.longest], PLACE + offset)
@@ -69,7 +69,7 @@ def _uprobe(isa: Isa, function: Function) -> Iterator[Place]:
             yield str(offset), offset, port.breakpoint, Kind.TRAP
 
 
-def _sdt(isa: Isa, function: Function) -> Iterator[Place]:
+def _sdt(isa: Isa, function: Function) -> Iterator[FunctionPatch]:
     nop, found = isa.jump.nop, -1
     offsets = [offset for offset, _ in _instructions(isa, function)]
     for offset in offsets:
@@ -79,7 +79,7 @@ def _sdt(isa: Isa, function: Function) -> Iterator[Place]:
             yield str(offset), offset, isa.jump.patch(site, site + _TARGET), Kind.JUMP
 
 
-_PLACES: Final[dict[str, Callable[[Isa, Function], Iterator[Place]]]] = {
+_PATCHES: Final[dict[str, Callable[[Isa, Function], Iterator[FunctionPatch]]]] = {
     "fbt": _fbt, "kinst": _kinst, "pid": _pid, "sdt": _sdt, "uprobe": _uprobe,
 }  # fmt: skip
 
@@ -105,7 +105,7 @@ def functions(isa: Isa, path: str | Path | None) -> Iterator[Function]:
 
 def patches(isa: Isa, provider: str, function: Function, module: str = "") -> Iterator[Patch]:
     """Yield the patches that a provider can write in a function."""
-    for name, offset, new, kind in _PLACES[provider](isa, function):
+    for name, offset, new, kind in _PATCHES[provider](isa, function):
         text = f"{provider}:{module}:{function.name}:{name}"
         address = PLACE + function.address % _PAGE
         yield Patch(isa, provider, text, function.name, function.code, address, offset, new, kind, function.size)
@@ -114,10 +114,10 @@ def patches(isa: Isa, provider: str, function: Function, module: str = "") -> It
 def _given(isa: Isa, text: str, code: str, offset: str, new: str) -> Patch:
     """Return the patch of code:BYTES:OFFSET:BYTES.  Raises `RaceError`."""
     try:
-        function, place, written = bytes.fromhex(code), int(offset, 0), bytes.fromhex(new)
+        function, at, written = bytes.fromhex(code), int(offset, 0), bytes.fromhex(new)
     except ValueError:
         raise RaceError(f"'{text}': write code:BYTES:OFFSET:BYTES, bytes in hexadecimal") from None
-    patch = Patch(isa, _CODE, text, _CODE, function, PLACE, place, written, Kind.JUMP)
+    patch = Patch(isa, _CODE, text, _CODE, function, PLACE, at, written, Kind.JUMP)
     if not written or patch.site not in patch.boundaries or patch.end > patch.address + len(function):
         raise RaceError(f"'{text}': {offset} is not an instruction with room for {len(written)} bytes")
     return patch
@@ -131,8 +131,8 @@ def find(isa: Isa, text: str) -> Patch:
     provider, module, function, name = parts
     if provider == _CODE:
         return _given(isa, text, *parts[1:])
-    if provider not in _PLACES:
-        raise RaceError(f"'{provider}': there are {', '.join(_PLACES)}")
+    if provider not in _PATCHES:
+        raise RaceError(f"'{provider}': there are {', '.join(_PATCHES)}")
     known = {one.name: one for one in functions(isa, module or None)}
     if function not in known:
         raise RaceError(f"no function '{function}'{did_you_mean(function, known)}")

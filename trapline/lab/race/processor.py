@@ -80,7 +80,7 @@ class Processor:
         """Return registers whose values are valid addresses, all of them different."""
         data = DATA[isa.word]
         names = [name for name in general_registers(isa) if name != isa.registers.sp]
-        return {isa.registers.sp: data} | {name: data + 0x100 + 16 * place for place, name in enumerate(names)}
+        return {isa.registers.sp: data} | {name: data + 0x100 + 16 * index for index, name in enumerate(names)}
 
     @property
     def executions(self) -> int:
@@ -171,8 +171,8 @@ class Processor:
 
     def register(self, state: int, name: str) -> int:
         """Return a register of a state."""
-        place = general_registers(self.patch.isa).index(name)
-        return int.from_bytes(self._stored[state].registers[8 * place : 8 * place + 8], "little")
+        index = general_registers(self.patch.isa).index(name)
+        return int.from_bytes(self._stored[state].registers[8 * index : 8 * index + 8], "little")
 
 
 def _fault(ending: Ending) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from emu.support.did_you_mean import counted
-from trapline.lab.race.explore import Explored
 from trapline.lab.race.model import Model
 from trapline.lab.race.patcher_steps import PATCHER
+from trapline.lab.race.search import Explored
 from trapline.lab.race.state import Mode, Move, World
 
-# The place of a CPU that is not at an instruction of the code.
+# The position of a CPU that is not at an instruction of the code.
 _ELSEWHERE: Final = {
     Mode.DONE: "done",
     Mode.STOPPED: "stopped",
@@ -89,8 +89,8 @@ def as_data(explored: Explored) -> dict[str, Any]:
     }
 
 
-def lanes(model: Model, trace: Sequence[Move]) -> dict[str, Any]:
-    """Return the steps of a trace for the page, with the actions and fetches of each CPU."""
+def player_data(model: Model, trace: Sequence[Move]) -> dict[str, Any]:
+    """Return the steps of a trace for the player, with the actions and fetches of each CPU."""
     race = model.race
     world = model.first
     rows = [_row(model, None, world)]

@@ -21,7 +21,7 @@ class Mode(IntEnum):
     LEAVES = 5
     """The function has returned to the trampoline, whose breakpoint was taken."""
     PATCHES = 6
-    """It is the patching CPU, which does not execute the code now."""
+    """The patching CPU, which does not execute the code now."""
 
 
 class Cpu(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from trapline.lab.step.hit_events import Event, Kind
 from trapline.lab.step.recording import Cost, DifStep, Mode, Stage
-from trapline.lab.step.step_draft import Draft, HitContext, Writers
+from trapline.lab.step.step_writer import HitContext, StepDescription, Writers
 
 
 class ClauseSteps:
@@ -22,16 +22,16 @@ class ClauseSteps:
             Kind.UNWANTED: self._unwanted,
         }
 
-    def _fired(self, event: Event, _following: Event) -> list[Draft]:
+    def _fired(self, event: Event, _following: Event) -> list[StepDescription]:
         execname, pid = self._context.hit.thread
         facts: dict[str, int | str] = {f"arg{index}": value for index, value in enumerate(event.arguments)}
         if event.caller:
-            facts["caller"] = self._context.names.place(event.caller)
+            facts["caller"] = self._context.names.location(event.caller)
         call = f"dtrace_probe({event.probe_id}, ...)" if event.probe_id else "The handler"
         said = f"{call} fires {event.name} in {execname}, pid {pid}."
-        return [Draft(Stage.PROBE, said, event.name, mode=Mode.EMULATOR, facts=facts)]
+        return [StepDescription(Stage.PROBE, said, event.name, mode=Mode.EMULATOR, facts=facts)]
 
-    def _dif(self, event: Event, _following: Event) -> list[Draft]:
+    def _dif(self, event: Event, _following: Event) -> list[StepDescription]:
         assert event.dif is not None
         role, offset, text, registers = event.dif
         operands = text.split("!")[0]
@@ -44,12 +44,12 @@ class ClauseSteps:
             comment = f" ({text.split('!')[1].strip()})" if "!" in text else ""
             said = f"DIF of the {role}: {_dif_effect(operands.strip(), registers)}{comment}."
         return [
-            Draft(
+            StepDescription(
                 Stage.CLAUSE, said, text, mode=Mode.DIF, dif=DifStep(role, offset, text, registers), cost=Cost(dif=1),
             )
         ]  # fmt: skip
 
-    def _recorded(self, event: Event, _following: Event) -> list[Draft]:
+    def _recorded(self, event: Event, _following: Event) -> list[StepDescription]:
         size = len(event.record)
         said = (
             f"The clause has written a record of {size} bytes into the buffer of this CPU: "
@@ -57,10 +57,16 @@ class ClauseSteps:
             if size
             else "The clause is over; it has written no record of its own into the buffer."
         )
-        return [Draft(Stage.CLAUSE, said, "record", mode=Mode.EMULATOR, facts={"record": event.record.hex(" ")})]
+        return [
+            StepDescription(Stage.CLAUSE, said, "record", mode=Mode.EMULATOR, facts={"record": event.record.hex(" ")})
+        ]
 
-    def _unwanted(self, _event: Event, _following: Event) -> list[Draft]:
-        return [Draft(Stage.CLAUSE, "The predicate is false: nothing is recorded.", "no record", mode=Mode.EMULATOR)]
+    def _unwanted(self, _event: Event, _following: Event) -> list[StepDescription]:
+        return [
+            StepDescription(
+                Stage.CLAUSE, "The predicate is false: nothing is recorded.", "no record", mode=Mode.EMULATOR
+            )
+        ]
 
 
 def _dif_effect(text: str, registers: Sequence[int]) -> str:

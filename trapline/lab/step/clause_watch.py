@@ -1,4 +1,4 @@
-"""Watching probes and their clauses: firings, instructions of DIF, records."""
+"""The watch over probes and their clauses: firings, instructions of DIF, records."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from trapline.framework.device.state import ConsumerState
 from trapline.framework.dif.interpreter import Loaded
 from trapline.framework.probe.ecb import Ecb, Run
 from trapline.lab.step.hit_events import Kind
-from trapline.lab.step.hit_recorder import Tape
+from trapline.lab.step.hit_recorder import HitRecorder
 from trapline.lab.step.subject import Subject
 
 
 class ClauseWatch:
-    """Adds the events of the D side to a tape."""
+    """Adds the events of D, from the probe to the record, to a hit recorder."""
 
-    def __init__(self, subject: Subject, tape: Tape) -> None:
+    def __init__(self, subject: Subject, recorder: HitRecorder) -> None:
         self._subject = subject
         self._engine = subject.engine
-        self._tape = tape
+        self._recorder = recorder
         self._probe: Probe | None = None
         self._false = False
         self._state: ConsumerState | None = None
@@ -48,18 +48,18 @@ class ClauseWatch:
 
         `name` is that of what fires if it is not a probe of DTrace.
         """
-        tape = self._tape
-        if tape.hit is None and not tape.done:
-            tape.begin(self._engine.pc)
-        hit = tape.hit
+        recorder = self._recorder
+        if recorder.hit is None and not recorder.done:
+            recorder.begin(self._engine.pc)
+        hit = recorder.hit
         self._probe, self._false = probe, False
         known = name if probe is None else str(probe.description)
-        if hit is not None and not tape.done:
-            tape.add(Kind.FIRED, name=known, arguments=arguments, probe_id=probe.id if probe else 0)
+        if hit is not None and not recorder.done:
+            recorder.add(Kind.FIRED, name=known, arguments=arguments, probe_id=probe.id if probe else 0)
             fired = hit.events[-1]
         before = [(buffer, buffer.offset) for buffer in self._state.runtime.buffers] if self._state else []
         run()
-        if hit is None or tape.done:
+        if hit is None or recorder.done:
             return
         if self._state is not None and probe is not None:
             number = Var.CALLER if self._subject.in_kernel else Var.UCALLER
@@ -68,18 +68,18 @@ class ClauseWatch:
             with suppress(BadAddressError):
                 fired.caller = self._state.runtime.machine.builtins.scalar(context, number)
             record = b"".join(bytes(buffer.data[start : buffer.offset]) for buffer, start in before)
-            tape.add(Kind.UNWANTED if self._false and not record else Kind.RECORDED, record=record)
+            recorder.add(Kind.UNWANTED if self._false and not record else Kind.RECORDED, record=record)
         hit.fired = hit.fired or not self._false
         if hit.fired and not self._engine.watched and not hit.taken:
-            tape.close(hit)
+            recorder.close(hit)
 
     def _dif(self, loaded: Loaded, at: int, registers: Sequence[int]) -> None:
-        if self._tape.running is None or self._probe is None:
+        if self._recorder.running is None or self._probe is None:
             return
         role, text = self._role(loaded, self._probe), instruction_text(loaded.difo, loaded.difo.code[at])
         if role == "predicate" and text.startswith("ret"):
             self._false = not registers[int(text.split("%r")[1].split()[0])]
-        self._tape.add(Kind.DIF, dif=(role, at, " ".join(text.split()), tuple(registers)))
+        self._recorder.add(Kind.DIF, dif=(role, at, " ".join(text.split()), tuple(registers)))
 
     def _role(self, loaded: Loaded, probe: Probe) -> str:
         """Return "predicate", or the number and kind of the action that a DIF object belongs to."""

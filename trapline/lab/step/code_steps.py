@@ -9,7 +9,7 @@ from trapline.lab.step.hit_events import Event, Kind
 from trapline.lab.step.names import LOCK
 from trapline.lab.step.recording import Cost, Mode, Patch, Stage
 from trapline.lab.step.sentences import Instruction, sentence
-from trapline.lab.step.step_draft import RESUMED, Draft, HitContext, Writers
+from trapline.lab.step.step_writer import RESUMED, HitContext, StepDescription, Writers
 
 # The exception that illumos' SDT uses on x86-64.
 _LOCK_NOP: Final = "#UD, vector 6: LOCK before a nop is a fault, so the saved rip points at it."
@@ -29,20 +29,20 @@ class CodeSteps:
             Kind.STALE: self._stale,
         }
 
-    def _fetch(self, event: Event, following: Event) -> list[Draft]:
+    def _fetch(self, event: Event, following: Event) -> list[StepDescription]:
         code, text = self._context.instruction(event)
         guest = following.kind is Kind.EXECUTE
-        exception = Draft(
+        exception = StepDescription(
             Stage.EXCEPTION, self._exception(event, following, guest=guest), "exception", code, cost=Cost(1, traps=1)
         )
         if self._context.subject.is_machinery(event.pc):
             self._context.stage = Stage.FRAME
             return [replace(exception, text=text)]
         patch = self._patch(event)
-        made = [Draft(Stage.PATCHED, self._patched(patch), text, code, patch=patch), exception]
+        made = [StepDescription(Stage.PATCHED, self._patched(patch), text, code, patch=patch), exception]
         if not guest:
             said = "No trap frame is built: the handlers read the interrupted registers in the CPU itself."
-            made.append(Draft(Stage.FRAME, said, "no frame", mode=Mode.EMULATOR))
+            made.append(StepDescription(Stage.FRAME, said, "no frame", mode=Mode.EMULATOR))
         return made
 
     def _patch(self, event: Event) -> Patch:
@@ -51,10 +51,10 @@ class CodeSteps:
         new, after = self._context.names.instruction(now, event.pc)
         longest = next((len(one) for one in self._context.isa.traps.breakpoints if now.startswith(one)), new)
         size = max(size, longest)
-        return Patch(event.pc, self._context.names.place(event.pc), original[:size], now[:size], before, after)
+        return Patch(event.pc, self._context.names.location(event.pc), original[:size], now[:size], before, after)
 
     def _patched(self, patch: Patch) -> str:
-        changed = [place for place, (a, b) in enumerate(zip(patch.before, patch.after, strict=False)) if a != b]
+        changed = [offset for offset, (a, b) in enumerate(zip(patch.before, patch.after, strict=False)) if a != b]
         if not changed:
             return "The CPU fetches the program's own instruction."
         what = "the first byte" if changed == [0] else f"{len(patch.after)} bytes"
@@ -80,20 +80,20 @@ class CodeSteps:
         stack = ""
         if pushed:
             stack = f" The CPU itself pushes {len(pushed)} words on the stack, as each x86 does."
-        return f"{model}{stack} The CPU continues in the kernel's vector, {self._context.names.place(following.pc)}."
+        return f"{model}{stack} The CPU continues in the kernel's vector, {self._context.names.location(following.pc)}."
 
-    def _execute(self, event: Event, following: Event) -> list[Draft]:
+    def _execute(self, event: Event, following: Event) -> list[StepDescription]:
         code, text = self._context.instruction(event)
         out_of_line = self._context.subject.is_machinery(event.pc)
         patch = self._patch(event) if self._context.hit.window and event is self._context.hit.events[0] else None
         stage = self._context.stage = self._stage(event, out_of_line=out_of_line)
         if self._context.is_breakpoint(code):
             said = "A second breakpoint ends the copy. The handlers are asked again, to lead back."
-            return [Draft(Stage.EXCEPTION, said, text, code, cost=Cost(1, traps=1), out_of_line=True)]
+            return [StepDescription(Stage.EXCEPTION, said, text, code, cost=Cost(1, traps=1), out_of_line=True)]
         said = sentence(self._as_instruction(event, following, code, text, stage))
         if out_of_line:
             said = f"Out of line: {said[0].lower()}{said[1:]}"
-        made = Draft(stage, said, text, code, cost=Cost(1), out_of_line=out_of_line)
+        made = StepDescription(stage, said, text, code, cost=Cost(1), out_of_line=out_of_line)
         if patch is not None and patch.before != patch.after:
             said = f"{self._patched(patch)} A jump raises no exception: {said[0].lower()}{said[1:]}"
             made = replace(made, stage=Stage.PATCHED, sentence=said, patch=patch)
@@ -119,13 +119,13 @@ class CodeSteps:
         )
         return Instruction(
             self._context.isa, stage, text, event.pc, len(code), following.pc, event.registers, following.registers,
-            accesses, self._context.names.place, called,
+            accesses, self._context.names.location, called,
         )  # fmt: skip
 
-    def _elsewhere(self, event: Event, following: Event) -> list[Draft]:
+    def _elsewhere(self, event: Event, following: Event) -> list[StepDescription]:
         count = following.instructions - event.instructions
         return [
-            Draft(
+            StepDescription(
                 Stage.RETURN,
                 f"The function runs ({count:,} instructions, which are not shown) and returns to the trampoline.",
                 "the function runs",
@@ -133,27 +133,27 @@ class CodeSteps:
             )
         ]
 
-    def _behind_resume(self, event: Event, following: Event) -> list[Draft]:
+    def _behind_resume(self, event: Event, following: Event) -> list[StepDescription]:
         code, text = self._context.instruction(event)
         if self._context.is_breakpoint(code):
             said = f"The CPU executes {text} and takes the exception."
-            return [Draft(Stage.EXCEPTION, said, text, code, cost=Cost(1, traps=1))]
+            return [StepDescription(Stage.EXCEPTION, said, text, code, cost=Cost(1, traps=1))]
         one = self._as_instruction(event, following, code, text, Stage.RESUME)
-        return [Draft(Stage.RESUME, sentence(one), text, code)]
+        return [StepDescription(Stage.RESUME, sentence(one), text, code)]
 
-    def _stale(self, event: Event, _following: Event) -> list[Draft]:
+    def _stale(self, event: Event, _following: Event) -> list[StepDescription]:
         patch = self._patch(event)
         said = (
             f"Memory has {patch.after_text} here, but the CPU executes {patch.before_text}, the instruction that it "
             "has in its instruction cache."
         )
-        return [Draft(Stage.PATCHED, said, patch.before_text, patch.before, patch=patch, fault=True)]
+        return [StepDescription(Stage.PATCHED, said, patch.before_text, patch.before, patch=patch, fault=True)]
 
-    def _resumed(self, event: Event, _following: Event) -> list[Draft]:
+    def _resumed(self, event: Event, _following: Event) -> list[StepDescription]:
         code, text = self._context.instruction(event)
         said = RESUMED
         if self._context.hit.broken and event is self._context.hit.events[-1]:
             said = self._context.hit.broken
         elif self._context.hit.window is not None:
             said = "The kernel continues behind the probe."
-        return [Draft(Stage.RESUME, said, text, code)]
+        return [StepDescription(Stage.RESUME, said, text, code)]

@@ -20,7 +20,7 @@ from emu.guest.kernel.trap_path import TrapPath
 from emu.isa.base import Isa
 from emu.probe.trap import Handler
 from trapline.lab.step.recording import Recording, Step
-from trapline.lab.step.step_draft import RESUMED
+from trapline.lab.step.step_writer import RESUMED
 
 # Instructions that are recorded after the resume, to see what follows.
 AFTER: Final = 40
@@ -107,8 +107,8 @@ def _condition_flags(isa: Isa) -> int:
     """Return the flags that a condition asks about."""
     holds, found = isa.condition, 0
     assert holds is not None
-    for place in range(32):
-        bit = 1 << place & isa.traps.settable
+    for number in range(32):
+        bit = 1 << number & isa.traps.settable
         if bit and any(holds(number, 0) is not holds(number, bit) for number in range(_CONDITIONS)):
             found |= bit
     return found
@@ -197,17 +197,17 @@ def explained(fault: Fault, wrong: Recording, right: Recording) -> Recording:
     if not wrong.firings:
         return wrong
     firing = wrong.firings[0]
-    place = difference(firing.steps, right.firings[0].steps if right.firings else ())
+    index = difference(firing.steps, right.firings[0].steps if right.firings else ())
     text = f"{fault.what} {fault.follows}"
     notes = list(wrong.notes)
     steps = list(firing.steps)
-    if place is None:
+    if index is None:
         notes.append(f"{fault.name}: {fault.what} No difference is seen in this recording. {fault.silent}")
     else:
-        steps[place] = replace(steps[place], fault=text)
+        steps[index] = replace(steps[index], fault=text)
     steps = [
         replace(step, sentence="The program continues, with the mistake behind it.")
-        if step.sentence == RESUMED and place is not None and number >= place
+        if step.sentence == RESUMED and index is not None and number >= index
         else step
         for number, step in enumerate(steps)
     ]
@@ -219,14 +219,14 @@ def explained(fault: Fault, wrong: Recording, right: Recording) -> Recording:
 
 def difference(wrong: tuple[Step, ...], right: tuple[Step, ...]) -> int | None:
     """Return the index of the first step that is not as in the right run; None: all are."""
-    for place, step in enumerate(wrong):
+    for index, step in enumerate(wrong):
         if step.fault:
-            return place
-        if place >= len(right):
-            return place
-        other = right[place]
+            return index
+        if index >= len(right):
+            return index
+        other = right[index]
         if (step.pc, step.text, step.facts) != (other.pc, other.text, other.facts):
-            return place
+            return index
         if {**step.registers} != {**other.registers}:
-            return place
+            return index
     return None if len(wrong) >= len(right) else len(wrong) - 1

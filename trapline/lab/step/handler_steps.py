@@ -7,7 +7,7 @@ from typing import Final
 from emu.displaced.decision import DisplacedTable
 from trapline.lab.step.hit_events import Event, Kind
 from trapline.lab.step.recording import Cost, Mode, Stage
-from trapline.lab.step.step_draft import Draft, HitContext, Writers
+from trapline.lab.step.step_writer import HitContext, StepDescription, Writers
 
 # The request of the kernel when it calls a gate.
 _GATES: Final = {
@@ -39,31 +39,31 @@ class HandlerSteps:
             Kind.PLANNED: self._planned,
         }
 
-    def _called(self, event: Event, _following: Event) -> list[Draft]:
+    def _called(self, event: Event, _following: Event) -> list[StepDescription]:
         probe = event.name == "dtrace_probe"
         self._context.stage = Stage.PROBE if probe else Stage.CHAIN
         self._context.called_probe = self._context.called_probe or probe
         said = f"The kernel calls {event.name}(){_GATES[event.name]} It is a gate: the emulator does it."
-        return [Draft(self._context.stage, said, f"{event.name}()", mode=Mode.EMULATOR)]
+        return [StepDescription(self._context.stage, said, f"{event.name}()", mode=Mode.EMULATOR)]
 
-    def _asked(self, event: Event, _following: Event) -> list[Draft]:
+    def _asked(self, event: Event, _following: Event) -> list[StepDescription]:
         address, frame = event.arguments
-        facts: dict[str, int | str] = {"address": address, "at": self._context.names.place(address)}
+        facts: dict[str, int | str] = {"address": address, "at": self._context.names.location(address)}
         if frame:
             facts["frame"] = frame
         where = "the trap frame" if frame else "the CPU's registers"
         return [
-            Draft(
+            StepDescription(
                 Stage.CHAIN, f"Asks {event.name}: is this breakpoint yours? It reads {where}.", f"{event.name}()",
                 mode=Mode.EMULATOR, facts=facts, cost=Cost(handlers=1),
             )
         ]  # fmt: skip
 
-    def _answered(self, event: Event, following: Event) -> list[Draft]:
+    def _answered(self, event: Event, following: Event) -> list[StepDescription]:
         context = self._context
         context.stage = Stage.DISPLACED
         meaning = self._meaning(event)
-        # The answer for a program may be a place in the emulator's own memory, which differs between runs.
+        # The answer for a program may be an address in the emulator's own memory, which differs between runs.
         program = not context.isa.is_kernel_address(context.hit.address)
         answer = 1 if event.answer and program else event.answer
         facts: dict[str, int | str] = {"answer": answer, "meaning": meaning}
@@ -74,7 +74,7 @@ class HandlerSteps:
         elif not event.moved:
             said = f"{claimed}." if program else f"{claimed} and answers {answer:#x}: {meaning}."
         elif context.hit.frame or context.subject.is_machinery(following.pc):
-            where = "where it is to continue" if context.hit.frame else context.names.place(following.pc)
+            where = "where it is to continue" if context.hit.frame else context.names.location(following.pc)
             said = f"{claimed}, and has set the interrupted pc to {where}."
             if context.hit.frame and context.isa.is_kernel_address(context.hit.address):
                 said += f" Its answer, {meaning}, makes the stub do no more than a nop would."
@@ -83,16 +83,16 @@ class HandlerSteps:
             said = f"{claimed}."
             emulated = (
                 f"{event.name} has emulated {context.displaced()} itself, on the interrupted registers, and the "
-                f"program will continue at {context.names.place(following.pc)}."
+                f"program will continue at {context.names.location(following.pc)}."
             )
             emulated += self._replaced_return(event, following)
         else:
             back = any(one.kind is Kind.ELSEWHERE for one in context.hit.events)
             done = "The function has returned" if back else "The copy is done"
-            said = f"{claimed}. {done}: the program will continue at {context.names.place(following.pc)}."
-        made = [Draft(Stage.CHAIN, said, f"{event.name} answers", mode=Mode.EMULATOR, facts=facts)]
+            said = f"{claimed}. {done}: the program will continue at {context.names.location(following.pc)}."
+        made = [StepDescription(Stage.CHAIN, said, f"{event.name} answers", mode=Mode.EMULATOR, facts=facts)]
         if emulated:
-            made.append(Draft(Stage.DISPLACED, emulated, context.displaced(), mode=Mode.EMULATOR))
+            made.append(StepDescription(Stage.DISPLACED, emulated, context.displaced(), mode=Mode.EMULATOR))
         return made
 
     def _meaning(self, event: Event) -> str:
@@ -121,9 +121,9 @@ class HandlerSteps:
                 and self._is_code(before)
                 and not self._context.subject.locate(after)
             ):
-                place = self._context.names.place(before)
+                location = self._context.names.location(before)
                 return (
-                    f" It has replaced the return address {place} by {after:#x}, where there is another breakpoint: "
+                    f" It has replaced the return address {location} by {after:#x}, where there is another breakpoint: "
                     "the probe will fire when the function returns."
                 )
         return ""
@@ -132,8 +132,8 @@ class HandlerSteps:
         found = self._context.subject.locate(address)
         return found is not None and bool(found.symbol)
 
-    def _planned(self, event: Event, _following: Event) -> list[Draft]:
+    def _planned(self, event: Event, _following: Event) -> list[StepDescription]:
         text = self._context.displaced()
         said = f"The emulator carries out the plan of {text} on the CPU's registers: {event.plan}."
         facts: dict[str, int | str] = {"instruction": text, "plan": str(event.plan)}
-        return [Draft(Stage.DISPLACED, said, text, mode=Mode.EMULATOR, facts=facts)]
+        return [StepDescription(Stage.DISPLACED, said, text, mode=Mode.EMULATOR, facts=facts)]

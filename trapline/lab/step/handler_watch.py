@@ -14,7 +14,7 @@ from emu.probe.trap_frames import SavedFrame
 from emu.support.bad_address import BadAddressError
 from emu.support.words import WORD_MASK
 from trapline.lab.step.hit_events import Hit, Kind, RawAccess
-from trapline.lab.step.hit_recorder import Tape
+from trapline.lab.step.hit_recorder import HitRecorder
 from trapline.lab.step.subject import Subject
 
 # The name by which a handler's own system knows it, by the package of its provider.
@@ -48,12 +48,12 @@ class _Rehearsal:
 
 
 class HandlerWatch:
-    """Puts a function around each handler, which adds events to a tape."""
+    """Puts a function around each handler, which adds events to a recorder."""
 
-    def __init__(self, subject: Subject, tape: Tape) -> None:
+    def __init__(self, subject: Subject, recorder: HitRecorder) -> None:
         self._subject = subject
         self._engine = subject.engine
-        self._tape = tape
+        self._recorder = recorder
 
     def wrap(self, handler: Handler) -> Handler:
         """Return a handler that does the same and is recorded (`TrapHandler.wrap`).
@@ -67,10 +67,10 @@ class HandlerWatch:
 
         def recorded(address: int, frame: Frame, extra: int) -> int:
             saved = frame.address if isinstance(frame, SavedFrame) else None
-            hit = self._tape.hit
+            hit = self._recorder.hit
             if hit is not None and saved is not None:
                 hit.frame = saved
-            self._tape.add(Kind.ASKED, name=name, arguments=(address, saved or 0))
+            self._recorder.add(Kind.ASKED, name=name, arguments=(address, saved or 0))
             before = self._interrupted_pc(frame)
             answer = handler(address, frame, extra)
             self._answered(name, address, frame, answer, moved=self._interrupted_pc(frame) != before)
@@ -83,13 +83,13 @@ class HandlerWatch:
         return frame.register(self._engine.isa.registers.pc) if isinstance(frame, SavedFrame) else self._engine.pc
 
     def _answered(self, name: str, address: int, frame: Frame, answer: int, *, moved: bool) -> None:
-        hit = self._tape.running
+        hit = self._recorder.running
         if hit is None:
             return
         in_cpu = not isinstance(frame, SavedFrame)
         plan = self._subject.plan(address, answer) if answer and not moved else None
         before = hit.events[-1] if hit.events else None
-        self._tape.add(Kind.ANSWERED, name=name, answer=answer, plan=plan, moved=moved)
+        self._recorder.add(Kind.ANSWERED, name=name, answer=answer, plan=plan, moved=moved)
         answered = hit.events[-1]
         if before is not None:
             # The handler's changes belong to its answer.
@@ -97,7 +97,7 @@ class HandlerWatch:
         if moved and in_cpu and not self._subject.is_machinery(self._engine.pc):
             answered.accesses = self._written(hit)
         if plan is not None and in_cpu:
-            event = self._tape.snapshot(Kind.PLANNED, plan=plan)
+            event = self._recorder.snapshot(Kind.PLANNED, plan=plan)
             event.accesses = self._rehearse(plan, event.registers)
             hit.events.append(event)
 

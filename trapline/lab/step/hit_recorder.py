@@ -1,6 +1,6 @@
 """The record of a guest's hits: snapshots of the CPU, put in order.
 
-A tape knows nothing of what makes events: `trapline.lab.step.recorder` adds those of the CPU,
+A hit recorder does not know what makes events: `trapline.lab.step.recorder` adds those of the CPU,
 `handler_watch` those of handlers, and `clause_watch` those of probes.
 """
 
@@ -28,7 +28,7 @@ def shown_registers(isa: Isa) -> tuple[str, ...]:
     return (*kept, *([isa.traps.flags] if isa.traps.flags and isa.traps.flags not in kept else []))
 
 
-class Tape:
+class HitRecorder:
     """The hits of one guest: the one that is being recorded, and those that are complete."""
 
     def __init__(self, subject: Subject, wanted: int) -> None:
@@ -123,9 +123,9 @@ class Tape:
         engine, size = self._engine, self._engine.isa.word
         top = engine.read_register(engine.isa.registers.sp)
         words = []
-        for place in range(-_STACK_WORDS, _STACK_WORDS):
+        for index in range(-_STACK_WORDS, _STACK_WORDS):
             with suppress(BadAddressError):
-                words.append((top + place * size, engine.load(top + place * size, size)))
+                words.append((top + index * size, engine.load(top + index * size, size)))
         return tuple(words)
 
     # -- the end of a hit

@@ -1,8 +1,8 @@
-"""Watching a guest while probes fire: from the patched instruction to the resume, event by event.
+"""The recorder of a guest whose probes fire: from the patched instruction to the resume.
 
 The recorder puts itself in front of the engine's trap callback.  On a hit it has the engine call it
-before every instruction until the program itself continues.  What its parts add: `HandlerWatch` the
-handlers of the chains, `ClauseWatch` the enablings of probes and each instruction of DIF; `Tape`
+before every instruction until the program itself continues.  `HandlerWatch` adds the handlers of
+the chains, and `ClauseWatch` the enablings of probes and each instruction of DIF; `HitRecorder`
 keeps all in order.  Nothing of this changes what the guest does.
 """
 
@@ -16,7 +16,7 @@ from emu.probe.trap import TrapHandler
 from trapline.lab.step.clause_watch import ClauseWatch
 from trapline.lab.step.handler_watch import HandlerWatch
 from trapline.lab.step.hit_events import Hit, Kind
-from trapline.lab.step.hit_recorder import Tape
+from trapline.lab.step.hit_recorder import HitRecorder
 from trapline.lab.step.subject import Subject, Window
 
 # The most instructions of one firing that are kept; a trap takes some hundred instructions.
@@ -33,8 +33,8 @@ class Recorder:
 
     def __init__(self, subject: Subject, wanted: int, after: int = 0) -> None:
         """`after`: how many instructions behind the resume are recorded."""
-        self.tape = Tape(subject, wanted)
-        self.clauses = ClauseWatch(subject, self.tape)
+        self.hit_recorder = HitRecorder(subject, wanted)
+        self.clauses = ClauseWatch(subject, self.hit_recorder)
         self.hangs = False
         """Whether the guest has met the same breakpoint again and again after the last firing."""
         self.cut = False
@@ -49,7 +49,7 @@ class Recorder:
 
     def attach(self, chains: Sequence[TrapHandler]) -> None:
         """Watch breakpoints, and the handlers that are in the chains now."""
-        watch = HandlerWatch(self._subject, self.tape)
+        watch = HandlerWatch(self._subject, self.hit_recorder)
         for chain in chains:
             chain.wrap(watch.wrap)
         self._original = self._engine.handlers.on_breakpoint
@@ -57,15 +57,15 @@ class Recorder:
         original = self._engine.handlers.on_trap
 
         def trapped(number: int) -> int:
-            if self.tape.hit is None and self._subject.is_breakpoint(self._engine.pc):
+            if self.hit_recorder.hit is None and self._subject.is_breakpoint(self._engine.pc):
                 return self._take(self._engine.pc, lambda: original(number))
             return original(number)
 
         self._engine.handlers.on_trap = trapped
 
     def begin(self) -> None:
-        """Record from the next instruction on, without a breakpoint; `Tape.crashed` ends it."""
-        self.tape.hit = Hit(self._engine.pc, thread=self._subject.thread(), taken=True, fired=True, after=1)
+        """Record from the next instruction on, without a breakpoint; `HitRecorder.crashed` ends it."""
+        self.hit_recorder.hit = Hit(self._engine.pc, thread=self._subject.thread(), taken=True, fired=True, after=1)
         self._watch()
 
     def watch_stale(self, address: int, size: int, patch: bytes, times: int) -> None:
@@ -74,21 +74,21 @@ class Recorder:
         `times`: how often, -1: forever.  The patch is written when the CPU comes there, so that
         the old instruction has been translated, which stands for the instruction cache.
         """
-        engine, tape, met = self._engine, self.tape, 0
+        engine, recorder, met = self._engine, self.hit_recorder, 0
 
         def at_site() -> None:
             nonlocal met
             met += 1
             if met == 1:
                 engine.memory.write(address, patch)
-            elif tape.hit is None and not tape.done and (times < 0 or met <= 1 + times):
-                tape.begin(address, taken=True, fired=True)
-                tape.add(Kind.STALE)
+            elif recorder.hit is None and not recorder.done and (times < 0 or met <= 1 + times):
+                recorder.begin(address, taken=True, fired=True)
+                recorder.add(Kind.STALE)
 
         def behind() -> None:
-            hit = tape.hit
+            hit = recorder.hit
             if hit is not None and hit.events and hit.events[-1].kind is Kind.STALE:
-                tape.close(hit)
+                recorder.close(hit)
             if times >= 0 and met == 1 + times:
                 engine.write_code(address, patch)
 
@@ -99,9 +99,9 @@ class Recorder:
         """Record from where the CPU comes to a window's start, if no hit is being recorded."""
 
         def begin() -> None:
-            if self.tape.hit is not None or self.tape.done:
+            if self.hit_recorder.hit is not None or self.hit_recorder.done:
                 return
-            self.tape.begin(window.start, window=window.end, taken=True)
+            self.hit_recorder.begin(window.start, window=window.end, taken=True)
             self._watch()
             self._engine.leave()  # the hooked instruction is met once more, by the watcher
 
@@ -113,7 +113,7 @@ class Recorder:
         self._engine.write_code(address, self._engine.read(address, 1))
 
     def _watch(self) -> None:
-        self._engine.watch(self._step, self.tape.accessed)
+        self._engine.watch(self._step, self.hit_recorder.accessed)
 
     # -- a hit
 
@@ -121,25 +121,25 @@ class Recorder:
         return self._take(address, lambda: self._original(address))
 
     def _take(self, address: int, handle: Callable[[], int]) -> int:
-        tape = self.tape
-        if tape.done:
+        recorder = self.hit_recorder
+        if recorder.done:
             self._count_again(address)
             return handle()
-        hit = tape.hit
+        hit = recorder.hit
         if hit is None:
-            hit = tape.begin(address, taken=True)
-            tape.add(Kind.FETCH)
+            hit = recorder.begin(address, taken=True)
+            recorder.add(Kind.FETCH)
         elif not self._engine.watched:
-            tape.add(Kind.FETCH)
+            recorder.add(Kind.FETCH)
         try:
             answer = handle()
         except BaseException:
-            tape.close(hit)
+            recorder.close(hit)
             raise
         if answer == DELIVER:
             hit.handling = True
         elif hit.events and hit.events[-1].kind is Kind.FETCH:
-            tape.drop()  # no handler was asked
+            recorder.drop()  # no handler was asked
             return answer
         if hit.handling or self._subject.is_machinery(self._engine.pc):
             if not self._engine.watched:
@@ -151,7 +151,7 @@ class Recorder:
     def _count_again(self, address: int) -> None:
         """Notice that the guest does not get past a breakpoint any more."""
         instructions = self._engine.instructions
-        same = address == self.tape.hits[-1].address and instructions - self._again_at < _LOOP
+        same = address == self.hit_recorder.hits[-1].address and instructions - self._again_at < _LOOP
         self._again, self._again_at = (self._again + 1 if same else 0), instructions
         if self._again > _OFTEN:
             self.hangs = True
@@ -162,39 +162,39 @@ class Recorder:
         if self._after and (hit.fired or self._engine.watched):
             self._watch()
         else:
-            self.tape.close(hit)
+            self.hit_recorder.close(hit)
 
     def _step(self) -> bool:
         """Record the instruction that comes next; return False if the program itself continues."""
-        tape, hit = self.tape, self.tape.hit
+        recorder, hit = self.hit_recorder, self.hit_recorder.hit
         if hit is None:
             return False
-        tape.leave_gate()
+        recorder.leave_gate()
         pc = self._engine.pc
         left = hit.events and hit.events[-1].kind is Kind.EXECUTE and hit.events[-1].pc == self._subject.handler_end
         if left or not self._engine.isa.is_kernel_address(pc):
             hit.handling = False
         if pc == hit.window:
-            tape.close(hit)
+            recorder.close(hit)
             return False
         if hit.window is None and not hit.handling and not self._subject.is_machinery(pc):
             return self._step_behind(hit)
         if len(hit.events) > (MOST_OF_FAULT if self._after else MOST_INSTRUCTIONS):
             self.cut = True
             hit.broken = "The recording is cut here: the handler has not returned to the program."
-            tape.close(hit)
+            recorder.close(hit)
             return False
-        tape.add(Kind.EXECUTE)
+        recorder.add(Kind.EXECUTE)
         gate = self._subject.gates.get(pc)
         if gate is not None:
-            tape.enter_gate(gate)
+            recorder.enter_gate(gate)
         return True
 
     def _step_behind(self, hit: Hit) -> bool:
         """Record an instruction of the program behind the resume, or end the hit."""
         hit.after += 1
         if hit.after > self._after or not hit.fired:
-            self.tape.close(hit)
+            self.hit_recorder.close(hit)
             return False
-        self.tape.add(Kind.RESUMED if hit.after == 1 else Kind.AFTER)
+        self.hit_recorder.add(Kind.RESUMED if hit.after == 1 else Kind.AFTER)
         return True

@@ -168,7 +168,7 @@ class Firing:
     pid: int
     arguments: tuple[int, ...]
     caller: str
-    """The place of D's `caller` (of a program's probe `ucaller`); "" if unknown."""
+    """The location of D's `caller` (of a program's probe `ucaller`); "" if unknown."""
     registers: Mapping[str, int]
     """All registers before the first step."""
     stack: tuple[Word, ...]

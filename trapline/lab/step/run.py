@@ -17,10 +17,9 @@ from trapline.lab.step.faults import AFTER, Fault, explained
 from trapline.lab.step.hit_events import Hit, Kind
 from trapline.lab.step.machines import SteppedMachine, StepRequest, open_machine
 from trapline.lab.step.names import Names
-from trapline.lab.step.patch_steps import patching
 from trapline.lab.step.recorder import MOST_INSTRUCTIONS, MOST_OF_FAULT, Recorder
 from trapline.lab.step.recording import Recording, StepError
-from trapline.lab.step.steps import Story, listed_fields
+from trapline.lab.step.steps import FiringSteps, listed_fields, patching
 from trapline.lab.step.subject import KernelSubject, Window
 
 _STRSIZE = 256
@@ -87,7 +86,7 @@ def _record(request: StepRequest, syntax: Syntax) -> Recording:
     run = _Run(request, syntax, None)
     recording = run.record()
     if run.window is not None:
-        # The kernel called dtrace_probe() without a trap: now that the place is known, the code before it is shown.
+        # The kernel called dtrace_probe() without a trap: now that the address is known, the code before it is shown.
         # A run is the same each time.
         recording = _Run(request, syntax, run.window).record()
     return recording
@@ -138,7 +137,7 @@ class _Run:
                 recorder.watch_window(window)
             tracer.session.go()
             ending = self._go()
-            hits = recorder.tape.hits
+            hits = recorder.hit_recorder.hits
             if not hits:
                 raise StepError(f"{clause}: {ending or self._silence()}")
             listings = [self._names.listings(hit.address) for hit in hits]
@@ -146,9 +145,9 @@ class _Run:
             notes = self._notes(hits)
             enabling = tuple(patching(self._subject, self._names, hits[0].address)) if request.from_enable else ()
             if request.from_enable and not enabling:
-                notes.append("--from-enable: no code is patched at the place of this probe")
-            story = Story(self._subject, self._names)
-            firings = [story.firing(hit, listing) for hit, listing in zip(hits, listings, strict=True)]
+                notes.append("--from-enable: no code is patched at the address of this probe")
+            steps = FiringSteps(self._subject, self._names)
+            firings = [steps.firing(hit, listing) for hit, listing in zip(hits, listings, strict=True)]
             tracer.session.stop()
             tracer.session.work()
             output = tracer.text
@@ -165,7 +164,7 @@ class _Run:
             request.trap_path.value if request.kind == "kernel" else "host",
             clause,
             request.command or "",
-            recorder.tape.names,
+            recorder.hit_recorder.names,
             isa.registers.pc,
             isa.registers.sp,
             tuple(listed_fields(isa)),
@@ -213,13 +212,14 @@ class _Run:
         """Run until all is recorded; return how the guest ended if it ended badly."""
         guest = self._machine.guest
         try:
-            while not self._recorder.tape.done:
+            while not self._recorder.hit_recorder.done:
                 if guest.run(None) is RunState.FINISHED:
                     break
-            if self._request.fault is not None and self._recorder.tape.done:
+            if self._request.fault is not None and self._recorder.hit_recorder.done:
                 return self._what_follows()
         except GuestError as error:
-            if self._recorder.tape.crashed() is None and not self._recorder.tape.done:
+            hits = self._recorder.hit_recorder
+            if hits.crashed() is None and not hits.done:
                 raise
             return str(error)
         return ""

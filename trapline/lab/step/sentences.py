@@ -36,7 +36,7 @@ class Instruction:
     before: Mapping[str, int]
     after: Mapping[str, int]
     memory: Sequence[Access]
-    place: Callable[[int], str]
+    location: Callable[[int], str]
     link: bool
     """Whether it left the address behind it in the link register or on the stack."""
 
@@ -66,7 +66,7 @@ def sentence(one: Instruction) -> str:
 
 def _trap_return(one: Instruction) -> str:
     found = _RETURNS_FROM_TRAP.get(one.mnemonic)
-    return f"Ends the trap: the CPU {found}, and continues at {one.place(one.next_pc)}." if found else ""
+    return f"Ends the trap: the CPU {found}, and continues at {one.location(one.next_pc)}." if found else ""
 
 
 def _jump(one: Instruction) -> str:
@@ -74,7 +74,7 @@ def _jump(one: Instruction) -> str:
         if _CONDITIONAL.fullmatch(one.mnemonic):
             return "The condition does not hold, so the branch is not taken."
         return ""
-    where = one.place(one.next_pc)
+    where = one.location(one.next_pc)
     if one.link:
         return f"Calls {where}."
     if _CONDITIONAL.fullmatch(one.mnemonic):

@@ -13,10 +13,9 @@ from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.uprobe_events import EventTrace, TraceError, check_site, explain, resolve
 from trapline.lab.step.machines import StepRequest
 from trapline.lab.step.names import Names
-from trapline.lab.step.patch_steps import patching
 from trapline.lab.step.recorder import Recorder
 from trapline.lab.step.recording import Recording, StepError
-from trapline.lab.step.steps import Story, listed_fields
+from trapline.lab.step.steps import FiringSteps, listed_fields, patching
 from trapline.lab.step.subject import LinuxSubject
 from trapline.machine.linux_machine import EvalTime, LinuxOptions, start_guest
 from trapline.machine.programs import split
@@ -39,7 +38,6 @@ def record_uprobe(request: StepRequest, syntax: Syntax) -> Recording:
     guest = start_guest(LinuxOptions(words, root=request.root, evaltime=EvalTime.EXEC, standard=Standard()))
     subject = LinuxSubject(guest)
     recorder = Recorder(subject, request.count)
-    tape = recorder.tape
     lines: list[str] = []
 
     def write(line: str) -> None:
@@ -56,17 +54,17 @@ def record_uprobe(request: StepRequest, syntax: Syntax) -> Recording:
     except TraceError as error:
         raise StepError(str(error)) from None
     recorder.attach((guest.traps,))
-    while not tape.done and guest.run(None) is not RunState.FINISHED:
+    while not recorder.hit_recorder.done and guest.run(None) is not RunState.FINISHED:
         pass
-    if not tape.hits:
+    if not recorder.hit_recorder.hits:
         raise StepError(f"{request.clause}: did not fire before the program ended")
     names = Names(subject, syntax)
-    story = Story(subject, names)
-    firings = tuple(story.firing(hit, names.listings(hit.address)) for hit in tape.hits)
-    enabling = tuple(patching(subject, names, tape.hits[0].address)) if request.from_enable else ()
+    steps = FiringSteps(subject, names)
+    firings = tuple(steps.firing(hit, names.listings(hit.address)) for hit in recorder.hit_recorder.hits)
+    enabling = tuple(patching(subject, names, recorder.hit_recorder.hits[0].address)) if request.from_enable else ()
     isa = guest.isa
     return Recording(
-        isa.name, "linux", "host", request.clause, request.command, tape.names, isa.registers.pc, isa.registers.sp,
-        tuple(listed_fields(isa)), isa.word, "", enabling, firings, "".join(lines),
+        isa.name, "linux", "host", request.clause, request.command, recorder.hit_recorder.names,
+        isa.registers.pc, isa.registers.sp, tuple(listed_fields(isa)), isa.word, "", enabling, firings, "".join(lines),
         ("A uprobe stays installed until the program ends, so the bytes are not put back here.",),
     )  # fmt: skip

@@ -30,12 +30,17 @@ def test_each_provider_says_what_it_does_with_each_instruction(isa):
     found = displace(isa, FUNCTIONS[isa])
     providers = ["fbt", "pid", "uprobe", *(["kinst"] if isa in kinst.PORTS else [])]
     for one in found:
-        assert [fate.provider for fate in one.fates] == providers
-        assert all(fate.why and fate.source for fate in one.fates)
-        assert all(bool(fate.patch) == (fate.what not in {"refused", "not a site"}) for fate in one.fates)
-        assert all(bool(fate.plan) or fate.what != "emulated" for fate in one.fates)
-        assert all((fate.copy is not None) == (fate.what in {"out of line", "single-stepped"}) for fate in one.fates)
-    probes = [one.fate("fbt").probe for one in found]
+        assert [decision.provider for decision in one.decisions] == providers
+        assert all(decision.why and decision.source for decision in one.decisions)
+        assert all(
+            bool(decision.patch) == (decision.what not in {"refused", "not a site"}) for decision in one.decisions
+        )
+        assert all(bool(decision.plan) or decision.what != "emulated" for decision in one.decisions)
+        assert all(
+            (decision.copy is not None) == (decision.what in {"out of line", "single-stepped"})
+            for decision in one.decisions
+        )
+    probes = [one.decision("fbt").probe for one in found]
     assert probes.count("entry") == 1
     assert probes.count("return") == 1
 
@@ -73,31 +78,31 @@ def test_a_copy_that_is_another_instruction_is_found_out(isa, monkeypatch):
 
 def test_relocations_are_told_in_words():
     one = displace("x86_64", "cmp dword ptr [rip+8], 0")[0]
-    assert "rsi = 0x7, the next address" in one.fate("pid").how
-    assert one.fate("pid").copy.text == "cmp dword ptr [rsi + 8], 0"
-    assert "bytes 2 to 5 become the distance from the copy to 0xf" in one.fate("kinst").how
-    assert one.fate("pid").differs[0].startswith("FreeBSD: out of line, a copy, rewritten as 83b8")
+    assert "rsi = 0x7, the next address" in one.decision("pid").how
+    assert one.decision("pid").copy.text == "cmp dword ptr [rsi + 8], 0"
+    assert "bytes 2 to 5 become the distance from the copy to 0xf" in one.decision("kinst").how
+    assert one.decision("pid").differs[0].startswith("FreeBSD: out of line, a copy, rewritten as 83b8")
 
 
 def test_what_others_do_is_told_of_those_that_decide_themselves():
     """FreeBSD has no uprobes, and Linux no pid provider."""
     jump = displace("x86_64", b"\xff\x24\xc2" + b"\x90" * 4, fidelity=Fidelity.FREEBSD)[0]
-    assert [one.partition(":")[0] for one in jump.fate("pid").differs] == ["exact"]
+    assert [one.partition(":")[0] for one in jump.decision("pid").differs] == ["exact"]
     move = b"\xc5\xfe\x7f\x07"  # vmovdqu [rdi], ymm0
-    told = {one: displace("x86_64", move, fidelity=one)[0].fate("uprobe").differs for one in Fidelity}
+    told = {one: displace("x86_64", move, fidelity=one)[0].decision("uprobe").differs for one in Fidelity}
     assert [[each.partition(":")[0] for each in told[one]] for one in Fidelity] == [["Linux"], ["Linux"], ["exact"]]
 
 
 def test_the_code_before_an_instruction_counts():
-    alone = displace("aarch64", "add x1, x1, #1")[0].fate("pid")
-    between = displace("aarch64", "ldxr x1, [x0]; add x1, x1, #1; stxr w2, x1, [x0]")[1].fate("pid")
+    alone = displace("aarch64", "add x1, x1, #1")[0].decision("pid")
+    between = displace("aarch64", "ldxr x1, [x0]; add x1, x1, #1; stxr w2, x1, [x0]")[1].decision("pid")
     assert (alone.what, between.what) == ("out of line", "refused")
 
 
 def test_bytes_are_taken_too_also_those_that_are_no_instruction():
     assert displace("aarch64", bytes.fromhex("fd7bbfa9")) == displace("aarch64", "stp x29, x30, [sp, #-0x10]!")
     (one,) = displace("x86_64", b"\x06")
-    assert {fate.what for fate in one.fates} == {"refused", "not a site"}
+    assert {decision.what for decision in one.decisions} == {"refused", "not a site"}
 
 
 def test_memory_and_registers_are_set_and_changes_are_told():

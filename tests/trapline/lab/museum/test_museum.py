@@ -52,7 +52,7 @@ def test_the_bug_in_c_is_found_with_its_line_and_the_corrected_c_is_right(name):
 def test_its_label_says_what_happened_to_whom_and_where_to_read_of_it(name):
     exhibit = EXHIBITS[name]
     assert exhibit.title.endswith(".")
-    assert exhibit.story
+    assert exhibit.description
     assert exhibit.system
     assert any("https://" in one or ".c" in one for one in exhibit.references)
 
@@ -94,7 +94,7 @@ def test_an_exhibit_is_small():
 # -- what the command prints
 
 
-def test_showing_one_prints_the_story_the_code_and_both_verdicts():
+def test_showing_one_prints_the_description_the_code_and_both_verdicts():
     lines = []
     assert gallery.show("move-as-jump", lines.append) == 0
     text = "\n".join(lines)

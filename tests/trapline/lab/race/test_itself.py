@@ -7,12 +7,12 @@ from click.testing import CliRunner
 
 from emu.isa import ISAS
 from trapline.commands.race import race_command
-from trapline.lab.race.explore import explore, replay
 from trapline.lab.race.methods import SELF
 from trapline.lab.race.model import Model, Race
 from trapline.lab.race.objects.method import own_method
 from trapline.lab.race.patch import NoPortError, RaceError
 from trapline.lab.race.probe_names import find
+from trapline.lab.race.search import explore, replay
 
 # Method -> the ISAs on which a CPU that calls the code itself may still execute the old instruction.
 STALE = {

@@ -7,13 +7,13 @@ from emu.guest.kernel.boot.images import built
 from emu.isa import ISAS
 from emu.isa.fetch import Effect
 from tests.support.races import kind_of
-from trapline.lab.race.explore import explore, replay
 from trapline.lab.race.model import Race
 from trapline.lab.race.objects.method import glue_of, own_method
 from trapline.lab.race.objects.recorder import operations
 from trapline.lab.race.operations import Flush, Store, Wait
 from trapline.lab.race.patch import NoPortError, RaceError
 from trapline.lab.race.probe_names import find
+from trapline.lab.race.search import explore, replay
 
 EVERY_ISA = pytest.mark.parametrize("isa", ISAS)
 # Two instructions become two others.

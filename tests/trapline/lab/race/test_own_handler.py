@@ -4,12 +4,12 @@ import pytest
 
 from emu.isa import ISAS
 from tests.support.races import kind_of
-from trapline.lab.race.explore import explore, replay
 from trapline.lab.race.model import Race
 from trapline.lab.race.objects.method import glue_of, own_method
 from trapline.lab.race.operations import Data, Divert
 from trapline.lab.race.patch import RaceError
 from trapline.lab.race.probe_names import find
+from trapline.lab.race.search import explore, replay
 
 EVERY_ISA = pytest.mark.parametrize("isa", ISAS)
 X86 = {"x86_64", "i386"}

@@ -6,13 +6,12 @@ import pytest
 
 from emu.isa import ISAS
 from tests.support.races import kind_of
-from trapline.lab.race.explore import explore, replay
 from trapline.lab.race.methods import FORK, METHODS, RETURN, Own
 from trapline.lab.race.model import Model, Race
 from trapline.lab.race.patch import RaceError
 from trapline.lab.race.probe_names import find
 from trapline.lab.race.processor import Processor
-from trapline.lab.race.search import search
+from trapline.lab.race.search import explore, replay, search
 
 
 @pytest.fixture(scope="module", params=ISAS)

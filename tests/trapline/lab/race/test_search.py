@@ -7,13 +7,12 @@ import pytest
 from emu.isa import ISAS
 from tests.support.races import kind_of
 from tests.support.some import some
-from trapline.lab.race.explore import explore, replay
 from trapline.lab.race.methods import METHODS, scenarios
 from trapline.lab.race.model import Model, Race
 from trapline.lab.race.patch import RaceError
 from trapline.lab.race.probe_names import find, functions, patches
 from trapline.lab.race.processor import Processor
-from trapline.lab.race.search import search
+from trapline.lab.race.search import explore, replay, search
 
 # jmp +0x100 over one nop of five bytes, and over five nops of one; x86.
 ONE_NOP = "code:554889e50f1f4400005dc3:4:e900010000"

@@ -11,8 +11,7 @@ pc, and whether it transfers control.  `exemptions` lists the differences that h
 
 from __future__ import annotations
 
-from trapline.lab.check.encodings.chunks import SWEPT, chunks
-from trapline.lab.check.encodings.classification import classify
+from trapline.lab.check.encodings.classification import SWEPT, chunks, classify
 from trapline.lab.check.encodings.results import ChunkResult
 from trapline.lab.check.encodings.space import Chunk
 from trapline.lab.check.encodings.verdict import Disagreement, Verdict, judge, unreached

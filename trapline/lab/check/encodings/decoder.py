@@ -23,9 +23,9 @@ class Facts(Flag):
 
     NONE = 0
     RELATIVE = auto()
-    """It names an address relative to the pc, other than the one after itself."""
+    """An operand is an address relative to the pc, other than the next instruction's."""
     CONTROL = auto()
-    """It does not continue at the next instruction; this does not include system calls, which
+    """The CPU does not continue at the next instruction; this does not include system calls, which
     return."""
 
     def __str__(self) -> str:

@@ -142,8 +142,8 @@ class Counter:
         )  # fmt: skip
         if done != chunk.count:
             raise OverflowError(f"{chunk} has more than {SLOTS} kinds of encodings: enlarge SLOTS")
-        for place in range(0, len(slots), 3):
-            key, count, example = slots[place : place + 3]
+        for position in range(0, len(slots), 3):
+            key, count, example = slots[position : position + 3]
             if count:
                 yield Cell(key, count, example)
 

@@ -100,7 +100,7 @@ def merge(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     """Add up cells with equal keys."""
     merged: dict[tuple[tuple[Ours, ...], Decoded], Cell] = {}
     for cell in cells:
-        place = cell.ours, cell.theirs
-        there = merged.get(place)
-        merged[place] = cell if there is None else there._replace(encodings=there.encodings + cell.encodings)
+        position = cell.ours, cell.theirs
+        there = merged.get(position)
+        merged[position] = cell if there is None else there._replace(encodings=there.encodings + cell.encodings)
     return tuple(merged.values())

@@ -175,11 +175,11 @@ class Space:
 
     def encoding(self, number: int) -> Encoding:
         """Return an encoding by its number."""
-        place = number * self._step % len(self)
-        rest, tail = divmod(place, len(_TAILS))
+        position = number * self._step % len(self)
+        rest, tail = divmod(position, len(_TAILS))
         at, opcode = divmod(rest, _OPCODES)
         head = self._heads[at]
-        follows = ((place + 1) * _SEED & _MASK).to_bytes(8, "little")
+        follows = ((position + 1) * _SEED & _MASK).to_bytes(8, "little")
         code = head.data + bytes((opcode,)) + _TAILS[tail] + follows + follows
         return Encoding(code[:LONGEST], head.form, head.prefixes, opcode)
 

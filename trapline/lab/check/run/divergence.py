@@ -46,17 +46,17 @@ def explain(spec: RunSpec, rules: Rules, culprit: CheckSite, syntax: Syntax) -> 
         _follow(plain, trace.append)
     patched = make_run(spec, rules)
     patched.patch([culprit])
-    place = 0
+    index = 0
     part: list[str] = []
 
     def compare(seen: tuple[int, bytes]) -> None:
-        nonlocal place
-        if place == len(trace):  # the plain run has ended, or was followed as far as this
+        nonlocal index
+        if index == len(trace):  # the plain run has ended, or was followed as far as this
             raise _FollowedEnoughError
-        if trace[place] != seen:
-            part.extend(_tell(patched, trace[place - 1][0] if place else 0, trace[place], seen))
+        if trace[index] != seen:
+            part.extend(_tell(patched, trace[index - 1][0] if index else 0, trace[index], seen))
             raise _FollowedEnoughError
-        place += 1
+        index += 1
 
     try:
         _follow(patched, compare)

@@ -55,7 +55,7 @@ def differences(plain: Ended, patched: Ended, spec: RunSpec) -> Iterator[str]:
     if plain.output != patched.output:
         pairs = enumerate(zip(plain.output, patched.output, strict=False))
         shorter = min(len(plain.output), len(patched.output))
-        at = next((place for place, (one, other) in pairs if one != other), shorter)
+        at = next((index for index, (one, other) in pairs if one != other), shorter)
         yield f"output from byte {at} on: {plain.output[at : at + 40]!r} became {patched.output[at : at + 40]!r}"
     for what in ("status", "memory", *(("instructions",) if spec.trap_path is TrapPath.HOST else ())):
         before, after = getattr(plain, what), getattr(patched, what)

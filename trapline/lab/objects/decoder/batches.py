@@ -26,7 +26,7 @@ _NEXT, _ANSWERS, _LEFT = 11, 12, 13
 _MOST_ARGUMENTS: Final = 4
 
 
-class Place(NamedTuple):
+class Member(NamedTuple):
     """A part of a decision in memory."""
 
     address: int
@@ -37,16 +37,16 @@ class Question(NamedTuple):
     """How the loop asks a decoder; all numbers are addresses, or words that are passed on."""
 
     function: str
-    """It returns an int: 0, or an error number for an instruction that it refuses."""
+    """The decoder's name: it returns 0, or an error number for an instruction that it refuses."""
     arguments: Sequence[int]
     """At most four."""
-    structure: Place
+    structure: Member
     """The structure with the decision."""
     empty: bytes
     """What it has before each call."""
     instruction: int
     """The place of the instruction, for LONGEST bytes."""
-    members: Sequence[Place]
+    members: Sequence[Member]
     """What is read after a call that has not refused."""
 
 

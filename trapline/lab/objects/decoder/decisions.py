@@ -3,12 +3,15 @@
 Each instruction of a program, or a sample of all encodings, is given to the user's code and to the
 package's rules.  Those that the user's code simulates are executed by it and by a CPU; the copies
 that it makes of a program's instructions, too.
+
+A fuzzer's encodings are instructions with changes, and random bytes.  An instruction with a finding
+is shrunk: bytes are removed and bits cleared as long as the finding stays.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from random import Random
@@ -18,8 +21,6 @@ from emu.isa import Isa
 from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import counted
 from providers import fasttrap
-from trapline.lab.objects.decoder.made_encodings import made_encodings
-from trapline.lab.objects.decoder.shrink import shrunk
 from trapline.lab.objects.decoder.trial import ACCESS, FAILURE, PRIVILEGED, REPEATED, Displacer, Finding, Trial, Trier
 from trapline.lab.objects.decoder.word_sweep import STRIDE, WORDS
 from trapline.lab.objects.findings import NO_OFFSET, Difference, Failure, ObjectReport
@@ -202,3 +203,77 @@ def _encoding(isa: Isa, word: int) -> bytes:
         data += Random(word).randbytes(longest - len(data))  # noqa: S311  bytes, not secrets
         return data[: isa.instruction_length(data) or len(data)]
     return data
+
+
+# Tries after which the shortest instruction until then is taken.
+_MOST: Final = 400
+
+
+def shrunk(data: bytes, holds: Callable[[bytes], bool], *, one_size: bool) -> bytes:
+    """Return the smallest bytes for which a condition holds, as far as single steps lead.
+
+    It holds for `data`.  `one_size`: only bits are cleared, for instructions whose size is fixed.
+    """
+    tries = 0
+    smaller = True
+    while smaller:
+        smaller = False
+        for candidate in _steps(data, one_size=one_size):
+            tries += 1
+            if tries > _MOST:
+                return data
+            if holds(candidate):
+                data, smaller = candidate, True
+                break
+    return data
+
+
+def _steps(data: bytes, *, one_size: bool) -> Iterator[bytes]:
+    """Yield smaller bytes, those that save most first."""
+    if not one_size:
+        for at in range(len(data) - 1, -1, -1):
+            if len(data) > 1:
+                yield data[:at] + data[at + 1 :]
+    for at in range(len(data) - 1, -1, -1):
+        if data[at]:
+            yield data[:at] + b"\0" + data[at + 1 :]
+    for at in range(len(data) - 1, -1, -1):
+        for bit in range(7, -1, -1):
+            less = data[at] & ~(1 << bit)
+            if less not in {data[at], 0}:
+                yield data[:at] + bytes((less,)) + data[at + 1 :]
+
+
+_SEED: Final = 20
+# One encoding of so many is random bytes.
+_RANDOM: Final = 4
+
+
+def made_encodings(isa: Isa, pieces: Sequence[bytes], count: int) -> Iterator[bytes]:
+    """Yield so many encodings; `pieces` are the instructions that are changed."""
+    random = Random(_SEED)  # noqa: S311  encodings, not secrets
+    longest = fasttrap.PORTS[isa.name].longest
+    for _ in range(count):
+        piece = random.choice(pieces) if pieces and random.randrange(_RANDOM) else random.randbytes(longest)
+        data = _changed(random, piece, longest, one_size=isa.instruction_alignment > 1)
+        yield data[: isa.instruction_length(data) or len(data)]
+
+
+def _changed(random: Random, piece: bytes, longest: int, *, one_size: bool) -> bytes:
+    """Return an instruction with one to three changes.
+
+    A bit is another one; and if instructions have many sizes, a byte is inserted or removed.
+    """
+    data = bytearray(piece)
+    for _ in range(random.randint(1, 3)):
+        place = random.randrange(len(data))
+        change = 0 if one_size else random.randrange(4)
+        if change == 1:
+            data.insert(place, random.randrange(256))
+        elif change == 2 and len(data) > 1:
+            del data[place]
+        elif change:
+            data[place] = random.randrange(256)
+        else:
+            data[place] ^= 1 << random.randrange(8)
+    return bytes(data[:longest]) if one_size else bytes(data + random.randbytes(longest))[:longest]

@@ -2,11 +2,15 @@
 
 A try counts nothing and reports nothing, so that it can be repeated: a finding is shrunk by tries
 of shorter instructions.
+
+Some instructions say nothing about the user's code: the emulated CPU does something else with them
+than a CPU (docs/unicorn.md), or their result depends on more than the state.  They are not
+executed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, Protocol
 
 import capstone
@@ -15,12 +19,46 @@ from emu.guest.function import CODE, FunctionFaultError
 from emu.isa import Isa, disassembly
 from providers.fidelity import Fidelity
 from trapline.lab.objects.decoder.displaced import DisplacedCheck, Handler
-from trapline.lab.objects.decoder.incomparable import why_incomparable
 from trapline.lab.objects.glue import GluePanicError
 from trapline.lab.objects.request import Request
 from trapline.lab.objects.shadow import Shadow
 from trapline.lab.objects.user_code import UserCode
 from trapline.lab.objects.verdict import COPIED, REFUSED, SIMULATED
+
+_HALF: Final = 0x8000
+
+
+def _always(_operands: str) -> bool:
+    return True
+
+
+def _takes_off_much(operands: str) -> bool:
+    """Return whether the operand of a ret is a number of bytes that looks negative."""
+    is_number = operands.lstrip("-")[:1].isdigit()  # AArch64's names a register
+    return is_number and bool(int(operands, 0) & _HALF)
+
+
+_UNDETERMINED: Final = "cpuid, rdtsc, rdtscp, rdrand and rdseed read what is in no state"
+_SIGNED: Final = "ret with 0x8000 bytes or more: the emulated CPU takes the number as signed"
+_NOT_REFUSED: Final = "c.unimp: the emulated CPU stays at it without an exception"
+# Mnemonic -> which operands, and why.
+_REASONS: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
+    **dict.fromkeys(("cpuid", "rdtsc", "rdtscp", "rdrand", "rdseed"), (_always, _UNDETERMINED)),
+    **dict.fromkeys(("ret", "retf", "retfq"), (_takes_off_much, _SIGNED)),
+    "c.unimp": (_always, _NOT_REFUSED),
+}
+
+
+def why_incomparable(isa: Isa, instruction: bytes) -> str:
+    """Return why an instruction is not executed, "" if it is."""
+    machine = disassembly.decoder(isa.capstone)
+    found = next(machine.disasm_lite(instruction, 0), None)
+    if found is None:
+        return ""
+    _address, _size, mnemonic, operands = found
+    test, why = _REASONS.get(mnemonic.split()[-1], (None, ""))
+    return why if test is not None and test(operands) else ""
+
 
 # The place of the instruction that is examined.
 PLACE: Final = CODE + 0x10_0000

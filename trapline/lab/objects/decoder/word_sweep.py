@@ -38,7 +38,7 @@ class Decoder(NamedTuple):
     """How the loop asks a decoder; all numbers are addresses, or words that are passed on."""
 
     function: str
-    """It returns an int: 0, or an error number for an instruction that it refuses."""
+    """The decoder's name: it returns 0, or an error number for an instruction that it refuses."""
     arguments: tuple[int, int, int]
     structure: int
     size: int

@@ -17,7 +17,7 @@ from emu.support.bad_address import BadAddressError
 from providers import dis_tables, fasttrap
 from providers.fidelity import Fidelity
 from trapline.lab.objects.build import Recipe
-from trapline.lab.objects.decoder.batches import LONGEST, Answer, Place, Question
+from trapline.lab.objects.decoder.batches import LONGEST, Answer, Member, Question
 from trapline.lab.objects.decoder.displaced import Frame
 from trapline.lab.objects.decoder.sweep_check import examine
 from trapline.lab.objects.decoder.trial import PLACE, PLACE_SIZE
@@ -239,9 +239,9 @@ class FasttrapKernel(Glue):
         """Return how a sweep asks the decoder."""
         tracepoint = self._tracepoint
         names = [name for name in (_KIND, _SIZE, _RIP_MODE) if tracepoint.has(name)]
-        members = [Place(tracepoint.place(name), tracepoint.field(name)[1]) for name in names]
+        members = [Member(tracepoint.place(name), tracepoint.field(name)[1]) for name in names]
         arguments = self._process, tracepoint.address, PLACE, _ENTRY
-        structure = Place(tracepoint.address, tracepoint.size)
+        structure = Member(tracepoint.address, tracepoint.size)
         return Question(_INIT, arguments, structure, self._empty, self._text, members)
 
     def verdict(self, answer: Answer) -> Verdict:

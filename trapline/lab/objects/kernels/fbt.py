@@ -243,7 +243,7 @@ class FbtHandler:
     name = HANDLER
     on_stack = False
     answers: ClassVar[Mapping[int, bytes]] = {}
-    """It reads the displaced instruction itself."""
+    """Empty: the handler reads the displaced instruction itself."""
 
     def __init__(self, code: UserCode) -> None:
         self._code = code

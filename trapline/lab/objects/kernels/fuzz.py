@@ -24,7 +24,7 @@ from trapline.lab.objects.kernels.fbt_system import FbtSystem
 from trapline.lab.objects.request import Request, RequestError
 from trapline.lab.objects.user_code import UserCode
 
-# The page of the bodies, and the place of a body in it: there is memory before it and behind it.
+# The page of the bodies, and the offset of a body in it: there is memory before it and behind it.
 _PAGE: Final = 0x5800_0000
 _SIZE: Final = 0x1000
 _ADDRESS: Final = _PAGE + _SIZE // 2

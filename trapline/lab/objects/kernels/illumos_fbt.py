@@ -140,7 +140,7 @@ class IllumosFbtGlue(FbtSystem):
 
     @extern("char *strstr(char *text, char *wanted)")
     def strstr(self, text: int, wanted: int) -> int:
-        """Return the place of a string in a text, 0 if it is not there."""
+        """Return the offset of a string in a text, 0 if it is not there."""
         found = self.code.text(text).encode().find(self.code.text(wanted).encode())
         return 0 if found < 0 else text + found
 

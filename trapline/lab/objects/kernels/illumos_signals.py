@@ -32,7 +32,7 @@ _OTHER_VALUE: Final = 0x5678
 
 
 class ScratchSignals:
-    """The check of the two functions, at each place of the scratch space."""
+    """The check of the two functions, at each address of the scratch space."""
 
     def __init__(self, code: UserCode, report: ObjectReport) -> None:
         self._code, self._report = code, report
@@ -55,14 +55,14 @@ class ScratchSignals:
             self._report.failures.append(Failure(function, found, where))
 
     def _differences(self, function: str) -> Iterator[str]:
-        """Yield what is wrong at each place, outside of the copies, too."""
+        """Yield what is wrong at each address, outside of the copies, too."""
         code = self._code
         thread, process = code.view("kthread", code.address("trapline_thread")), code.view("_klwp")
         registers = code.view("regs")
         pc = "r_rip" if registers.has("r_rip") else "r_eip"
         thread["t_lwp"], process["lwp_regs"] = process.address, registers.address
-        for place in range(_FIRST - 1, _ENDS + 2):
-            stepping = place >= _SECOND
+        for address in range(_FIRST - 1, _ENDS + 2):
+            stepping = address >= _SECOND
             values = {
                 "t_dtrace_pc": _PC, "t_dtrace_npc": _PC + _SIZE, "t_dtrace_scrpc": _FIRST, "t_dtrace_astpc": _SECOND,
                 "t_dtrace_regv": _ITS_VALUE, "t_dtrace_ft": 0, "t_dtrace_on": 1, "t_dtrace_step": stepping,
@@ -70,7 +70,7 @@ class ScratchSignals:
             }  # fmt: skip
             for name, value in values.items():
                 thread[name] = value
-            registers[pc] = place
+            registers[pc] = address
             if registers.has("r_rax"):
                 registers["r_rax"] = _OTHER_VALUE
             result = code.call(function) % _INT
@@ -80,36 +80,38 @@ class ScratchSignals:
                 "t_dtrace_step": thread["t_dtrace_step"],
                 "t_dtrace_ast": thread["t_dtrace_ast"],
             }
-            wanted = _deferred(place, stepping=stepping) if function == _LATER else _at_once(place, stepping=stepping)
+            wanted = (
+                _deferred(address, stepping=stepping) if function == _LATER else _at_once(address, stepping=stepping)
+            )
             if function == _LATER:
                 found["the result"] = result
                 if registers.has("r_rax"):
                     found["rax"] = registers["r_rax"]
-                    wanted["rax"] = _ITS_VALUE if place == _FIRST + _SIZE else _OTHER_VALUE
+                    wanted["rax"] = _ITS_VALUE if address == _FIRST + _SIZE else _OTHER_VALUE
             wrong = [
                 f"{name} is {value:#x}, not {wanted[name]:#x}" for name, value in found.items() if value != wanted[name]
             ]
             if wrong:
-                yield f"with the pc at the copies{place - _FIRST:+d}: {'; '.join(wrong)}"
+                yield f"with the pc at the copies{address - _FIRST:+d}: {'; '.join(wrong)}"
 
 
 def _state(pc: int, *, on: bool, stepping: bool, waits: bool = False) -> dict[str, int]:
     return {"the pc": pc, "t_dtrace_on": on, "t_dtrace_step": stepping, "t_dtrace_ast": waits}
 
 
-def _at_once(place: int, *, stepping: bool) -> dict[str, int]:
+def _at_once(address: int, *, stepping: bool) -> dict[str, int]:
     """Return the state after a fault of the copied instruction: the original has faulted."""
-    if place in {_FIRST, _SECOND}:
+    if address in {_FIRST, _SECOND}:
         return _state(_PC, on=False, stepping=False)
-    inside = _FIRST <= place <= _ENDS
-    return _state(place, on=inside, stepping=stepping and inside)
+    inside = _FIRST <= address <= _ENDS
+    return _state(address, on=inside, stepping=stepping and inside)
 
 
-def _deferred(place: int, *, stepping: bool) -> dict[str, int]:
+def _deferred(address: int, *, stepping: bool) -> dict[str, int]:
     """Return the state after another signal, and whether it waits."""
-    if not _FIRST <= place <= _ENDS:
-        return {**_state(place, on=False, stepping=False), "the result": 0}
-    if _FIRST + _SIZE <= place < _SECOND:  # the instruction was executed
+    if not _FIRST <= address <= _ENDS:
+        return {**_state(address, on=False, stepping=False), "the result": 0}
+    if _FIRST + _SIZE <= address < _SECOND:  # the instruction was executed
         return {**_state(_PC + _SIZE, on=False, stepping=False), "the result": 0}
-    moved = place if stepping else place + _SECOND - _FIRST
+    moved = address if stepping else address + _SECOND - _FIRST
     return {**_state(moved, on=True, stepping=True, waits=True), "the result": 1}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from providers.fidelity import Fidelity
-from trapline.lab.objects.decoder.batches import Answer, Place, Question
+from trapline.lab.objects.decoder.batches import Answer, Member, Question
 from trapline.lab.objects.decoder.displaced import Frame
 from trapline.lab.objects.decoder.sweep_check import examine
 from trapline.lab.objects.decoder.trial import PLACE, PLACE_SIZE
@@ -197,8 +197,8 @@ class LinuxKprobesGlue(LinuxGlue):
         """Return how a sweep of x86 asks the decoder."""
         probe, instruction = self._probe, self._instruction
         names = [name for name in (_EMULATES, "insn", _SIZE) if instruction.has(name)]
-        members = [Place(instruction.place(name), instruction.field(name)[1]) for name in names]
-        structure = Place(probe.address, probe.size)
+        members = [Member(instruction.place(name), instruction.field(name)[1]) for name in names]
+        structure = Member(probe.address, probe.size)
         empty = self.code.load(probe.address, probe.size)
         return Question(_PREPARE, (probe.address,), structure, empty, PLACE, members)
 

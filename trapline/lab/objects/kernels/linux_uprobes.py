@@ -17,7 +17,7 @@ from providers import uprobes
 from providers.fidelity import Fidelity
 from trapline.d.types.rules import size_of
 from trapline.lab.check.encodings.tables import tables
-from trapline.lab.objects.decoder.batches import Answer, Place, Question
+from trapline.lab.objects.decoder.batches import Answer, Member, Question
 from trapline.lab.objects.decoder.displaced import Frame
 from trapline.lab.objects.decoder.sweep_check import examine
 from trapline.lab.objects.decoder.trial import PLACE
@@ -150,13 +150,13 @@ class LinuxUprobesGlue(LinuxGlue):
         """Return how a sweep of x86 asks the decoder."""
         probe = self._probe
         decided = ["simulate"] if probe.has("simulate") else ["ops"]
-        members = [Place(probe.place(name), probe.field(name)[1]) for name in decided]
+        members = [Member(probe.place(name), probe.field(name)[1]) for name in decided]
         self._parts = {name: probe.view(name) for name in ("defparam", "branch", "push") if probe.has(name)}
         for part in self._parts.values():
-            members += [Place(part.place(name), 1) for name in ("ilen", "fixups") if part.has(name)]
+            members += [Member(part.place(name), 1) for name in ("ilen", "fixups") if part.has(name)]
         arguments = probe.address, self._mm.address, PLACE
         return Question(
-            _ANALYZE, arguments, Place(probe.address, self._size), bytes(self._size), probe.place("insn"), members
+            _ANALYZE, arguments, Member(probe.address, self._size), bytes(self._size), probe.place("insn"), members
         )
 
     def verdict(self, answer: Answer) -> Verdict:

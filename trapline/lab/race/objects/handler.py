@@ -14,7 +14,7 @@ from emu.guest.function import FunctionFaultError
 from emu.support.bad_address import BadAddressError
 from trapline.lab.objects.glue import GluePanicError
 from trapline.lab.objects.user_code import UserCode
-from trapline.lab.race.objects.snapshots import Snapshots
+from trapline.lab.race.objects.recorder import Snapshots
 from trapline.lab.race.own_handler import Answer
 from trapline.lab.race.patch import Patch, RaceError
 from trapline.lab.race.processor import DATA

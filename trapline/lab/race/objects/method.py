@@ -16,10 +16,9 @@ from trapline.lab.objects.glues import GlueError, find
 from trapline.lab.objects.structures import LayoutError
 from trapline.lab.objects.user_code import ObjectError, UserCode
 from trapline.lab.race.methods import Method, Own
-from trapline.lab.race.objects.fbt import FbtPokeGlue
 from trapline.lab.race.objects.handler import ObjectHandler
 from trapline.lab.race.objects.recorder import Recorder, operations
-from trapline.lab.race.objects.text_poke import CPUS, TextPokeGlue
+from trapline.lab.race.objects.text_poke import CPUS, FbtPokeGlue, TextPokeGlue
 from trapline.lab.race.operations import Divert, Operation, Store
 from trapline.lab.race.patch import Kind, NoPortError, Patch, RaceError
 from trapline.support.own_files import TargetError

@@ -7,14 +7,50 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final, Self
 
+from emu.elf.image import SegmentFlag
 from emu.engine.events.access_observer import Observer
 from emu.engine.events.barriers import watch_barriers
-from emu.guest.function import STACK_SIZE, FunctionGuest
+from emu.guest.function import STACK, STACK_SIZE, FunctionGuest
 from emu.isa.fetch import Barrier, Effect
 from trapline.lab.objects.user_code import UserCode
-from trapline.lab.race.objects.snapshots import Snapshots
 from trapline.lab.race.operations import Data, FetchAnew, Flush, Operation, Store, Wait
 from trapline.lab.race.patch import Patch, RaceError
+
+Snapshot = tuple[tuple[int, bytes], ...]
+
+
+class Snapshots:
+    """The patcher's data at moments of its runs, by number: equal data have one number.
+
+    Its data are what the objects may write, what was allocated, and its stack.
+    """
+
+    def __init__(self, code: UserCode) -> None:
+        self._code = code
+        self._numbers: dict[Snapshot, int] = {}
+        self._all: list[Snapshot] = []
+        self.take()
+
+    def take(self) -> int:
+        """Return the number of the present data."""
+        found = self.present()
+        number = self._numbers.setdefault(found, len(self._all))
+        if number == len(self._all):
+            self._all.append(found)
+        return number
+
+    def present(self) -> Snapshot:
+        """Return the present data: addresses, and bytes."""
+        code = self._code
+        segments = [(one.vaddr, one.memsz) for one in code.image.segments if one.flags & SegmentFlag.WRITE]
+        ranges = (*segments, *code.heaps, (STACK - STACK_SIZE, STACK_SIZE))
+        return tuple((address, code.guest.engine.read(address, size)) for address, size in ranges)
+
+    def put(self, snapshot: int | Snapshot) -> None:
+        """Put data back."""
+        for address, data in self._all[snapshot] if isinstance(snapshot, int) else snapshot:
+            self._code.guest.engine.memory.write(address, data)
+
 
 Event = Operation | Effect
 # Bytes that an operation on caches reaches: the lines of the emulated CPUs have so many.
@@ -30,9 +66,9 @@ class Recorder:
         self._code = code
         self._patch = patch
         code.place(patch.address, patch.code)
-        place = code.guest.physical(patch.address)
-        assert place is not None
-        self._place = place
+        physical = code.guest.physical(patch.address)
+        assert physical is not None
+        self._physical = physical
         self.events: list[tuple[int, Event]] = []
         """(number of the CPU, what it did)"""
         self._open: tuple[int, int, int] | None = None
@@ -50,9 +86,9 @@ class Recorder:
     @staticmethod
     def _stack(cpu: FunctionGuest) -> int:
         """Return where in RAM a CPU's stack is."""
-        place = cpu.physical(cpu.stack - STACK_SIZE)
-        assert place is not None
-        return place
+        physical = cpu.physical(cpu.stack - STACK_SIZE)
+        assert physical is not None
+        return physical
 
     def begin(self) -> None:
         """Begin the scripts of a race: the patcher's data are the first ones again."""
@@ -61,7 +97,7 @@ class Recorder:
             self._data = 0
 
     def set(self, data: bytes) -> None:
-        """Put bytes at the place of the patch, without an event."""
+        """Put bytes at the address of the patch, without an event."""
         self._code.guest.engine.memory.write(self._patch.site, data)
 
     def __enter__(self) -> Self:
@@ -109,7 +145,7 @@ class Recorder:
         if self._open is not None:
             cpu, offset, size = self._open
             self._open = None
-            start = self._place + offset
+            start = self._physical + offset
             data = bytes(self._code.guest.engine.memory.ram[start : start + size])
             self.events.append((cpu, Store(self._patch.address + offset, data)))
         if self.snapshots is not None and self._inside and (event or self._stale):
@@ -124,13 +160,13 @@ class Recorder:
             self.events.append((self._code.running.cpu, Data(number)))
 
     def _accessed_by(self, cpu: int) -> Callable[[bool, int, int], None]:
-        def accessed(writes: bool, place: int, size: int) -> None:
-            offset = place - self._place
+        def accessed(writes: bool, physical: int, size: int) -> None:
+            offset = physical - self._physical
             is_code = writes and -size < offset < len(self._patch.code)
             self.settle(event=is_code)
             if is_code:
                 self._open = cpu, offset, size
-            elif writes and not any(place in stack for stack in self._stacks):
+            elif writes and not any(physical in stack for stack in self._stacks):
                 self._stale = True
 
         return accessed

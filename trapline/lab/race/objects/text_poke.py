@@ -16,6 +16,7 @@ from emu.guest.function import FunctionFaultError, FunctionGuest
 from emu.isa.base import Isa
 from emu.isa.fetch import Effect
 from trapline.lab.objects.glue import Glue, extern
+from trapline.lab.objects.kernels.fbt import FbtKernel
 from trapline.lab.objects.kernels.linux import pt_regs_member
 from trapline.lab.objects.prototypes import Prototype, prototype
 from trapline.lab.objects.user_code import ObjectError, UserCode
@@ -39,7 +40,7 @@ _PATCHER, _OTHER, _OWN = range(CPUS)
 # Instructions after which a function for all CPUs counts as endless.
 _LONGEST: Final = 100_000
 _INT: Final = 1 << 32
-# Distance of the target of the usual patch from its place.
+# Distance of the target of the usual patch from its address.
 _DISTANCE: Final = 0x100
 
 Arguments = Callable[[UserCode, int, bytes], Sequence[int]]
@@ -55,8 +56,8 @@ def _word(_code: UserCode, address: int, data: bytes) -> Sequence[int]:
 
 def _words(code: UserCode, address: int, data: bytes) -> Sequence[int]:
     size, word = 4, code.isa.word
-    places = b"".join((address + at).to_bytes(word, "little") for at in range(0, len(data), size))
-    return code.allocate(places), code.allocate(data), len(data) // size
+    addresses = b"".join((address + at).to_bytes(word, "little") for at in range(0, len(data), size))
+    return code.allocate(addresses), code.allocate(data), len(data) // size
 
 
 # Function -> its arguments for an address and the bytes to write.
@@ -329,3 +330,34 @@ class TextPokeGlue(Glue):
 
 def _place(busy: Sequence[FunctionGuest]) -> int:
     return busy[0].engine.pc
+
+
+_ENTRY: Final = "fbt_patch_tracepoint"
+
+
+class FbtPokeGlue(TextPokeGlue, FbtKernel):
+    """FBT's kernel, which records what the patcher does."""
+
+    entries = (_ENTRY,)
+    data: ClassVar[Mapping[str, int]] = {**FbtKernel.data, **TextPokeGlue.data}
+    framework: ClassVar[bool] = True
+
+    @classmethod
+    def usual_patch(cls, isa: Isa) -> str:
+        """Return the name of the patch to explore by default."""
+        del isa
+        return "fbt::malloc:entry"
+
+    def entry(self, wanted: str = "") -> str:
+        """Return the function that patches.  Raises `ObjectError`."""
+        if wanted not in {"", _ENTRY}:
+            raise ObjectError(f"the glue fbt calls {_ENTRY}, not {wanted}")
+        return _ENTRY
+
+    def write(self, entry: str, patch: Patch, data: bytes) -> None:
+        """Patch by a record as fbt.c has it.  Raises `LayoutError` without debugging information."""
+        record = self.code.view("fbt_probe_t")
+        record["fbtp_patchpoint"] = patch.site
+        record["fbtp_patchval"] = int.from_bytes(patch.new, "little")
+        record["fbtp_savedval"] = int.from_bytes(patch.old, "little")
+        self.code.call(entry, record.address, int.from_bytes(data, "little"))

@@ -29,7 +29,7 @@ from trapline.lab.check.encodings import (
     native,
     tables,
 )
-from trapline.lab.check.encodings.chunks import forms
+from trapline.lab.check.encodings.classification import forms
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS, Exemption
 from trapline.lab.check.encodings.results import Doing
 from trapline.lab.check.encodings.run import MODULES, as_dict, fingerprint, providers, summary, verdicts

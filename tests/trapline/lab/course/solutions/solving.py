@@ -48,7 +48,7 @@ def _first(_folder: Path, isa: str) -> Mapping[str, object]:
 def _second(folder: Path, isa: str) -> Mapping[str, object]:
     for name, text in (("relative", RELATIVE), ("same", SAME), ("refused", REFUSED)):
         (folder / f"{name}.s").write_text(f"// mine\n{text[isa]}\n")
-    return {"why": trapline.displace(isa, REFUSED[isa])[0].fate("pid").rule}
+    return {"why": trapline.displace(isa, REFUSED[isa])[0].decision("pid").rule}
 
 
 def _tenth(folder: Path, isa: str) -> Mapping[str, object]:

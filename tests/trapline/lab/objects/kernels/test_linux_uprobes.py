@@ -10,8 +10,8 @@ from emu.guest.kernel.boot.images import built
 from emu.isa import ISAS
 from tests.support.some import some
 from trapline.lab.objects.check import check_objects
-from trapline.lab.objects.decoder.incomparable import why_incomparable
-from trapline.lab.objects.decoder.made_encodings import made_encodings
+from trapline.lab.objects.decoder.decisions import made_encodings
+from trapline.lab.objects.decoder.trial import why_incomparable
 from trapline.lab.objects.decoder.word_sweep import STRIDE, Sweep, loop_object
 from trapline.lab.objects.kernels.linux_uprobes import LinuxUprobesGlue
 from trapline.lab.objects.report import as_text

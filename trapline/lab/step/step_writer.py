@@ -1,4 +1,4 @@
-"""A step before it has its number, and what the writers of steps share about one hit."""
+"""The description of a step, and the context of a hit that the writers of steps share."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _BEHIND: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """A step before it has its number, its changes and its costs."""
+class StepDescription:
+    """A step without its number, its changes and its costs."""
 
     stage: Stage
     sentence: str
@@ -35,8 +35,8 @@ class Draft:
     """Whether a correct run does not have this step."""
 
 
-# (an event, the event after it) -> the steps that it is told in.
-Writer = Callable[[Event, Event], list[Draft]]
+# (an event, the event after it) -> the steps that describe it.
+Writer = Callable[[Event, Event], list[StepDescription]]
 Writers = Mapping[Kind, Writer]
 
 
@@ -45,7 +45,7 @@ RESUMED: Final = "The program continues as if the displaced instruction had run 
 
 
 class HitContext:
-    """One hit, and how far its story has come."""
+    """One hit, and the stage up to which its steps are written."""
 
     def __init__(self, subject: Subject, names: Names, hit: Hit) -> None:
         self.subject = subject

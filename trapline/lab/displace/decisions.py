@@ -1,4 +1,4 @@
-"""The fate of one instruction under each provider, as data and in words."""
+"""The decision of one instruction under each provider, as data and in words."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class Decision:
     """The treatment of an instruction by one provider."""
 
     provider: str
@@ -95,7 +95,7 @@ class Snippet(NamedTuple):
         return Code(self.body[at : at + LONGEST], piece.address, self.body[max(0, at - _BEFORE) : at])
 
 
-def fates(snippet: Snippet, piece: Piece, scan: ScanResult) -> Iterator[Fate]:
+def decisions(snippet: Snippet, piece: Piece, scan: ScanResult) -> Iterator[Decision]:
     """Yield what each provider does with an instruction, FBT first."""
     isa, code = snippet.isa, snippet.code(piece)
     user, task, kernel = fasttrap.PORTS[isa.name], uprobes.PORTS[isa.name], kinst.PORTS.get(isa.name)
@@ -103,16 +103,16 @@ def fates(snippet: Snippet, piece: Piece, scan: ScanResult) -> Iterator[Fate]:
     yield _systems(snippet, piece, "pid", user.breakpoint(len(piece.data)), lambda one: user.treat(code, one))
     yield _systems(snippet, piece, "uprobe", task.breakpoint, lambda one: task.treat(code, one))
     if kernel is not None:
-        fate = _fate(snippet, piece, "kinst", kernel.patch(len(piece.data)), kernel.treat(code))
-        yield fate if scan.sites else replace(fate, differs=(_NO_FUNCTION,))
+        decision = _decision(snippet, piece, "kinst", kernel.patch(len(piece.data)), kernel.treat(code))
+        yield decision if scan.sites else replace(decision, differs=(_NO_FUNCTION,))
 
 
 def _systems(
     snippet: Snippet, piece: Piece, provider: str, patch: bytes, treat: Callable[[Fidelity], Treatment]
-) -> Fate:
-    """Return a fate, and what the others do otherwise: the real systems, or the exact rules."""
-    told = {one: _fate(snippet, piece, provider, patch, treat(one)) for one in Fidelity}
-    done = {one: (fate.what, fate.how) for one, fate in told.items()}
+) -> Decision:
+    """Return a decision, and what the others do otherwise: the real systems, or the exact rules."""
+    told = {one: _decision(snippet, piece, provider, patch, treat(one)) for one in Fidelity}
+    done = {one: (decision.what, decision.how) for one, decision in told.items()}
     # A system without this provider decides as the exact rules do; it is not named.
     others = [one for one in Fidelity if one is Fidelity.EXACT or done[one] != done[Fidelity.EXACT]]
     own = snippet.fidelity
@@ -120,28 +120,28 @@ def _systems(
     return replace(told[own], differs=differs)
 
 
-def _fbt(snippet: Snippet, piece: Piece, scan: ScanResult) -> Fate:
-    """Return FBT's fate; its stub may emulate an instruction that is not a site (kinst uses it)."""
+def _fbt(snippet: Snippet, piece: Piece, scan: ScanResult) -> Decision:
+    """Return FBT's decision; its stub may emulate what is not a site (kinst uses it)."""
     port = fbt.PORTS[snippet.isa.name]
     treatment = snippet.isa.stub.decide(piece.data.ljust(8, b"\0"), piece.address)
     remarks = {one.address: one.rule for one in port.remarks(snippet.function(), scan)} if scan.sites else {}
     remark = remarks.get(piece.address)
     site = next((one for one in scan.sites if one.address == piece.address), None)
     if site is not None:
-        found = _fate(snippet, piece, "fbt", site.patch, treatment)
+        found = _decision(snippet, piece, "fbt", site.patch, treatment)
         told = (f"FreeBSD probes it all the same: {remark.why}",) if remark else ()
         return replace(found, probe=site.probe, differs=told)
     rule = remark or (scan.refusal.rule if scan.refusal else NOT_A_SITE)
     stub = f"; its stub emulates it: {treatment.plan}" if isinstance(treatment, Emulated) else ""
     plan = _operations(treatment)
-    return Fate("fbt", "not a site", f"{rule.why}{stub}", rule.name, rule.why, rule.source, "", plan)
+    return Decision("fbt", "not a site", f"{rule.why}{stub}", rule.name, rule.why, rule.source, "", plan)
 
 
 def _operations(treatment: Treatment) -> tuple[str, ...]:
     return tuple(map(str, treatment.plan.operations)) if isinstance(treatment, Emulated) else ()
 
 
-def _fate(snippet: Snippet, piece: Piece, provider: str, patch: bytes, treatment: Treatment) -> Fate:
+def _decision(snippet: Snippet, piece: Piece, provider: str, patch: bytes, treatment: Treatment) -> Decision:
     rule, copy, errno = treatment.rule, None, 0
     match treatment:
         case Refused():
@@ -152,7 +152,7 @@ def _fate(snippet: Snippet, piece: Piece, provider: str, patch: bytes, treatment
             what = "single-stepped" if isinstance(treatment, Stepped) else "out of line"
             copy = _copy(snippet, piece, treatment)
             how = f"a copy, {copy.relocation}" if copy.relocation else "a copy"
-    return Fate(
+    return Decision(
         provider, what, how, rule.name, rule.why, rule.source, patch.hex(), _operations(treatment), copy, errno,
         quirk=rule.quirk,
     )  # fmt: skip

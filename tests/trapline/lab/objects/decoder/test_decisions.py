@@ -2,7 +2,7 @@
 
 import pytest
 
-from trapline.lab.objects.decoder.shrink import shrunk
+from trapline.lab.objects.decoder.decisions import shrunk
 
 
 @pytest.mark.parametrize(
