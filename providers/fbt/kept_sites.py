@@ -15,7 +15,7 @@ from emu.support.source_files import signature
 from providers.fbt.port import Site
 from providers.fidelity import Fidelity
 
-# A function's place in the walk, and its sites.
+# A function's position in the walk, and its sites.
 Found = tuple[int, Sequence[Site]]
 
 

@@ -78,10 +78,10 @@ def tracepoint_name(symbol: str) -> str:
 
 def _located(isa: Isa, index: int) -> Register | InMemory:
     """Return where a tracepoint's argument is in our function, behind the data."""
-    registers, place = isa.calling.arguments, 1 + index
-    if place < len(registers):
-        return Register(registers[place])
-    return InMemory(isa.registers.sp, isa.calling.stack_arguments + isa.word * (place - len(registers)), isa.word)
+    registers, position = isa.calling.arguments, 1 + index
+    if position < len(registers):
+        return Register(registers[position])
+    return InMemory(isa.registers.sp, isa.calling.stack_arguments + isa.word * (position - len(registers)), isa.word)
 
 
 def argument(frame: Frame, isa: Isa, index: int) -> int:
@@ -164,7 +164,7 @@ class Registrations:
         if not made.tracepoint:
             raise KernelCallError("its module has been removed")
         if not self._on:
-            self._text.add(self._place, self._hook)
+            self._text.add(self._breakpoint, self._hook)
         self._on[module, name] = made
         try:
             self._call(_REGISTER, made.tracepoint)
@@ -175,7 +175,7 @@ class Registrations:
     def _forget(self, module: str, name: str) -> None:
         del self._on[module, name]
         if not self._on:
-            self._text.remove(self._place, self._hook)
+            self._text.remove(self._breakpoint, self._hook)
 
     def _call(self, function: str, tracepoint: int) -> None:
         """Register or unregister our function.  Raises `KernelCallError`, `LinuxKernelError`."""
@@ -196,7 +196,7 @@ class Registrations:
         return address
 
     @property
-    def _place(self) -> int:
+    def _breakpoint(self) -> int:
         """The address of the breakpoint in it."""
         return self._function + len(BOARDS[self._guest.isa.name].callback.landing)
 

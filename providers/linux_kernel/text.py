@@ -2,7 +2,7 @@
 
     add       a hook at an address: the first one writes the breakpoint
     (a hit)   the hooks are called in the order in which they were added, then the displaced
-              instruction's plan is carried out, or a copy of it runs elsewhere and leads back
+              instruction's plan is executed, or a copy of it runs elsewhere and leads back
     remove    the last one removes the breakpoint; the copy stays, because a task may be in it
 
 Python serves the first hit.  A hook that says which probe it fires lets machine code serve the next

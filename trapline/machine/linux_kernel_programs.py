@@ -253,7 +253,7 @@ class LinuxKernelPrograms:
 
         uprobes.meet(meet)
         try:
-            uprobes.watch_place(process, address)
+            uprobes.watch_address(process, address)
         except TracepointError as error:
             raise ProcessProbeError(_GRAB, str(error)) from None
         machine = self._guest.machine
