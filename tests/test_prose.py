@@ -60,6 +60,8 @@ MENDED = (
     "emu/elf/unwind",
     "emu/elf/link",
     "emu/elf/source",
+    "emu/guest/kernel",
+    "emu/guest/linux_kernel",
     "providers",
     "trapline/export",
     "trapline/types",
@@ -71,6 +73,9 @@ MENDED = (
 NAMED = (
     "emu/assembly",
     "emu/elf/unwind",
+    "emu/guest/kernel",
+    "emu/guest/linux_kernel",
+    "providers",
     "trapline/export",
     "trapline/types",
     "trapline/player",

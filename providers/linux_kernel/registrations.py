@@ -24,7 +24,7 @@ from typing import Final
 from emu.displaced.frame import Frame
 from emu.engine.hits.hit_steps import ARGUMENTS, Argument, Fire, FireWhen, HitStep, InMemory, Register
 from emu.guest.linux_kernel.errors import LinuxKernelError
-from emu.guest.linux_kernel.executable import NoRoomError
+from emu.guest.linux_kernel.executable import NoSpaceError
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.guest.linux_kernel.kernel_calls import KernelCallError, error_name, error_of
 from emu.guest.linux_kernel.platforms.boards import BOARDS
@@ -128,7 +128,7 @@ class Registrations:
             known = _Registration(self._address(name, module))
             try:
                 self._switch_on(module, name, known)
-            except (KernelCallError, LinuxKernelError, NoRoomError, NoPlanError) as error:
+            except (KernelCallError, LinuxKernelError, NoSpaceError, NoPlanError) as error:
                 self._report(f"the tracepoint {name} cannot be switched on: {error}")
                 return False
         known.listeners.append(listener)
@@ -187,7 +187,7 @@ class Registrations:
     def _function(self) -> int:
         """The address of the function that the kernel calls, which does nothing.
 
-        Raises `NoRoomError`.
+        Raises `NoSpaceError`.
         """
         code, memory = BOARDS[self._guest.isa.name].callback, self._guest.executable
         content = code.landing + code.nop + code.zero

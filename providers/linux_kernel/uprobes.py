@@ -68,7 +68,7 @@ class KernelUprobes(Fasttrap):
         framework: Framework,
         report: Callable[[str], object] = lambda _text: None,
     ) -> None:
-        """Make none yet.  Raises `emu.guest.linux_kernel.executable.NoRoomError`."""
+        """Make none yet.  Raises `emu.guest.linux_kernel.executable.NoSpaceError`."""
         super().__init__(programs, framework, Fidelity.EXACT, report=report)
         self._guest = guest
         self._programs = programs

@@ -25,8 +25,8 @@ _INDEX_MASK: Final = 0x1FF
 _CONTIGUOUS: Final = 1 << 52
 
 
-class NoRoomError(Exception):
-    """There is no room left, or the kernel's page tables have no place for the mapping."""
+class NoSpaceError(Exception):
+    """The memory is full, or the kernel's page tables have no free entry for the mapping."""
 
 
 class ExecutableMemory:
@@ -46,13 +46,13 @@ class ExecutableMemory:
         self._end = 0
 
     def take(self, size: int) -> int:
-        """Return the address of a piece.  Raises `NoRoomError`."""
+        """Return the address of a piece.  Raises `NoSpaceError`."""
         if not self._end:
             base = self._map()
             self._next, self._end = base + self._physical.start % _BLOCK, base + self._physical.stop % _BLOCK
         address = self._next
         if address + size > self._end:
-            raise NoRoomError(f"more than {len(self._physical) // _ALIGNMENT} copies of instructions")
+            raise NoSpaceError(f"more than {len(self._physical) // _ALIGNMENT} copies of instructions")
         self._next += size + -size % _ALIGNMENT
         return address
 
@@ -70,7 +70,7 @@ class ExecutableMemory:
             if not entry & tables.valid:
                 self._store(at, _block(tables, like, self._physical.start & -_BLOCK))
                 return base
-        raise NoRoomError("the kernel's page tables have no place for copies of instructions")
+        raise NoSpaceError("the kernel's page tables have no free entry for copies of instructions")
 
     def _entry(self, tables: PageTables, address: int, *, leaf: bool) -> tuple[int, int]:
         """Return the address of the entry for a block, or for an address, and the entry itself."""
@@ -84,7 +84,7 @@ class ExecutableMemory:
             if (leaf and is_leaf) or (not leaf and shift == _BLOCK_SHIFT) or shift == tables.shifts[-1]:
                 return at, entry
             if is_leaf or not entry & tables.valid:
-                raise NoRoomError("the kernel's page tables are not as they should be")
+                raise NoSpaceError("the kernel's page tables are not as they should be")
             table = (entry & tables.frame_mask) << tables.frame_shift
         raise AssertionError
 

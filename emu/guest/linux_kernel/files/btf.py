@@ -83,7 +83,7 @@ class Entry(NamedTuple):
     flag: bool
     vlen: int
     size: int
-    """Or the number of the type that it refers to."""
+    """Its size in bytes, or the number of the type that it refers to."""
     at: int
     """The offset of the data after the three words."""
 

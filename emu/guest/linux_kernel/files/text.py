@@ -28,7 +28,7 @@ _RETURNS: Final = (bytes.fromhex("e9"), bytes.fromhex("c3cccccccc"))
 
 
 class LinuxText(Image):
-    """See the module."""
+    """The text of one kernel or module, with two changes of its boot or load made."""
 
     noun: ClassVar[str]
     """What the file is: a kernel or a module."""

@@ -30,7 +30,7 @@ class OrcRow(Block):
     ips: int
     """This process's address of the first addresses of the entries, words by address."""
     entries: int
-    """The same of the entries."""
+    """This process's address of the entries."""
     count: int
     pointer: int
     """The kernel's address of the pointer to the table, and its value."""
@@ -46,7 +46,7 @@ class OrcRows(Block):
 
 
 class ModuleOrc:
-    """See the module; `entry_size` is that of an entry of .orc_unwind."""
+    """The ORC tables of modules; `entry_size` is that of an entry of .orc_unwind."""
 
     def __init__(self, engine: Engine, modules: Modules, entry_size: int) -> None:
         self._engine = engine
