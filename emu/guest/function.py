@@ -42,7 +42,7 @@ _THREAD: Final = Thread(address=0, tid=1, pid=1, ppid=0, execname="function")
 
 
 class FunctionFaultError(Exception):
-    """The function did something that is not permitted, or did not return; `pc` is the place."""
+    """The function did something that is not permitted, or did not return; `pc` is its address."""
 
     def __init__(self, message: str, pc: int) -> None:
         super().__init__(message)
@@ -228,8 +228,8 @@ class FunctionGuest:
         registers = self.isa.registers
         pc = frame.register(registers.pc)
         if takes_frame_back(self.isa.stub.plan(self.patcher.original(pc, 8), pc), registers.fp):
-            place = frame.register(registers.fp) + self.isa.calling.frame_return
-            return [pc, self.engine.load(place, self.isa.word)]
+            slot = frame.register(registers.fp) + self.isa.calling.frame_return
+            return [pc, self.engine.load(slot, self.isa.word)]
         return [pc, frame.register(registers.link) if registers.link else frame.stack_word(0)]
 
     def user_stack(self) -> list[int]:

@@ -39,7 +39,7 @@ class CodeCaches:
     def __init__(self, cpus: Sequence[FunctionGuest], code: bytes | Image) -> None:
         self._cpus = cpus
         self._stale: list[list[tuple[int, int]]] = [[] for _ in cpus]
-        """The places (address, size) that each CPU may still have in its cache."""
+        """The ranges (address, size) that each CPU may still have in its cache."""
         for cpu in cpus:
             watch_barriers(cpu.engine, _parts(code), partial(self._barrier, cpu))
 

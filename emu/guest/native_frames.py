@@ -2,8 +2,8 @@
 
 A table in plain memory has the rows of the code that stacks have met (`emu.elf.unwind.compact`), by
 the pc.  Python makes a row when machine code meets a pc for the first time; the row is used again
-as long as the same bytes are in the same place of this process.  Stacks with what is rare are left
-to Python: expressions.
+as long as the same bytes are at the same address of this process.  Stacks with expressions are left
+to Python.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class FrameTable:
 
 
 class _Registers:
-    """The registers of a frame: a value each, or the place in memory that it is loaded from."""
+    """The registers of a frame: a value each, or the address that it is loaded from."""
 
     def __init__(self, f: Function, isa: Isa) -> None:
         self._f = f
@@ -110,14 +110,14 @@ class _Registers:
 
     def set(self, number: Word, value: Word, kind: Word = int(RuleKind.VALUE)) -> None:
         """Set a register, or where it is saved."""
-        place = self._f.shl(number, _WORD_SHIFT)
-        self._f.store(self._values, value, place)
-        self._f.store(self._kinds, kind, place)
+        offset = self._f.shl(number, _WORD_SHIFT)
+        self._f.store(self._values, value, offset)
+        self._f.store(self._kinds, kind, offset)
 
     def of(self, number: Word) -> tuple[Value, Value]:
-        """Return what is known of a register: a value or a place, and which."""
-        place = self._f.shl(number, _WORD_SHIFT)
-        return self._f.load(self._values, place), self._f.load(self._kinds, place)
+        """Return what is known of a register: a value or an address, and which."""
+        offset = self._f.shl(number, _WORD_SHIFT)
+        return self._f.load(self._values, offset), self._f.load(self._kinds, offset)
 
     def get(self, loop: Loop, number: Word) -> Value:
         """Return a register; the stack ends if it is lost."""
@@ -139,7 +139,7 @@ class _Registers:
 
 
 class _Walk:
-    """The function `user_callers(place, limit)` under construction."""
+    """The function `user_callers(buffer, limit)` under construction."""
 
     def __init__(self, f: Function, isa: Isa) -> None:
         self._f = f
@@ -151,7 +151,7 @@ class _Walk:
     def write(self) -> None:
         """Write the function."""
         f = self._f
-        place, asked = f.parameters
+        buffer, asked = f.parameters
         f.ret_if(f.eq(asked, 0), 0)
         limit = f.select(f.ult(asked, DEEPEST), asked, DEEPEST)
         find = self._make_find(f.module)
@@ -159,7 +159,7 @@ class _Walk:
         pc, kind = f.variable(live_register(f, self._isa, self._isa.registers.pc)), f.variable(PcKind.INNERMOST)
         count = f.variable(0)
         with f.loop() as loop:
-            f.store(f.add(place, f.shl(count.get(), _WORD_SHIFT)), pc.get())
+            f.store(f.add(buffer, f.shl(count.get(), _WORD_SHIFT)), pc.get())
             count.set(f.add(count.get(), 1))
             loop.leave_if(f.uge(count.get(), limit))
             found = f.variable(f.call(find, pc.get(), kind.get()))
@@ -281,15 +281,15 @@ class _Walk:
         # The aligned word that the call ends in, or that the pc is in.
         behind = f.either(f.eq(kind, PcKind.RETURN), f.eq(kind, PcKind.CALLED))
         at = f.and_(f.sub(pc, f.flag(behind)), -_WORD)
-        place = f.call(Callee("user_place"), at, _WORD)
+        mapped = f.call(Callee("user_place"), at, _WORD)
         code = f.variable(0)
-        with f.when(f.ne(place, 0), likely=True):
-            code.set(f.load(place))
-            same = f.both(f.eq(f.load(row), key), f.eq(f.load(row, _WORD * CompactRow.PLACE), place))
+        with f.when(f.ne(mapped, 0), likely=True):
+            code.set(f.load(mapped))
+            same = f.both(f.eq(f.load(row), key), f.eq(f.load(row, _WORD * CompactRow.PLACE), mapped))
             same = f.both(same, f.eq(f.load(row, _WORD * CompactRow.CODE), code.get()))
             f.ret_if(same, row, likely=True)
         f.store(row, key)
-        f.store(row, place, _WORD * CompactRow.PLACE)
+        f.store(row, mapped, _WORD * CompactRow.PLACE)
         f.store(row, code.get(), _WORD * CompactRow.CODE)
         f.call(module.symbol("make_row"), pc, kind, row)
         f.ret(row)

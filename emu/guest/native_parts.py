@@ -1,7 +1,7 @@
 """Machine code for guests: a program's registers and stack, the only thread, the CPU's number.
 
 `emu.guest.stack_walker.user_stack` walks the same stacks in Python.
-The function `user_callers(place, limit)` writes pcs to a place in this process, the innermost
+The function `user_callers(buffer, limit)` writes pcs to a buffer in this process, the innermost
 first, and returns their number; all ones: Python must find them.  It calls `user_start(pc)`, which
 returns whether a pc is the first instruction of a function: there the frame is still the caller's.
 """
@@ -69,22 +69,22 @@ class _Walk:
     def write(self, read: Callable[[Function, Mapping[str, Variable]], None]) -> None:
         """Write the function."""
         f, registers = self._f, self._isa.registers
-        place, asked = f.parameters
+        buffer, asked = f.parameters
         limit = f.select(f.ult(asked, DEEPEST), asked, DEEPEST)
         names = {registers.pc, registers.fp, registers.sp, *((registers.link,) if registers.link else ())}
         known = {name: f.variable(0) for name in sorted(names)}
         read(f, known)
         pc, pointer, sp = known[registers.pc].get(), known[registers.fp], known[registers.sp]
         f.ret_if(f.eq(limit, 0), 0)
-        f.store(place, pc)
+        f.store(buffer, pc)
         self._count.set(1)
         with f.when(f.ne(f.call(Callee("user_start"), pc), 0)):
             f.ret_if(f.ule(limit, 1), 1)
             caller = known[registers.link].get() if registers.link else self._load(sp.get())
-            self._append(place, caller)
-        self._chain(place, limit, pointer, sp, known[registers.link].get() if registers.link else None)
+            self._append(buffer, caller)
+        self._chain(buffer, limit, pointer, sp, known[registers.link].get() if registers.link else None)
 
-    def _chain(self, place: Word, limit: Word, pointer: Variable, sp: Variable, link: Word | None) -> None:
+    def _chain(self, buffer: Word, limit: Word, pointer: Variable, sp: Variable, link: Word | None) -> None:
         """Follow the frame pointers."""
         f, calling, word = self._f, self._isa.calling, self._isa.word
         with f.loop() as loop:
@@ -100,15 +100,15 @@ class _Walk:
                     following.set(address.get())
                     address.set(link)
             loop.leave_if(f.eq(address.get(), 0))
-            self._append(place, address.get())
+            self._append(buffer, address.get())
             loop.leave_if(f.ule(following.get(), frame))
             sp.set(following.get())
             pointer.set(following.get())
         f.ret(self._count.get())
 
-    def _append(self, place: Word, pc: Word) -> None:
+    def _append(self, buffer: Word, pc: Word) -> None:
         f, count = self._f, self._count.get()
-        f.store(f.add(place, f.shl(count, _WORD_SHIFT)), pc)
+        f.store(f.add(buffer, f.shl(count, _WORD_SHIFT)), pc)
         self._count.set(f.add(count, 1))
 
     def _load(self, address: Word) -> Value:

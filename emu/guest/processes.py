@@ -128,7 +128,7 @@ class Code(Protocol):
 
 
 class Slots(Protocol):
-    """Places in an address space where displaced instructions run."""
+    """Slots in an address space where displaced instructions run."""
 
     def ready(self) -> bool:
         """Return whether `take` may be called.

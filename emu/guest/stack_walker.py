@@ -38,7 +38,7 @@ def user_stack(
     `load(address)` reads a word, or raises `BadAddressError`; the walk ends there.  `located` names
     the pc: on the first instruction of a function the frame is still the caller's, and the return
     address of the function is where the call has put it.  `leaves_save_pointer`: on RISC-V a
-    function that calls no other saves only its caller's frame pointer, in the place where others
+    function that calls no other saves only its caller's frame pointer, at the offset where others
     save ra.
     """
     registers, calling = isa.registers, isa.calling

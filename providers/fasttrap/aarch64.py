@@ -152,8 +152,8 @@ def _in_sequence(before: bytes) -> bool:
     """Return whether a load-exclusive, whose store is still to come, precedes."""
     if _EXCLUSIVE_BYTES.isdisjoint(before[3::4]):
         return False
-    for place in range(len(before) - 4, max(-1, len(before) - 4 * _SEQUENCE - 4), -4):
-        word = int.from_bytes(before[place : place + 4], "little")
+    for offset in range(len(before) - 4, max(-1, len(before) - 4 * _SEQUENCE - 4), -4):
+        word = int.from_bytes(before[offset : offset + 4], "little")
         if _is_exclusive(word):
             return bool(word & _LOAD)
         if word & _RETURN_MASK == _RETURN:

@@ -276,9 +276,9 @@ class Hits(ProcessObserver):
             return [words[registers[one]] for one in natives if one < len(registers)]
         return [self._stack_word(one) for one in natives]
 
-    def _stack_word(self, place: int) -> int:
+    def _stack_word(self, index: int) -> int:
         try:
-            return self._kernel.frame.stack_word(place)
+            return self._kernel.frame.stack_word(index)
         except BadAddressError:
             return 0
 

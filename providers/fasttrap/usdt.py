@@ -184,7 +184,7 @@ class UsdtProbes(ProcessObserver):
             if key in self._made[process.pid]:
                 continue
             types = tuple(
-                (one.types[place], text, place) for text, place in zip(one.translated, one.mapping, strict=True)
+                (one.types[index], text, index) for text, index in zip(one.translated, one.mapping, strict=True)
             )
             probe = Probe(
                 self._fasttrap.target(process),

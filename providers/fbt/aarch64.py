@@ -88,17 +88,17 @@ def scan(function: Function) -> ScanResult:
     # The tag is SUB or STP, also for the nop; it is not used, because the stub decodes the saved word.
     rval = _INVOP_SUB if words[entry] & _SUB_MASK == _SUB else _INVOP_STP
     sites = [Site(ENTRY, function.address + 4 * entry, BRK, words[entry], rval)]
-    for place in range(entry, len(words)):
-        word = words[place]
+    for index in range(entry, len(words)):
+        word = words[index]
         if word == _RET:
             rval = _INVOP_RET
-        elif word & _B_MASK == _B and 4 * place + 16 * (word & _B_DATA) >= function.size:
+        elif word & _B_MASK == _B and 4 * index + 16 * (word & _B_DATA) >= function.size:
             # The distance in words is multiplied by 4 and then added to a pointer to words, so it is multiplied by 16
             # in all.
             rval = _INVOP_B
         else:
             continue
-        sites.append(Site(RETURN, function.address + 4 * place, BRK, word, rval, 4 * place))
+        sites.append(Site(RETURN, function.address + 4 * index, BRK, word, rval, 4 * index))
     return ScanResult(tuple(sites))
 
 
@@ -112,12 +112,12 @@ def _entry(words: tuple[int, ...]) -> int | None:
     if words[first : first + 1] == (NOP_WORD,):
         return first
     # Otherwise it is the instruction that opens the frame.  One with another register does not end the search.
-    for place in range(first, len(words)):
-        word = words[place]
+    for index in range(first, len(words)):
+        word = words[index]
         if word & _PAIR_MASK == _STP and word >> 5 & 31 == _SP:
-            return place
+            return index
         if word & _SUB_MASK == _SUB and word & 31 == _SP and word >> 5 & 31 == _SP:
-            return place
+            return index
     return None
 
 
@@ -125,17 +125,17 @@ def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
     """Name each exit of the function that is not a site, and each site that is not an exit."""
     taken = {site.address for site in result.sites}
     entry = result.sites[0].address
-    for place, word in enumerate(_words(function)):
-        address = function.address + 4 * place
-        rule = _remark(function, place, word, is_site=address in taken)
+    for index, word in enumerate(_words(function)):
+        address = function.address + 4 * index
+        rule = _remark(function, index, word, is_site=address in taken)
         if rule is not None:
             yield Refusal(address, rule if address > entry else EARLY_RETURN)
 
 
-def _remark(function: Function, place: int, word: int, *, is_site: bool) -> Rule | None:
+def _remark(function: Function, index: int, word: int, *, is_site: bool) -> Rule | None:
     if word & _ANY_B_MASK == _ANY_B:
         distance = (word & 0x03FFFFFF ^ 0x02000000) - 0x02000000
-        inside = 0 <= 4 * (place + distance) < function.size
+        inside = 0 <= 4 * (index + distance) < function.size
         if inside == is_site:
             return FALSE_TAIL_CALL if is_site else BACKWARD_TAIL_CALL
         return None

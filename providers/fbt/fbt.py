@@ -117,7 +117,7 @@ class Probed(NamedTuple):
     """A function that gets probes."""
 
     number: int
-    """Its place in the walk."""
+    """Its position in the walk."""
     symbol: Symbol
     code: bytes
     """Its bytes, and some that follow."""

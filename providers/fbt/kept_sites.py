@@ -14,7 +14,7 @@ from emu.support.disk_cache import cached, signature
 from providers.fbt.port import Site
 from providers.fidelity import Fidelity
 
-# A function's place in the walk, and its sites.
+# A function's position in the walk, and its sites.
 Found = tuple[int, Sequence[Site]]
 
 

@@ -6,7 +6,7 @@ To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in `PORTS
 (docs/adding-a-provider.md).  It has
 
 1. `scan`: a function's bytes -> its entry site and return sites, or the rule that refuses it;
-2. `remarks`: places that look like returns and are not sites, and sites that should not be;
+2. `remarks`: instructions that look like returns and are not sites, and sites that should not be;
 3. `handler`: handles a hit of a breakpoint, in the fewest possible steps;
 4. the names it excludes beyond `exclusions.EXCLUSIONS`, and `aframes`.
 
@@ -59,7 +59,7 @@ class Function:
 
 
 class Site(NamedTuple):
-    """A place that gets a probe."""
+    """An instruction that gets a probe."""
 
     probe: str
     """`ENTRY` or `RETURN`."""
@@ -75,7 +75,7 @@ class Site(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A place to which a rule applies."""
+    """An instruction to which a rule applies."""
 
     address: int
     rule: Rule

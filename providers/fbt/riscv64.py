@@ -115,22 +115,22 @@ def scan(function: Function) -> ScanResult:
         missed = any(_saves_ra(word, length) for _address, word, length in _instructions(function))
         return ScanResult((), Refusal(function.address, SAVE_OUT_OF_STEP if missed else NO_SAVED_RA))
     sites = [entry]
-    place = (entry.address - function.address) // 2
-    while (site := _find(_RET, halves, place, function, RETURN)) is not None:
+    index = (entry.address - function.address) // 2
+    while (site := _find(_RET, halves, index, function, RETURN)) is not None:
         sites.append(site)
-        place = site.roffset // 2 + 2  # four bytes further, after a compressed one too
+        index = site.roffset // 2 + 2  # four bytes further, after a compressed one too
     return ScanResult(tuple(sites))
 
 
 def _find(pattern: _Pattern, halves: tuple[int, ...], start: int, function: Function, probe: str) -> Site | None:
     """Return the next match of a pattern, walking from half `start` in steps of two."""
-    for place in range(start, -(-function.size // 2), 2):
-        word = halves[place] | halves[place + 1] << 16
-        found, patch, invop = place, _EBREAK, pattern.invop
+    for index in range(start, -(-function.size // 2), 2):
+        word = halves[index] | halves[index + 1] << 16
+        found, patch, invop = index, _EBREAK, pattern.invop
         if word & pattern.mask != pattern.value:
             patch, invop = _C_EBREAK, pattern.compressed_invop
-            if halves[place] & pattern.compressed_mask != pattern.compressed_value:
-                found = place + 1
+            if halves[index] & pattern.compressed_mask != pattern.compressed_value:
+                found = index + 1
                 if halves[found] & pattern.compressed_mask != pattern.compressed_value:
                     continue
         if 2 * found >= function.size:

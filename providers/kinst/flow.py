@@ -1,4 +1,4 @@
-"""The places in a function where its stack frame exists.
+"""The instructions of a function at which its stack frame exists.
 
 They are found by following the instructions along all paths through the function.
 """

@@ -99,7 +99,7 @@ def look(
         yield offset, treatment, frames[offset]
 
 
-class Room(Protocol):
+class CopyMemory(Protocol):
     """Executable memory for trampolines, as `emu.guest.kernel.trampolines.Trampolines`."""
 
     def take(self, size: int) -> int:
@@ -122,7 +122,7 @@ class Kinst(Provider):
         patcher: Patcher,
         traps: TrapHandler,
         isa: Isa,
-        trampolines: Room,
+        trampolines: CopyMemory,
         clock: VirtualClock,
     ) -> None:
         """Register with the framework and with the chain of breakpoint handlers."""

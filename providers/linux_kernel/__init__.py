@@ -4,7 +4,7 @@
 | --- | --- |
 | `port`, `<isa>` | the first and last instructions of functions, for each ISA |
 | `text` | breakpoints in the kernel's text, shared by the providers |
-| `sites` | the places of a function's probes, and the effects of the displaced instructions |
+| `sites` | the addresses of a function's probes, and the effects of the displaced instructions |
 | `fbt` | fbt:kernel:vfs_read:entry |
 | `syscall` | syscall:linux:read:entry |
 | `kinst` | kinst:kernel:vfs_read:12 |

@@ -1,4 +1,4 @@
-"""The consumers of the kernel's uprobes: each is for one place of a file, in one address space.
+"""The consumers of the kernel's uprobes: each is for one offset of a file, in one address space.
 
     register    uprobe_register(): the kernel writes the breakpoint into a copy of the page of each
                 address space that the consumer's filter accepts, now and whenever one maps the file
@@ -38,8 +38,8 @@ EVERYWHERE: Final = 0
 _NO_SPACE: Final = 1
 
 
-class Place(NamedTuple):
-    """A place that is watched."""
+class FileOffset(NamedTuple):
+    """An offset of a file that is watched, in one address space or in all."""
 
     space: int
     """Address of the struct mm_struct; EVERYWHERE: in all address spaces."""
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 
 class RefusedError(Exception):
-    """The kernel refuses a place; `number` is its error number."""
+    """The kernel refuses a breakpoint; `number` is its error number."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -65,7 +65,7 @@ class Consumer:
     """Address of its struct uprobe_consumer."""
     uprobe: int
     """Address of the struct uprobe."""
-    place: Place
+    position: FileOffset
 
 
 class Consumers:
@@ -79,45 +79,45 @@ class Consumers:
         self._handler_at = btf.offset("uprobe_consumer", "handler")
         self._filter_at = btf.offset("uprobe_consumer", "filter")
         assert btf.struct_size("uprobe_consumer") <= KEY
-        self._room = range(0)
+        self._free = range(0)
         """What is left of the memory for consumers."""
-        self._places: dict[Place, Consumer] = {}
+        self._positions: dict[FileOffset, Consumer] = {}
         self._addresses: dict[int, Consumer] = {}
         self._numbers = 0
 
     def __len__(self) -> int:
-        """Return the number of places that are watched."""
-        return len(self._places)
+        """Return the number of offsets that are watched."""
+        return len(self._positions)
 
     def of(self, address: int) -> Consumer | None:
         """Return the consumer whose structure has an address."""
         return self._addresses.get(address)
 
-    def register(self, place: Place, semaphore: int = 0) -> Consumer:
-        """Watch a place; `semaphore` is the offset of its counter in the file, 0: none.
+    def register(self, position: FileOffset, semaphore: int = 0) -> Consumer:
+        """Watch an offset; `semaphore` is the offset of its counter in the file, 0: none.
 
         Raises `RefusedError`, and `KernelCallError`.
         """
-        known = self._places.get(place)
+        known = self._positions.get(position)
         if known is not None:
             return known
         content = bytearray(SIZE)
         _POINTER.pack_into(content, self._handler_at, self._calls.callback)
-        if place.space != EVERYWHERE:
+        if position.space != EVERYWHERE:
             _POINTER.pack_into(content, self._filter_at, self._calls.equal)
-        _KEYS.pack_into(content, KEY, place.space, self._numbers)
+        _KEYS.pack_into(content, KEY, position.space, self._numbers)
         address = self._take()
         self._guest.store(address, bytes(content))
-        uprobe = self._calls.call("uprobe_register", place.file, place.offset, semaphore, address)
+        uprobe = self._calls.call("uprobe_register", position.file, position.offset, semaphore, address)
         number = error_of(uprobe)
         if number:
             raise RefusedError(number)
-        made = self._places[place] = self._addresses[address] = Consumer(self._numbers, address, uprobe, place)
+        made = self._positions[position] = self._addresses[address] = Consumer(self._numbers, address, uprobe, position)
         self._numbers += 1
         return made
 
     def unregister(self, consumer: Consumer) -> None:
-        """Stop watching a place.
+        """Stop watching an offset.
 
         Raises `KernelCallError`, and `emu.guest.linux_kernel.errors.LinuxKernelError`.
         """
@@ -133,16 +133,16 @@ class Consumers:
         self._guest.store(consumer.address + KEY, _POINTER.pack(_NO_SPACE))
 
     def _forget(self, consumer: Consumer) -> None:
-        del self._places[consumer.place]
+        del self._positions[consumer.position]
         del self._addresses[consumer.address]
 
     def _take(self) -> int:
         """Return the address of a new consumer, in memory that the kernel allocates."""
-        if len(self._room) < SIZE:
+        if len(self._free) < SIZE:
             known = self._guest.facts.symbols
             address = self._calls.call(next((name for name in _ALLOCATORS if known.get(name)), _ALLOCATORS[0]), _CHUNK)
             if not self._guest.isa.is_kernel_address(address):
                 raise KernelCallError("the kernel has no memory for more probes")
-            self._room = range(address, address + _CHUNK)
-        place, self._room = self._room.start, self._room[SIZE:]
-        return place
+            self._free = range(address, address + _CHUNK)
+        address, self._free = self._free.start, self._free[SIZE:]
+        return address

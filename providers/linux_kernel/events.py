@@ -185,7 +185,7 @@ class Event:
     provider: str
     name: str
     at: At
-    places: tuple[str, ...]
+    targets: tuple[str, ...]
     """The tracepoint, or the possible names of the function in different kernels."""
     shown: tuple[Shown, ...] = ()
     holds: Value | None = None

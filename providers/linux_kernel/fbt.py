@@ -45,7 +45,7 @@ class _Probe:
     module: str
     function: str
     kind: str
-    places: list[tuple[int, int]]
+    points: list[tuple[int, int]]
     """Addresses, and their offsets in the function."""
     probe_id: int = 0
     hooks: list[tuple[int, Hook]] = field(default_factory=list)
@@ -106,13 +106,13 @@ class LinuxFbt(Provider):
         if (symbol.value, kind) in self._known:
             return
         self._known.add((symbol.value, kind))
-        places = [(address, address - symbol.value) for address in self._places(symbol, kind)]
-        if places:
-            probe = _Probe(module, symbol.name, kind, places)
+        points = [(address, address - symbol.value) for address in self._addresses(symbol, kind)]
+        if points:
+            probe = _Probe(module, symbol.name, kind, points)
             probe.probe_id = self._framework.probe_create(self, module, symbol.name, kind, _AFRAMES, probe)
 
-    def _places(self, symbol: Symbol, kind: str) -> list[int]:
-        """Return the places of a probe's breakpoints."""
+    def _addresses(self, symbol: Symbol, kind: str) -> list[int]:
+        """Return the addresses of a probe's breakpoints."""
         isa = self._text.isa
         try:
             if kind == ENTRY:
@@ -125,7 +125,7 @@ class LinuxFbt(Provider):
 
     def enable(self, probe_id: int, arg: _Probe) -> None:
         """Write the breakpoints."""
-        for address, offset in arg.places:
+        for address, offset in arg.points:
             hook = self._hook(arg, offset)
             self._text.add(address, hook)
             arg.hooks.append((address, hook))
@@ -171,4 +171,4 @@ class LinuxFbt(Provider):
 
     def destroy(self, probe_id: int, arg: _Probe) -> None:
         """Forget a probe."""
-        self._known = {known for known in self._known if known[0] != arg.places[0][0]}
+        self._known = {known for known in self._known if known[0] != arg.points[0][0]}

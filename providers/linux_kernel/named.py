@@ -49,7 +49,7 @@ from providers.linux_kernel.registrations import Hit, Listener, Registrations
 from providers.linux_kernel.sites import LONGEST, entry_site, return_sites
 from providers.linux_kernel.text import Fires, Hook, NoPlanError, Text
 
-# The words of an event, by the places from which its step reads them.
+# The words of an event, by the names under which its step reads them.
 _ARGUMENTS: Final = tuple(f"%argument {number} of an event" for number in range(ARGUMENTS))
 _BASE: Final = "%base {} of an event"
 _WORD: Final = 8
@@ -59,8 +59,8 @@ _INT_BITS: Final = 32
 class NativeEvent:
     """One event's function, linked for one kernel.
 
-    `passed` is what the place of the probe passes; `mark` is the register with the address of the
-    tracepoint that is hit.
+    `passed` is what the tracepoint or function passes; `mark` is the register with the address
+    of the tracepoint that is hit.
     """
 
     def __init__(self, guest: LinuxKernelGuest, event: Event, passed: tuple[Argument, ...], mark: str) -> None:
@@ -83,7 +83,7 @@ class NativeEvent:
         self._linked = Linked(code.module.compiled("event"), symbols)
 
     def steps(self, runs: int, hit: Hit | None) -> tuple[HitStep, ...]:
-        """Return the steps of a hit of a tracepoint; None: it is a place in a function."""
+        """Return the steps of a hit of a tracepoint; None: it is in a function."""
         fire = Fire(runs, tuple(map(Register, _ARGUMENTS[: self._shown])))
         happens = Call(self._linked.address("happens"), 0 if hit is None else hit.tracepoint, asks=False)
         return happens, (fire if hit is None else hit.fire(fire))
@@ -155,7 +155,7 @@ _AFRAMES: Final = 2
 @dataclass(slots=True, eq=False)
 class _Probe:
     event: Event
-    place: str
+    target: str
     """The tracepoint, or the function."""
     probe_id: int = 0
     listener: Listener | None = None
@@ -195,19 +195,19 @@ class NamedProbes(Provider):
             return
         self._provided = True
         for event in self._events:
-            place = next(filter(self._is_there(event), event.places), None)
-            if place is not None:
-                function = "" if event.at is At.TRACEPOINT else place
-                probe = _Probe(event, place)
+            target = next(filter(self._is_there(event), event.targets), None)
+            if target is not None:
+                function = "" if event.at is At.TRACEPOINT else target
+                probe = _Probe(event, target)
                 probe.probe_id = self._framework.probe_create(self, MODULE, function, event.name, _AFRAMES, probe)
 
     def _is_there(self, event: Event) -> Callable[[str], bool]:
         if event.at is At.TRACEPOINT:
             return self._registrations.has
-        return lambda name: bool(self._places(event.at, name))
+        return lambda name: bool(self._addresses(event.at, name))
 
-    def _places(self, at: At, name: str) -> list[int]:
-        """Return the places of the breakpoints of a function's event."""
+    def _addresses(self, at: At, name: str) -> list[int]:
+        """Return the addresses of the breakpoints of a function's event."""
         symbol: Symbol | None = self._guest.facts.symbols.get(name)
         if symbol is None:
             return []
@@ -274,7 +274,7 @@ class NamedProbes(Provider):
             listener = Listener(
                 lambda passed: self._call(arg, passed), lambda hit: self._fires(arg, hit.arguments, hit)
             )
-            if self._registrations.add(arg.place, listener):
+            if self._registrations.add(arg.target, listener):
                 arg.listener = listener
             return
         arg.hooks = []
@@ -284,7 +284,7 @@ class NamedProbes(Provider):
 
     def _add(self, probe: _Probe, at: At, hook: Hook) -> None:
         assert probe.hooks is not None
-        for address in self._places(at, probe.place):
+        for address in self._addresses(at, probe.target):
             try:
                 self._text.add(address, hook)
             except NoPlanError:
@@ -300,7 +300,7 @@ class NamedProbes(Provider):
     def disable(self, probe_id: int, arg: _Probe) -> None:
         """Switch it off, or remove them."""
         if arg.listener is not None:
-            self._registrations.remove(arg.place, arg.listener)
+            self._registrations.remove(arg.target, arg.listener)
             arg.listener = None
         for address, hook in arg.hooks or ():
             self._text.remove(address, hook)
@@ -315,7 +315,7 @@ class NamedProbes(Provider):
         return ArgumentDescription(index, shown.native, shown.translated, index)
 
     def late_arguments(self, probe_id: int, arg: _Probe) -> LateArguments:
-        """Return that arguments 5 to 9 are 0: those of the place are not the probe's."""
+        """Return that arguments 5 to 9 are 0: those of the function are not the probe's."""
         return LateArguments.NONE
 
     def destroy(self, probe_id: int, arg: _Probe) -> None:

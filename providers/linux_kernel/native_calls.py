@@ -1,8 +1,8 @@
 """The system calls that tasks of a Linux kernel are in, and the machine code that keeps them.
 
 A task is known by its kernel stack, which has a fixed alignment: the stack pointer is in it at the
-entry of a call, and at its end.  Each stack has one entry in a table; a task whose entry another
-one has is kept by Python alone.
+entry of a call, and at its end.  Each stack has one slot in a table; a task whose slot another one
+has is kept by Python alone.
 
 Each function of machine code is a step of a hit (`emu.engine.hits.hit_steps.Call`), with the
 address of `CallWords`.
@@ -12,7 +12,7 @@ address of `CallWords`.
 | `entered(words)` | notes that a task is in a call, and fires the probe of its entry |
 | `done(words)` | fires the probe of the return |
 
-Python handles a hit if another task has the entry in the table, or Python runs the enablings.
+Python handles a hit if another task has the slot in the table, or Python runs the enablings.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from emu.native.link import Linked
 from emu.native.values import Value
 from emu.support.words import WORD_MASK
 
-# Places of the table, a power of two.
-PLACES: Final = 1 << 10
+# Slots of the table, a power of two.
+SLOTS: Final = 1 << 10
 # A number larger than that of the calls of any ABI.
 MOST_CALLS: Final = 600
 
@@ -45,7 +45,7 @@ class OpenCall(Block):
     """A call that has not ended."""
 
     stack: int
-    """The lowest address of the task's kernel stack; 0: this place is free."""
+    """The lowest address of the task's kernel stack; 0: this slot is free."""
     number: int
     registers: int
     """Address of its struct pt_regs."""
@@ -75,9 +75,9 @@ class OpenCalls:
     """The calls of one kernel."""
 
     def __init__(self) -> None:
-        self._table = (OpenCall * PLACES)()
+        self._table = (OpenCall * SLOTS)()
         self._others: dict[int, Entered] = {}
-        """By stack: those without a place in the table."""
+        """By stack: those without a slot in the table."""
         self.entries = (ctypes.c_uint64 * MOST_CALLS)()
         self.returns = (ctypes.c_uint64 * MOST_CALLS)()
         self.words = CallWords(
@@ -86,18 +86,18 @@ class OpenCalls:
 
     def enter(self, sp: int, entered: Entered) -> None:
         """Note that a task has entered a call, by its stack pointer."""
-        stack, place = self._place(sp)
-        if place.stack in (0, stack):
-            place.stack, place.number, place.registers = stack, *entered
+        stack, slot = self._slot(sp)
+        if slot.stack in (0, stack):
+            slot.stack, slot.number, slot.registers = stack, *entered
         else:
             self._others[stack] = entered
 
     def leave(self, sp: int) -> Entered | None:
         """Return the call that a task leaves, None if its entry was not seen."""
-        stack, place = self._place(sp)
-        if place.stack == stack:
-            place.stack = 0
-            return Entered(place.number, place.registers)
+        stack, slot = self._slot(sp)
+        if slot.stack == stack:
+            slot.stack = 0
+            return Entered(slot.number, slot.registers)
         return self._others.pop(stack, None)
 
     def clear(self) -> None:
@@ -105,11 +105,11 @@ class OpenCalls:
         ctypes.memset(self._table, 0, ctypes.sizeof(self._table))
         self._others.clear()
 
-    def _place(self, sp: int) -> tuple[int, OpenCall]:
-        return sp & -THREAD_SIZE, self._table[sp // THREAD_SIZE % PLACES]
+    def _slot(self, sp: int) -> tuple[int, OpenCall]:
+        return sp & -THREAD_SIZE, self._table[sp // THREAD_SIZE % SLOTS]
 
 
-# The arguments of a call, by the places from which a firing reads them.
+# The arguments of a call, by the names under which a firing reads them.
 ARGUMENTS: Final = tuple(f"%argument {number} of a system call" for number in range(6))
 LARGEST_ERROR: Final = 4095
 _WORD: Final = 8
@@ -159,9 +159,9 @@ class _Code:
         words, core = f.parameters
         first, second = self._isa.calling.arguments[:2]
         registers = self._register(f, first)
-        place = self._registers(f, registers)
+        mapped = self._registers(f, registers)
         by_name = self._path.number
-        number = self._field(f, place, by_name) if by_name else f.and_(self._register(f, second), (1 << _INT_BITS) - 1)
+        number = self._field(f, mapped, by_name) if by_name else f.and_(self._register(f, second), (1 << _INT_BITS) - 1)
         stack, entry = self._open(f, words)
         taken = f.load(entry, OpenCall.offset("stack"))
         f.ret_if(f.both(f.ne(taken, 0), f.ne(taken, stack)), ASK, likely=False)
@@ -171,7 +171,7 @@ class _Code:
         f.store(self.module.symbol("error"), 0)
         f.ret_if(f.eq(firing, 0), GO_ON)
         for index, name in enumerate(self._path.arguments[: len(ARGUMENTS)]):
-            f.store(self.module.symbol(f"argument{index}"), self._field(f, place, name))
+            f.store(self.module.symbol(f"argument{index}"), self._field(f, mapped, name))
         entering = CallWords.offset("entering")
         f.store(words, 1, entering)
         fired = f.call(self.module.symbol("fire"), firing, core)
@@ -186,10 +186,10 @@ class _Code:
         f.ret_if(f.ne(f.load(entry, OpenCall.offset("stack")), stack), ASK, likely=False)
         number = f.load(entry, OpenCall.offset("number"))
         firing = self._firing(f, f.load(words, CallWords.offset("returns")), number)
-        place = self._registers(f, f.load(entry, OpenCall.offset("registers")))
+        mapped = self._registers(f, f.load(entry, OpenCall.offset("registers")))
         f.store(entry, 0, OpenCall.offset("stack"))
         f.ret_if(f.eq(firing, 0), GO_ON)
-        result = self._field(f, place, self._path.result)
+        result = self._field(f, mapped, self._path.result)
         failed = f.ugt(result, WORD_MASK - LARGEST_ERROR)
         error = self.module.symbol("error")
         f.store(error, f.select(failed, f.sub(0, result), 0))
@@ -204,20 +204,20 @@ class _Code:
         return f.load(self.module.symbol("env"), _WORD * self._isa.registers.slots[name])
 
     def _registers(self, f: Function, address: Value) -> Value:
-        """Return the place of a struct pt_regs, which must be in one page."""
+        """Return the address in this process of a struct pt_regs, which must be in one page."""
         size = _WORD * len(self._abi.pt_regs)
         f.ret_if(f.ugt(f.and_(address, PAGE - 1), PAGE - size), ASK, likely=False)
-        place = f.call(self.module.symbol("reach"), address, int(Access.READ))
-        f.ret_if(f.eq(place, 0), ASK, likely=False)
-        return place
+        mapped = f.call(self.module.symbol("reach"), address, int(Access.READ))
+        f.ret_if(f.eq(mapped, 0), ASK, likely=False)
+        return mapped
 
-    def _field(self, f: Function, place: Value, name: str) -> Value:
-        return f.load(place, _WORD * self._abi.pt_regs.index(name))
+    def _field(self, f: Function, mapped: Value, name: str) -> Value:
+        return f.load(mapped, _WORD * self._abi.pt_regs.index(name))
 
     def _open(self, f: Function, words: Value) -> tuple[Value, Value]:
-        """Return the stack of the current task, and its place in the table."""
+        """Return the stack of the current task, and its slot in the table."""
         sp = self._register(f, self._isa.registers.sp)
-        number = f.and_(f.lshr(sp, THREAD_SIZE.bit_length() - 1), PLACES - 1)
+        number = f.and_(f.lshr(sp, THREAD_SIZE.bit_length() - 1), SLOTS - 1)
         table = f.load(words, CallWords.offset("open"))
         return f.and_(sp, -THREAD_SIZE), f.add(table, f.mul(number, _OPEN))
 

@@ -2,10 +2,10 @@
 
 `hit(words, core)` is a step of the breakpoint in the callback (`emu.engine.hits.hit_steps.Call`).
 It finds the consumer's number, copies the registers of the program to temporaries, and fires the
-probes of the place.  Their context is not that of the CPU, which executes the kernel: what needs
+probes of the offset.  Their context is not that of the CPU, which executes the kernel: what needs
 registers and stacks asks Python (`CoreWord.ASIDE`), but for later arguments of functions.
 
-Python handles a hit in another address space or at another address, of a place that it has not
+Python handles a hit in another address space or at another address, of an offset that it has not
 described yet, and if Python runs one of the enablings.
 """
 
@@ -38,11 +38,11 @@ from providers.linux_kernel.consumers import NUMBER
 _WORD: Final = 8
 _MM: Final = "task_struct.mm"
 # The most consumers that machine code serves.
-_PLACES: Final = 1 << 14
+_SLOTS: Final = 1 << 14
 
 
-class _Place(Block):
-    """A place that is watched, by the number of its consumer."""
+class _Slot(Block):
+    """An offset that is watched, by the number of its consumer."""
 
     pc: int
     """0: Python serves it."""
@@ -53,10 +53,10 @@ class _Place(Block):
 class _Words(Block):
     """The argument of `hit`."""
 
-    places: int
+    slots: int
 
 
-_PLACE: Final = ctypes.sizeof(_Place)
+_SLOT: Final = ctypes.sizeof(_Slot)
 
 
 class NativeUprobes:
@@ -66,8 +66,8 @@ class NativeUprobes:
         """`frame` is the context of the hit for Python."""
         self._guest = guest
         self._frame = frame
-        self._places = (_Place * _PLACES)()
-        self._words = _Words(ctypes.addressof(self._places))
+        self._slots = (_Slot * _SLOTS)()
+        self._words = _Words(ctypes.addressof(self._slots))
         self._kept: dict[int, object] = {}
         tracepoints, tasks, abi = guest.engine.tracepoints, guest.tasks, guest.tasks.abi
         symbols = {_symbol(name): tracepoints.temporary(of_program(name)) for name in filter(None, abi.pt_regs)}
@@ -78,7 +78,7 @@ class NativeUprobes:
 
     def knows(self, number: int) -> bool:
         """Return whether machine code serves the hits of a consumer, by its number."""
-        return number >= _PLACES or bool(self._places[number].pc)
+        return number >= _SLOTS or bool(self._slots[number].pc)
 
     def set(self, number: int, pc: int, fires: Sequence[Fire]) -> None:
         """Let machine code fire probes at every hit of a consumer, at an address of the program."""
@@ -88,13 +88,13 @@ class NativeUprobes:
             one.trap = 0
         addresses = (ctypes.c_uint64 * (len(firings) + 1))(*(one.address for one in firings))
         self._kept[number] = firings, addresses
-        place = self._places[number]
-        place.firings, place.pc = ctypes.addressof(addresses), pc
+        slot = self._slots[number]
+        slot.firings, slot.pc = ctypes.addressof(addresses), pc
 
     def forget(self, number: int) -> None:
         """Let Python serve the hits of a consumer."""
-        if number < _PLACES:
-            self._places[number].pc = 0
+        if number < _SLOTS:
+            self._slots[number].pc = 0
 
 
 def _symbol(register: str) -> str:
@@ -106,10 +106,10 @@ def _register(f: Function, isa: Isa, name: str) -> Value:
 
 
 def _reach(f: Function, address: Word, offset: int) -> Value:
-    """Return the place of a word of the kernel; Python serves the hit if it is out of reach."""
-    place = f.call(f.module.symbol("reach"), f.add(address, offset), int(Access.READ))
-    f.ret_if(f.eq(place, 0), ASK, likely=False)
-    return place
+    """Return the host's address of a kernel word; if it is out of reach, Python serves the hit."""
+    mapped = f.call(f.module.symbol("reach"), f.add(address, offset), int(Access.READ))
+    f.ret_if(f.eq(mapped, 0), ASK, likely=False)
+    return mapped
 
 
 @contextmanager
@@ -136,9 +136,9 @@ def _machine_code(isa: Isa, abi: KernelAbi, variable: int, mm: int) -> bytes:
     first, second = isa.calling.arguments[:2]
     keys = _reach(f, _register(f, isa, first), KEY)
     number = f.load(keys, NUMBER - KEY)
-    f.ret_if(f.uge(number, _PLACES), ASK, likely=False)
-    place = f.add(f.load(words, _Words.offset("places")), f.mul(number, _PLACE))
-    pc = f.load(place, _Place.offset("pc"))
+    f.ret_if(f.uge(number, _SLOTS), ASK, likely=False)
+    slot = f.add(f.load(words, _Words.offset("slots")), f.mul(number, _SLOT))
+    pc = f.load(slot, _Slot.offset("pc"))
     f.ret_if(f.eq(pc, 0), ASK, likely=False)
     task = f.load(_reach(f, variable, 0)) if variable else _register(f, isa, abi.current)
     f.ret_if(f.ne(f.load(_reach(f, task, mm)), f.load(keys)), ASK, likely=False)
@@ -146,7 +146,7 @@ def _machine_code(isa: Isa, abi: KernelAbi, variable: int, mm: int) -> bytes:
     f.ret_if(f.ugt(f.and_(address, PAGE - 1), PAGE - _WORD * len(abi.pt_regs)), ASK, likely=False)
     registers = _reach(f, address, 0)
     f.ret_if(f.ne(f.load(registers, _WORD * abi.pt_regs.index(isa.registers.pc)), pc), ASK, likely=False)
-    firings = f.load(place, _Place.offset("firings"))
+    firings = f.load(slot, _Slot.offset("firings"))
     with _each(f, firings) as firing:
         f.ret_if(f.eq(f.load(f.load(firing, Firing.offset("runs"))), 0), ASK, likely=False)
     for index, name in enumerate(abi.pt_regs):

@@ -76,9 +76,9 @@ class ProcessEvents:
             _MAPPED: self._mapped,
         }
         for function, call in hooks.items():
-            place = entry_of(text, guest, function)
-            if place is not None:
-                text.add(place, Hook(call))
+            address = entry_of(text, guest, function)
+            if address is not None:
+                text.add(address, Hook(call))
 
     def _later(self, report: Callable[[], object]) -> None:
         """Report an event once the CPU has stopped.

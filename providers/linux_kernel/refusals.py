@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Self
 
 from emu.guest.linux_kernel.files.facts import KernelFacts
-from emu.guest.linux_kernel.files.tables import Table, Tables, places
+from emu.guest.linux_kernel.files.tables import Table, Tables, addresses
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.kallsyms import Symbols
 from emu.guest.linux_kernel.modules import Module
@@ -73,7 +73,7 @@ class Blacklist:
     @classmethod
     def from_tables(cls, tables: Tables, symbols: Symbols, sections: Iterable[range]) -> Self:
         """Make the list of a kernel or a module: its marked functions, and whole sections."""
-        marked = (symbols.holding(address) for address in places(tables, Table.BLACKLIST))
+        marked = (symbols.holding(address) for address in addresses(tables, Table.BLACKLIST))
         areas = [(one.value, one.value + one.size) for one in marked if one is not None]
         return cls([*areas, *((part.start, part.stop) for part in sections if part)], symbols)
 
@@ -87,8 +87,8 @@ class Blacklist:
         return whole is not None and self._holds(whole.value)
 
     def _holds(self, address: int) -> bool:
-        place = bisect_right(self._starts, address) - 1
-        return place >= 0 and address < self._areas[place][1]
+        index = bisect_right(self._starts, address) - 1
+        return index >= 0 and address < self._areas[index][1]
 
     def areas(self) -> list[tuple[int, int]]:
         """Return the areas by address; no two of them touch."""
@@ -108,7 +108,7 @@ def _merged(areas: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def reserved(tables: Tables) -> frozenset[int]:
     """Return the addresses of the instructions that a kernel, or a module, rewrites."""
-    return frozenset({*places(tables, Table.JUMP_LABELS), *places(tables, Table.STATIC_CALLS)})
+    return frozenset({*addresses(tables, Table.JUMP_LABELS), *addresses(tables, Table.STATIC_CALLS)})
 
 
 class _Text:
@@ -116,7 +116,7 @@ class _Text:
 
     def __init__(self, tables: Tables) -> None:
         self.rewritten = reserved(tables)
-        self.may_fault = frozenset(places(tables, Table.EXCEPTIONS))
+        self.may_fault = frozenset(addresses(tables, Table.EXCEPTIONS))
 
 
 class Refusals:

@@ -24,7 +24,7 @@ from typing import Final
 from emu.displaced.frame import Frame
 from emu.engine.hits.hit_steps import ARGUMENTS, Argument, Fire, FireWhen, HitStep, InMemory, Register
 from emu.guest.linux_kernel.errors import LinuxKernelError
-from emu.guest.linux_kernel.executable import NoRoomError
+from emu.guest.linux_kernel.executable import NoSpaceError
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.guest.linux_kernel.kernel_calls import KernelCallError, error_name, error_of
 from emu.guest.linux_kernel.platforms.boards import BOARDS
@@ -78,10 +78,10 @@ def tracepoint_name(symbol: str) -> str:
 
 def _located(isa: Isa, index: int) -> Register | InMemory:
     """Return where a tracepoint's argument is in our function, behind the data."""
-    registers, place = isa.calling.arguments, 1 + index
-    if place < len(registers):
-        return Register(registers[place])
-    return InMemory(isa.registers.sp, isa.calling.stack_arguments + isa.word * (place - len(registers)), isa.word)
+    registers, position = isa.calling.arguments, 1 + index
+    if position < len(registers):
+        return Register(registers[position])
+    return InMemory(isa.registers.sp, isa.calling.stack_arguments + isa.word * (position - len(registers)), isa.word)
 
 
 def argument(frame: Frame, isa: Isa, index: int) -> int:
@@ -128,7 +128,7 @@ class Registrations:
             known = _Registration(self._address(name, module))
             try:
                 self._switch_on(module, name, known)
-            except (KernelCallError, LinuxKernelError, NoRoomError, NoPlanError) as error:
+            except (KernelCallError, LinuxKernelError, NoSpaceError, NoPlanError) as error:
                 self._report(f"the tracepoint {name} cannot be switched on: {error}")
                 return False
         known.listeners.append(listener)
@@ -164,7 +164,7 @@ class Registrations:
         if not made.tracepoint:
             raise KernelCallError("its module has been removed")
         if not self._on:
-            self._text.add(self._place, self._hook)
+            self._text.add(self._breakpoint, self._hook)
         self._on[module, name] = made
         try:
             self._call(_REGISTER, made.tracepoint)
@@ -175,7 +175,7 @@ class Registrations:
     def _forget(self, module: str, name: str) -> None:
         del self._on[module, name]
         if not self._on:
-            self._text.remove(self._place, self._hook)
+            self._text.remove(self._breakpoint, self._hook)
 
     def _call(self, function: str, tracepoint: int) -> None:
         """Register or unregister our function.  Raises `KernelCallError`, `LinuxKernelError`."""
@@ -187,7 +187,7 @@ class Registrations:
     def _function(self) -> int:
         """The address of the function that the kernel calls, which does nothing.
 
-        Raises `NoRoomError`.
+        Raises `NoSpaceError`.
         """
         code, memory = BOARDS[self._guest.isa.name].callback, self._guest.executable
         content = code.landing + code.nop + code.zero
@@ -196,7 +196,7 @@ class Registrations:
         return address
 
     @property
-    def _place(self) -> int:
+    def _breakpoint(self) -> int:
         """The address of the breakpoint in it."""
         return self._function + len(BOARDS[self._guest.isa.name].callback.landing)
 

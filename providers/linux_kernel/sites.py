@@ -10,7 +10,7 @@ overwritten when ftrace is switched on, so an entry probe goes, if it can,
 4. in a function without pads, onto the first instruction.
 
 "If it can" means that the effect of the displaced instruction is known as a plan, which the host
-carries out.  Return probes go onto every return instruction.
+executes.  Return probes go onto every return instruction.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def treat(isa: Isa, code: bytes, address: int) -> Emulated | None:
 
 
 def entry_site(isa: Isa, code: bytes, address: int) -> tuple[int, Emulated] | None:
-    """Return the place of a function's entry probe, and the displaced instruction; None: no place."""
+    """Return the address of a function's entry probe and the displaced instruction, or None."""
     port = PORTS[isa.name]
     landing = port.landing(code)
     pad = port.pad(code[landing:])

@@ -95,7 +95,7 @@ class KernelCalls:
         load = self._guest.engine.load
         try:
             _, _, count, types, _ = _METADATA.unpack(self._guest.load(symbol.value, _METADATA.size))
-            texts = [self._text_at(load(types + _WORD * place, _WORD)) for place in range(count)]
+            texts = [self._text_at(load(types + _WORD * index, _WORD)) for index in range(count)]
         except (BadAddressError, struct.error):
             return None
         return CallSignature("long", tuple(texts))
@@ -119,9 +119,9 @@ class KernelCalls:
     def enable(self, *, on: bool) -> None:
         """Write the breakpoints, or remove them."""
         if on and not self._hooks:
-            for address in self._places(self._path.entry, at_return=False):
+            for address in self._addresses(self._path.entry, at_return=False):
                 self._hooks.append((address, Hook(self._entered, self._fires(Moment.ENTRY))))
-            for address in self._places(self._path.done, at_return=self._path.done_at_return):
+            for address in self._addresses(self._path.done, at_return=self._path.done_at_return):
                 self._hooks.append((address, Hook(self._done, self._fires(Moment.RETURN))))
             for address, hook in self._hooks:
                 self._text.add(address, hook)
@@ -131,13 +131,13 @@ class KernelCalls:
             self._hooks.clear()
             self._open.clear()
 
-    def _places(self, names: Sequence[str], *, at_return: bool) -> list[int]:
+    def _addresses(self, names: Sequence[str], *, at_return: bool) -> list[int]:
         symbol = next(filter(None, map(self._symbols.get, names)), None)
         if symbol is None:
             return []
         isa, start = self._text.isa, symbol.value
         if at_return:
-            return [place for place, _ in return_sites(isa, self._text.code(start, symbol.size), start)]
+            return [address for address, _ in return_sites(isa, self._text.code(start, symbol.size), start)]
         found = entry_site(isa, self._text.code(start, 3 * LONGEST), start)
         return [] if found is None else [found[0]]
 

@@ -2,7 +2,7 @@
 
     add       a hook at an address: the first one writes the breakpoint
     (a hit)   the hooks are called in the order in which they were added, then the displaced
-              instruction's plan is carried out, or a copy of it runs elsewhere and leads back
+              instruction's plan is executed, or a copy of it runs elsewhere and leads back
     remove    the last one removes the breakpoint; the copy stays, because a task may be in it
 
 Python serves the first hit.  A hook that says which probe it fires lets machine code serve the next
@@ -23,7 +23,7 @@ from emu.displaced.frame import Frame
 from emu.displaced.plans import Plan, Set
 from emu.engine.hits.hit_steps import Call, HitStep, Run
 from emu.engine.time.clock import VirtualClock
-from emu.guest.linux_kernel.executable import NoRoomError
+from emu.guest.linux_kernel.executable import NoSpaceError
 from emu.isa.base import Isa
 from emu.probe.patcher import Patcher, Tracepoint
 from emu.probe.trap import Hit, Served, TrapHandler
@@ -54,11 +54,11 @@ class Hook:
     """Whether the function's frame exists (`CpuCore.framed`)."""
 
 
-class Room(Protocol):
+class CopyMemory(Protocol):
     """Memory in which copies of instructions run."""
 
     def take(self, size: int) -> int:
-        """Return the address of a piece.  Raises `NoRoomError`."""
+        """Return the address of a piece.  Raises `NoSpaceError`."""
         ...
 
     def fill(self, address: int, code: bytes) -> None:
@@ -82,10 +82,10 @@ class _Point:
 class Text:
     """The breakpoints of one kernel."""
 
-    def __init__(self, isa: Isa, patcher: Patcher, traps: TrapHandler, room: Room, clock: VirtualClock) -> None:
-        """`room` is memory for copies of instructions; `clock` excludes the way back from the time."""
+    def __init__(self, isa: Isa, patcher: Patcher, traps: TrapHandler, memory: CopyMemory, clock: VirtualClock) -> None:
+        """`memory` is for copies of instructions; `clock` excludes the way back from the time."""
         self.isa = isa
-        self._room = room
+        self._memory = memory
         self._clock = clock
         self._port = PORTS[isa.name]
         self._copies: dict[int, _Point] = {}
@@ -139,10 +139,10 @@ class Text:
         """Write a copy of an instruction, and the way back; return its address."""
         port = self._port
         try:
-            copy = self._room.take(port.size)
-        except NoRoomError as error:
+            copy = self._memory.take(port.size)
+        except NoSpaceError as error:
             raise NoPlanError(str(error)) from None
-        self._room.fill(copy, port.trampoline(treatment, copy, address))
+        self._memory.fill(copy, port.trampoline(treatment, copy, address))
         if port.trap is not None:
             self._ends[copy + port.trap(treatment)] = address + treatment.length
         return copy

@@ -2,7 +2,7 @@
 
 fasttrap would write breakpoints into the pages of a program, which on a real kernel are pages of
 the page cache.  The kernel has what this needs: copies of the pages for each process, forks, execs
-and execution out of line.  So `uprobe_register()` is called in the kernel for each place, with a
+and execution out of line.  So `uprobe_register()` is called in the kernel for each offset, with a
 consumer whose handler is a function of ours (`consumers`); DTrace for Linux does the same.  The
 kernel decides which instructions may be probed.  Its work at a hit takes virtual time.
 
@@ -38,7 +38,7 @@ from providers.fasttrap.points import EVERYWHERE as ANY_FUNCTION
 from providers.fasttrap.points import TracepointError
 from providers.fasttrap.records import AFTER, Point, Probe, ProbeType, Target
 from providers.fidelity import Fidelity
-from providers.linux_kernel.consumers import EVERYWHERE, Consumer, Consumers, Place, RefusedError
+from providers.linux_kernel.consumers import EVERYWHERE, Consumer, Consumers, FileOffset, RefusedError
 from providers.linux_kernel.native_uprobes import NativeUprobes
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class KernelUprobes(Fasttrap):
         framework: Framework,
         report: Callable[[str], object] = lambda _text: None,
     ) -> None:
-        """Make none yet.  Raises `emu.guest.linux_kernel.executable.NoRoomError`."""
+        """Make none yet.  Raises `emu.guest.linux_kernel.executable.NoSpaceError`."""
         super().__init__(programs, framework, Fidelity.EXACT, report=report)
         self._guest = guest
         self._programs = programs
@@ -92,10 +92,10 @@ class KernelUprobes(Fasttrap):
 
     # -- registering
 
-    def watch_place(
+    def watch_address(
         self, process: processes.Process, address: int, semaphore: int = 0, *, everywhere: bool = False
     ) -> Consumer:
-        """Let the kernel watch an address of a process, or that place of its file in all processes.
+        """Let the kernel watch an address of one process, or that offset of the file in all.
 
         Raises `TracepointError`.
         """
@@ -106,9 +106,9 @@ class KernelUprobes(Fasttrap):
             raise TracepointError(f"no file is mapped at {address:#x} in pid {process.pid}")
         assert isinstance(loaded.file, int)
         counter = loaded.image.offset_of(semaphore - loaded.bias) if semaphore else 0
-        place = Place(EVERYWHERE if everywhere else process.space, loaded.file, offset)
+        position = FileOffset(EVERYWHERE if everywhere else process.space, loaded.file, offset)
         try:
-            return self.consumers.register(place, counter or 0)
+            return self.consumers.register(position, counter or 0)
         except KernelCallError as error:
             raise TracepointError(str(error)) from None
         except RefusedError as error:
@@ -116,13 +116,13 @@ class KernelUprobes(Fasttrap):
             raise TracepointError(f"no tracepoint at {address:#x} in {loaded.name}: {why}") from None
 
     def install_point(self, probe: Probe, address: int) -> None:
-        """Let the kernel watch the place of a tracepoint.  Raises `TracepointError`."""
+        """Let the kernel watch the address of a tracepoint.  Raises `TracepointError`."""
         target = probe.target
         point = self.points.get(target.process.pid, address)
         if point is None or not point.target.live:
             point = self._look_at(probe, target, address)
             semaphore = probe.semaphores[0] if probe.semaphores else 0
-            consumer = self.watch_place(target.process, address, semaphore)
+            consumer = self.watch_address(target.process, address, semaphore)
             self.points.put(point)
             self._watched[consumer.number, address] = point
             self._consumers[point] = consumer
@@ -199,7 +199,7 @@ class KernelUprobes(Fasttrap):
         consumer, thread = self.consumers.of(address), programs.current
         if consumer is None or thread is None:
             return Answer.ZERO
-        if consumer.place.space not in {EVERYWHERE, thread.process.space}:
+        if consumer.position.space not in {EVERYWHERE, thread.process.space}:
             return Answer.ONE
         with programs.trapped(registers):
             pc = programs.cpu.pc
@@ -225,16 +225,16 @@ class KernelUprobes(Fasttrap):
         return None if native is None or self._meet is not None else Call(native.function, native.argument)
 
     def _learn(self, consumer: Consumer, point: Point) -> None:
-        """Let machine code serve the next hits of a place, if it can."""
+        """Let machine code serve the next hits of an offset, if it can."""
         native = self._native
-        if native is None or consumer.place.space == EVERYWHERE or native.knows(consumer.number):
+        if native is None or consumer.position.space == EVERYWHERE or native.knows(consumer.number):
             return
         fires = self._described(point)
         if fires is not None:
             native.set(consumer.number, point.address, fires)
 
     def _described(self, point: Point) -> list[Fire] | None:
-        """Return what fires at a place; None: Python must do it."""
+        """Return what fires at an offset; None: Python must do it."""
         fires = []
         for probe, of_returns in (*((one, False) for one in point.before), *((one, True) for one in point.after)):
             runs = self._framework.native_runs(probe.id)

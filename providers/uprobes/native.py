@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from emu.isa.base import Isa
     from providers.uprobes.port import Port
 
-# The place of the function's address for a return's handlers.
+# The name of the function's address for a return's handlers.
 FUNCTION: Final = "%uprobe function"
 _WORD: Final = 8
 _PENDING: Final = ctypes.sizeof(PendingReturn)
@@ -130,11 +130,11 @@ class _Code:
         return f.add(self.module.symbol("env"), self._isa.unicorn.trap_flag)
 
     def _writable(self, f: Function, address: Value) -> Value:
-        """Return the place of memory for reading and writing; 0: out of reach."""
+        """Return the address in this process of memory for reading and writing; 0: out of reach."""
         address = f.and_(address, self._isa.address_mask)
         reach = self.module.symbol("reach")
-        place, again = (f.call(reach, address, int(access)) for access in (Access.READ, Access.WRITE))
-        return f.select(f.eq(place, again), place, 0)
+        mapped, again = (f.call(reach, address, int(access)) for access in (Access.READ, Access.WRITE))
+        return f.select(f.eq(mapped, again), mapped, 0)
 
     def _discount(self, f: Function) -> None:
         total = self.module.symbol("total")
@@ -173,9 +173,9 @@ class _Code:
         f.store(probe, f.add(f.load(probe, ProbeWords.offset("references")), 1), ProbeWords.offset("references"))
 
     @staticmethod
-    def _entry(f: Function, task: Value, place: Value) -> Value:
+    def _entry(f: Function, task: Value, index: Value) -> Value:
         """Return the address of the return with a number, from 1 on."""
-        return f.add(f.load(task, TaskWords.offset("returns")), f.mul(f.sub(place, 1), _PENDING))
+        return f.add(f.load(task, TaskWords.offset("returns")), f.mul(f.sub(index, 1), _PENDING))
 
     # -- returns
 
@@ -189,10 +189,10 @@ class _Code:
         trampoline = f.load(space, SpaceWords.offset("trampoline"))
         self._unless(f, f.ne(trampoline, 0), installed)
         sp, link, word = self._sp(f), self._isa.registers.link, self._isa.word
-        place = self._writable(f, sp) if link is None else self._register(f, link)
+        slot = self._writable(f, sp) if link is None else self._register(f, link)
         if link is None:
-            self._unless(f, f.ne(place, 0), installed)
-        original = f.variable(f.load(place, size=word))
+            self._unless(f, f.ne(slot, 0), installed)
+        original = f.variable(f.load(slot, size=word))
         chained = f.eq(original.get(), trampoline)
         with f.loop() as loop:
             loop.leave_if(f.eq(depth.get(), 0))
@@ -204,7 +204,7 @@ class _Code:
             f.store(task, depth.get(), TaskWords.offset("depth"))
             f.call(self._put, f.load(last, PendingReturn.offset("probe")))
         f.ret_if(f.both(chained, f.eq(depth.get(), 0)), GO_ON, likely=False)
-        f.store(place, trampoline, size=word)
+        f.store(slot, trampoline, size=word)
         with f.when(chained):
             last = self._entry(f, task, depth.get())
             original.set(f.load(last, PendingReturn.offset("original")))
@@ -257,11 +257,11 @@ class _Code:
             f.store(task, f.sub(now, 1), depth)
             probe, chained = (f.load(last, PendingReturn.offset(name)) for name in ("probe", "chained"))
             f.store(self.module.symbol("function"), f.load(last, PendingReturn.offset("function")))
-            place = f.variable(f.load(probe, ProbeWords.offset("returns")))
+            cursor = f.variable(f.load(probe, ProbeWords.offset("returns")))
             with f.loop() as firings:
-                firing = f.load(place.get())
+                firing = f.load(cursor.get())
                 firings.leave_if(f.eq(firing, 0))
-                place.set(f.add(place.get(), _WORD))
+                cursor.set(f.add(cursor.get(), _WORD))
                 f.ret_if(f.eq(f.call(self.module.symbol("fire"), firing, core), 0), HANDLED, likely=False)
             f.call(self._put, probe)
             loop.leave_if(f.eq(chained, 0))
@@ -269,10 +269,10 @@ class _Code:
 
     def _ask_unless_native(self, f: Function, task: Value, alive: Value) -> None:
         """Leave the return to Python if any of its handlers is in Python."""
-        place = f.variable(alive)
+        index = f.variable(alive)
         with f.loop() as loop:
-            loop.leave_if(f.eq(place.get(), 0))
-            entry = self._entry(f, task, place.get())
+            loop.leave_if(f.eq(index.get(), 0))
+            entry = self._entry(f, task, index.get())
             probe = f.load(entry, PendingReturn.offset("probe"))
             f.ret_if(f.eq(f.load(probe, ProbeWords.offset("known")), 0), ASK, likely=False)
             at = f.variable(f.load(probe, ProbeWords.offset("returns")))
@@ -283,7 +283,7 @@ class _Code:
                 count = f.load(f.load(firing, Firing.offset("runs")))
                 f.ret_if(f.eq(count, 0), ASK, likely=False)
             loop.leave_if(f.eq(f.load(entry, PendingReturn.offset("chained")), 0))
-            place.set(f.sub(place.get(), 1))
+            index.set(f.sub(index.get(), 1))
 
     # -- steps
 

@@ -72,7 +72,7 @@ class ProbeWords(Block):
 
 @dataclass(eq=False)
 class Uprobe:
-    """A probe: a place in a file, and its consumers, the newest first (struct uprobe)."""
+    """A probe: an offset in a file, and its consumers, the newest first (struct uprobe)."""
 
     file: RegularFile
     offset: int
@@ -96,9 +96,9 @@ class Uprobe:
     def show_returns(self, firings: list[Firing]) -> None:
         """Store the probes that fire when the function returns, for machine code."""
         # Machine code may still use the previous list.
-        places = (ctypes.c_uint64 * (len(firings) + 1))(*(firing.address for firing in firings))
-        self._shown = [*self._shown[-1:], (places, firings)]
-        self.words.returns, self.words.known = ctypes.addressof(places), 1
+        table = (ctypes.c_uint64 * (len(firings) + 1))(*(firing.address for firing in firings))
+        self._shown = [*self._shown[-1:], (table, firings)]
+        self.words.returns, self.words.known = ctypes.addressof(table), 1
 
 
 class InstalledWords(Block):
@@ -170,26 +170,26 @@ class WatchedSpace:
     installed: dict[int, Installed] = field(default_factory=dict)
     """Breakpoints by address; `put` and `take` change it."""
     words: SpaceWords = field(default_factory=SpaceWords)
-    _places: dict[Uprobe, list[int]] = field(default_factory=dict)
+    _addresses: dict[Uprobe, list[int]] = field(default_factory=dict)
 
     def put(self, installed: Installed) -> None:
         """Add a breakpoint."""
         address = installed.tracepoint.address
         self.installed[address] = installed
-        self._places.setdefault(installed.probe, []).append(address)
+        self._addresses.setdefault(installed.probe, []).append(address)
 
     def take(self, address: int) -> Installed:
         """Remove the breakpoint at an address, and return it."""
         installed = self.installed.pop(address)
-        places = self._places[installed.probe]
-        places.remove(address)
-        if not places:
-            del self._places[installed.probe]
+        addresses = self._addresses[installed.probe]
+        addresses.remove(address)
+        if not addresses:
+            del self._addresses[installed.probe]
         return installed
 
-    def places(self, probe: Uprobe) -> Sequence[int]:
+    def addresses(self, probe: Uprobe) -> Sequence[int]:
         """Return the addresses of a probe's breakpoints."""
-        return tuple(self._places.get(probe, ()))
+        return tuple(self._addresses.get(probe, ()))
 
 
 @dataclass(eq=False)

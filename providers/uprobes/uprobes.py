@@ -92,7 +92,7 @@ class Uprobes(LinuxObserver):
     # -- registering
 
     def register(self, file: RegularFile, offset: int, consumer: Consumer, ref_ctr_offset: int = 0) -> Uprobe:
-        """Add a consumer at a place in a file, and install its breakpoint where the file is mapped.
+        """Add a consumer at an offset of a file; install its breakpoint where the file is mapped.
 
         Raises `UprobeError` if uprobe_register() would fail; then nothing is changed.
         """
@@ -133,7 +133,7 @@ class Uprobes(LinuxObserver):
         self._changed(probe)
         for space in list(self._books.spaces.values()):
             if not any(other.wants(space.process) for other in probe.consumers):
-                for address in space.places(probe):
+                for address in space.addresses(probe):
                     self._remove(space, address)
         self._put(probe)
 
@@ -359,7 +359,7 @@ def _add(space: WatchedSpace, address: int, change: int) -> None:
 
 
 def _holds(area: Area, probe: Uprobe) -> bool:
-    """Return whether a mapping contains the probe's place and permits a probe (valid_vma)."""
+    """Return whether a mapping contains the probe's offset and permits a probe (valid_vma)."""
     if area.backing is not probe.file or area.shared or Access.WRITE in area.access:
         return False
     return Access.EXECUTE in area.access and area.offset <= probe.offset < area.offset + area.end - area.start

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from emu.displaced.frame import Frame
 from emu.elf.file import ElfError
 from emu.guest.base import GuestError
-from emu.guest.linux_kernel.executable import NoRoomError
+from emu.guest.linux_kernel.executable import NoSpaceError
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.machine.initramfs import runs_in_shell
 from emu.guest.processes import ProcessObserver
@@ -144,7 +144,7 @@ class LinuxKernelPrograms:
             raise ProcessProbeError(_GRAB, "this kernel has no maple trees: the mappings of programs cannot be read")
         try:
             self._uprobes = KernelUprobes(guest, programs, self._dtrace)
-        except NoRoomError as error:
+        except NoSpaceError as error:
             raise ProcessProbeError(_GRAB, str(error)) from None
         self._probes = ProcessProbes(programs, programs, self._dtrace, report=self._report, fasttrap=self._uprobes)
         self._uprobes.report = self._probes.refusals.add
@@ -253,7 +253,7 @@ class LinuxKernelPrograms:
 
         uprobes.meet(meet)
         try:
-            uprobes.watch_place(process, address)
+            uprobes.watch_address(process, address)
         except TracepointError as error:
             raise ProcessProbeError(_GRAB, str(error)) from None
         machine = self._guest.machine

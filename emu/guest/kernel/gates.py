@@ -55,7 +55,7 @@ class ProbeCalls:
         if calling.arguments:
             return [Register(name) for name in calling.arguments[1 : 1 + ARGUMENTS]]
         first = calling.stack_arguments + isa.word
-        return [InMemory(isa.registers.sp, first + isa.word * place, isa.word) for place in range(ARGUMENTS)]
+        return [InMemory(isa.registers.sp, first + isa.word * index, isa.word) for index in range(ARGUMENTS)]
 
     def learn(self, probe_id: int) -> None:
         """Let machine code fire a probe from now on, if it can."""

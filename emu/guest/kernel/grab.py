@@ -27,7 +27,7 @@ def is_command(process: Process) -> bool:
 def grab(guest: KernelGuest, wanted: Callable[[Process], bool]) -> Process | None:
     """Run until a wanted process is about to execute its first instruction.
 
-    A process that exists already is taken at its current place.  None: the guest has ended without
+    A process that exists already is taken at its current pc.  None: the guest has ended without
     such a process.
     """
     found = next(filter(wanted, guest.userland.alive()), None)

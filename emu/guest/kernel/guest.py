@@ -274,9 +274,9 @@ class KernelGuest(Served):
         return KernelPanicError(reason, registers, [self._name(address) for address in (pc, *chain)])
 
     def _name(self, address: int) -> str:
-        place = self.locate(address)
-        if place is None:
+        location = self.locate(address)
+        if location is None:
             return f"{address:#x}"
-        if not place.symbol:
-            return f"{place.module}`{address:#x}"
-        return f"{place.module}`{place.symbol}" + (f"+{place.offset:#x}" if place.offset else "")
+        if not location.symbol:
+            return f"{location.module}`{address:#x}"
+        return f"{location.module}`{location.symbol}" + (f"+{location.offset:#x}" if location.offset else "")

@@ -1,6 +1,6 @@
 """The kernel guest's malloc types, for the provider that lists and arms them.
 
-Each type has a place for two probe ids; while `dtrace_malloc_enabled` is set, malloc() and free()
+Each type has words for two probe ids; while `dtrace_malloc_enabled` is set, malloc() and free()
 fire the probes with these ids (FreeBSD sys/kern/kern_malloc.c).
 """
 

@@ -32,7 +32,7 @@ class _Loaded(NamedTuple):
     address: int
     end: int
     module: Module
-    places: tuple[tuple[int, Symbol], ...]
+    by_address: tuple[tuple[int, Symbol], ...]
 
 
 class Modules:
@@ -73,8 +73,8 @@ class Modules:
         address = self._field(file, "LF_ADDRESS")
         named = (symbol for symbol in symbols if symbol.name and 0 < symbol.section < _RESERVED)
         named = (symbol for symbol in named if symbol.name[0] not in _MARKS)
-        places = tuple(sorted((symbol.value, symbol) for symbol in named))
-        self._loaded[file] = _Loaded(address, address + self._field(file, "LF_SIZE"), module, places)
+        by_address = tuple(sorted((symbol.value, symbol) for symbol in named))
+        self._loaded[file] = _Loaded(address, address + self._field(file, "LF_SIZE"), module, by_address)
         return module
 
     def _symbols(self, file: int) -> Iterator[Symbol]:
@@ -107,9 +107,9 @@ class Modules:
         for loaded in self._loaded.values():
             if loaded.address <= address < loaded.end:
                 name = loaded.module.name.removesuffix(".ko")
-                index = bisect_right(loaded.places, address, key=lambda place: place[0]) - 1
+                index = bisect_right(loaded.by_address, address, key=lambda entry: entry[0]) - 1
                 if index < 0:
                     return name, "", address - loaded.address
-                value, symbol = loaded.places[index]
+                value, symbol = loaded.by_address[index]
                 return name, symbol.name, address - value
         return None

@@ -114,7 +114,7 @@ class _Reader:
         with f.loop() as loop:
             here = process.get()
             f.ret_if(f.eq(here, 0), 0)
-            pid = f.load(self._place(f, slow, f.add(here, self._offset["P_PID"]), _INT), size=_INT)
+            pid = f.load(self._mapped(f, slow, f.add(here, self._offset["P_PID"]), _INT), size=_INT)
             f.ret_if(f.eq(pid, wanted), 1)
             loop.leave_if(f.eq(left.get(), 0))
             left.set(f.sub(left.get(), 1))
@@ -124,13 +124,13 @@ class _Reader:
     def name(self, f: Function, slow: Callable[[], Word]) -> None:
         """Write `execname`."""
         _thread, process = self._start(f, slow)
-        f.ret(self._place(f, slow, f.add(process, self._offset["P_COMM"]), COMM_MAX))
+        f.ret(self._mapped(f, slow, f.add(process, self._offset["P_COMM"]), COMM_MAX))
 
     def time(self, f: Function, slow: Callable[[], Word]) -> None:
         """Write `thread_time`: the time before the last switch to the thread, and since then."""
         thread, _process = self._start(f, slow)
         ran, since = (
-            f.load(self._place(f, slow, f.add(thread, self._offset[field]), _LONG))
+            f.load(self._mapped(f, slow, f.add(thread, self._offset[field]), _LONG))
             for field in ("TD_RUNTIME", "TD_SWITCHED_IN")
         )
         f.ret(f.sub(f.add(ran, f.call(Callee("now"))), since))
@@ -147,8 +147,8 @@ class _Reader:
             for index, name in enumerate(self._isa.registers.dtrace):
                 if name in self._isa.traps.frame:
                     with case(index):
-                        place = f.add(frame, self._word * self._isa.traps.frame.index(name))
-                        f.ret(self._pointer(f, slow, place))
+                        slot = f.add(frame, self._word * self._isa.traps.frame.index(name))
+                        f.ret(self._pointer(f, slow, slot))
         f.ret(slow())
 
     def late_of_kernel_call(self, f: Function, slow: Callable[[], Word]) -> None:
@@ -171,7 +171,7 @@ class _Reader:
         thread, _process = self._start(f, slow)
         saved = self._pointer(f, slow, f.add(thread, self._offset["TD_SYSTRACE_ARGS"]))
         f.ret_if(f.either(f.eq(saved, 0), f.uge(index, self._offset["SYSTRACE_NARGS"])), 0)
-        f.ret(f.load(self._place(f, slow, f.add(saved, f.mul(index, _LONG)), _LONG)))
+        f.ret(f.load(self._mapped(f, slow, f.add(saved, f.mul(index, _LONG)), _LONG)))
 
     def user(self, f: Function, known: Mapping[str, Variable]) -> None:
         """Load registers of the current thread's user program; a kernel thread has none."""
@@ -186,8 +186,8 @@ class _Reader:
                 frame = self._pointer(f, lambda: f.word(UNKNOWN), f.add(thread, self._offset["TD_FRAME"]))
                 f.ret_if(f.eq(frame, 0), 0)
                 for name, variable in known.items():
-                    place = f.add(frame, self._word * self._isa.traps.frame.index(name))
-                    variable.set(self._pointer(f, lambda: f.word(UNKNOWN), place))
+                    slot = f.add(frame, self._word * self._isa.traps.frame.index(name))
+                    variable.set(self._pointer(f, lambda: f.word(UNKNOWN), slot))
 
     def _start(self, f: Function, slow: Callable[[], Word]) -> tuple[Value, Value]:
         """Load the current thread and its process; Python is called while there are none."""
@@ -198,14 +198,14 @@ class _Reader:
         return thread, process
 
     def _pointer(self, f: Function, slow: Callable[[], Word], address: Word) -> Value:
-        return f.load(self._place(f, slow, address, self._word), size=self._word)
+        return f.load(self._mapped(f, slow, address, self._word), size=self._word)
 
     def _int(self, f: Function, slow: Callable[[], Word], structure: Word, field: str) -> Value:
-        place = self._place(f, slow, f.add(structure, self._offset[field]), _INT)
-        return f.load(place, size=_INT, signed=True)
+        mapped = self._mapped(f, slow, f.add(structure, self._offset[field]), _INT)
+        return f.load(mapped, size=_INT, signed=True)
 
-    def _place(self, f: Function, slow: Callable[[], Word], address: Word, size: int) -> Value:
-        """Return the place of memory in this process; if it is unknown, Python is called."""
-        place = f.call(Callee("kernel_place"), address, size)
-        need(f, slow, place)
-        return place
+    def _mapped(self, f: Function, slow: Callable[[], Word], address: Word, size: int) -> Value:
+        """Return the address of memory in this process; if it is unknown, Python is called."""
+        mapped = f.call(Callee("kernel_place"), address, size)
+        need(f, slow, mapped)
+        return mapped

@@ -14,7 +14,7 @@ from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.view import KernelView
 
-# The place in lo_flags of the class of a lock (FreeBSD sys/sys/lock.h).
+# The position in lo_flags of the class of a lock (FreeBSD sys/sys/lock.h).
 _CLASS_SHIFT: Final = 24
 _CLASS_MASK: Final = 0xF
 # The bit of mtx_lock that says that a thread waits.

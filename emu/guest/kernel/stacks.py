@@ -26,7 +26,7 @@ from emu.probe.trap_frames import LiveFrame
 from emu.support.plain import address_of, words
 from emu.support.words import WORD_MASK
 
-# The number of pcs that machine code knows, a power of two: no two places of a kernel's text have the same low bits.
+# The number of pcs that machine code knows, a power of two: no two addresses of a kernel's text have the same low bits.
 KNOWN: Final = 1 << 18
 # An instruction that does not save the link register.
 NO_LINK: Final = 1 << 63
@@ -83,9 +83,9 @@ class KernelStacks:
         pcs = [pc]
         if frame is not None and not core.framed and not takes_frame_back(self._displaced(pc), self._isa.registers.fp):
             pcs.append(frame.stack_word(core.pushed) if registers.link is None else frame.register(registers.link))
-            place = self._link_place(pc)
+            offset = self._link_offset(pc)
             calling = self._isa.calling
-            if place is not None and frame.register(registers.sp) + place == pointer + calling.frame_return:
+            if offset is not None and frame.register(registers.sp) + offset == pointer + calling.frame_return:
                 pointer = self._engine.load(pointer + calling.frame_next, self._isa.word)
         return pcs + self._chain(pointer)
 
@@ -93,12 +93,12 @@ class KernelStacks:
         """Store the facts about a pc for machine code."""
         at = (pc & KNOWN - 1) * len(KnownWord)
         if self.known[at] != pc:
-            place = self._link_place(pc)
+            offset = self._link_offset(pc)
             self.known[at + KnownWord.FRAMED] = takes_frame_back(self._displaced(pc), self._isa.registers.fp)
-            self.known[at + KnownWord.LINK] = NO_LINK if place is None else place & WORD_MASK
+            self.known[at + KnownWord.LINK] = NO_LINK if offset is None else offset & WORD_MASK
             self.known[at] = pc
 
-    def _link_place(self, pc: int) -> int | None:
+    def _link_offset(self, pc: int) -> int | None:
         """Return the offset from sp where the displaced instruction at pc saves the link register.
 
         None if it does not.
@@ -121,10 +121,10 @@ _UNKNOWN: Final = WORD_MASK
 
 
 class StackCode:
-    """Writes the function `kernel_callers(place, limit)`.
+    """Writes the function `kernel_callers(buffer, limit)`.
 
-    It writes the pcs of the probed function's callers, at most `limit`, to a place in this process,
-    and returns their number; all ones: Python must find them.
+    It writes the pcs of the probed function's callers, at most `limit`, to a buffer in this
+    process, and returns their number; all ones: Python must find them.
     """
 
     def __init__(self, isa: Isa, stacks: KernelStacks, introspection: Introspection) -> None:
@@ -141,11 +141,11 @@ class StackCode:
     def write(self, f: Function, _slow: Callable[[], Word]) -> None:
         """Write the function."""
         registers, calling, word = self._isa.registers, self._isa.calling, self._isa.word
-        place, limit = f.parameters
+        buffer, limit = f.parameters
         core = f.module.symbol("core")
         firing = f.load(core, _WORD * CoreWord.FIRING)
         with f.when(f.eq(firing, 0)):
-            self._in_call(f, place, limit)
+            self._in_call(f, buffer, limit)
         pc = self._register(f, registers.pc)
         self._python_if(f, f.ult(pc, self._isa.kernel_start))
         entry = f.add(f.module.symbol("known_pcs"), f.mul(f.and_(pc, KNOWN - 1), _ENTRY))
@@ -162,7 +162,7 @@ class StackCode:
                 caller = self._load(f, f.add(sp, pushed))
             else:
                 caller = self._register(f, registers.link)
-            f.store(place, caller)
+            f.store(buffer, caller)
             count.set(1)
             link = f.load(entry, _WORD * KnownWord.LINK)
             saves = f.both(
@@ -171,9 +171,9 @@ class StackCode:
             )
             with f.when(saves):
                 pointer.set(self._load(f, f.add(pointer.get(), calling.frame_next)))
-        self._chain(f, place, limit, count, pointer, f.variable(0))
+        self._chain(f, buffer, limit, count, pointer, f.variable(0))
 
-    def _in_call(self, f: Function, place: Word, limit: Word) -> None:
+    def _in_call(self, f: Function, buffer: Word, limit: Word) -> None:
         """Return the callers of a probe that the kernel calls, without the frames that it omits."""
         registers = self._isa.registers
         called = f.load(f.module.symbol("core"), _WORD * CoreWord.CALLED)
@@ -184,20 +184,20 @@ class StackCode:
             omitted.set(f.sub(frames, 1))
             link = registers.link
             caller = self._load(f, self._register(f, registers.sp)) if link is None else self._register(f, link)
-            self._put(f, place, limit, count, omitted, caller)
-        self._chain(f, place, limit, count, f.variable(self._register(f, registers.fp)), omitted)
+            self._put(f, buffer, limit, count, omitted, caller)
+        self._chain(f, buffer, limit, count, f.variable(self._register(f, registers.fp)), omitted)
 
-    def _put(self, f: Function, place: Word, limit: Word, count: Variable, omitted: Variable, pc: Word) -> None:
-        """Write a pc to its place, if there is room, and none is left to omit."""
+    def _put(self, f: Function, buffer: Word, limit: Word, count: Variable, omitted: Variable, pc: Word) -> None:
+        """Write a pc to the buffer, if it has space, and none is left to omit."""
         with f.choice(f.ne(omitted.get(), 0)) as (omit, keep):
             with omit:
                 omitted.set(f.sub(omitted.get(), 1))
             with keep, f.when(f.ult(count.get(), limit)):
-                f.store(f.add(place, f.shl(count.get(), 3)), pc)
+                f.store(f.add(buffer, f.shl(count.get(), 3)), pc)
                 count.set(f.add(count.get(), 1))
 
     def _chain(
-        self, f: Function, place: Word, limit: Word, count: Variable, pointer: Variable, omitted: Variable
+        self, f: Function, buffer: Word, limit: Word, count: Variable, pointer: Variable, omitted: Variable
     ) -> None:
         """Follow the frame pointers, as `Introspection.kernel_chain` does."""
         calling, word = self._isa.calling, self._isa.word
@@ -217,7 +217,7 @@ class StackCode:
             is_frame = f.both(f.uge(pc, low), f.ult(pc, high))
             following = f.variable(pc)
             with f.when(f.fails(is_frame), likely=True):
-                self._put(f, place, limit, count, omitted, pc)
+                self._put(f, buffer, limit, count, omitted, pc)
                 following.set(self._load(f, f.add(frame, calling.frame_next)))
             loop.leave_if(f.ule(following.get(), frame))
             pointer.set(following.get())
@@ -227,9 +227,9 @@ class StackCode:
         return f.load(f.module.symbol("cpu_words"), _WORD * self._isa.registers.slots[name])
 
     def _load(self, f: Function, address: Word) -> Value:
-        place = f.call(Callee("kernel_place"), address, self._isa.word)
-        self._python_if(f, f.eq(place, 0))
-        return f.load(place, size=self._isa.word)
+        mapped = f.call(Callee("kernel_place"), address, self._isa.word)
+        self._python_if(f, f.eq(mapped, 0))
+        return f.load(mapped, size=self._isa.word)
 
     @staticmethod
     def _python_if(f: Function, condition: Condition) -> None:

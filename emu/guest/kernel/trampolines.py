@@ -9,7 +9,7 @@ _ALIGNMENT = 64
 
 
 class TrampolinesFullError(Exception):
-    """There is no room left."""
+    """The memory is full."""
 
 
 class Trampolines:

@@ -2,7 +2,7 @@
 
 A run uses one of two trap paths (`TrapPath`), with equal results.  At a breakpoint in kernel text:
 
-* HOST: the emulator calls the handlers itself and carries out the displaced instruction's plan;
+* HOST: the emulator calls the handlers itself and executes the displaced instruction's plan;
 * GUEST: the CPU takes the exception into the kernel's own vector, whose code saves a trap frame,
   calls the gate `dtrace_invop`, and emulates the instruction itself, as FreeBSD's dtrace_asm.S and
   dtrace_subr.c do.

@@ -69,7 +69,7 @@ class KernelView(KernelMemory):
         self.traps = traps
         self.patcher = patcher
         self.probe_calls = krtld.probe_calls(image)
-        """The places where the kernel has nops instead of calls, for illumos's SDT."""
+        """The addresses where the kernel has nops instead of calls, for illumos's SDT."""
         self.modules = Modules(engine, image, patcher.original)
         self.introspection = Introspection(engine, image)
         self.live = LiveFrame(engine)
@@ -212,9 +212,9 @@ class KernelView(KernelMemory):
         """Name a kernel address."""
         if not self.isa.is_kernel_address(address):
             return None
-        place = self.modules.locate(address)
-        if place is not None:
-            return Location(*place)
+        loaded = self.modules.locate(address)
+        if loaded is not None:
+            return Location(*loaded)
         found = self.image.caller_at(address)
         if found is not None:
             symbol, offset = found

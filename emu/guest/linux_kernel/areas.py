@@ -24,7 +24,7 @@ _NODE: Final = 256
 _NODE_MASK: Final = ~(_NODE - 1) & WORD_MASK
 _IS_NODE, _LOWEST_NODE = 2, 4096
 _LEAF, _RANGE, _ARANGE = 1, 2, 3
-# By kind of node: the place and the number of its pivots, and the place of its slots.
+# By kind of node: the offset and the number of its pivots, and the offset of its slots.
 _LAYOUT: Final = {_LEAF: (8, 15, 128), _RANGE: (8, 15, 128), _ARANGE: (8, 9, 80)}
 _DEEPEST: Final = 16
 _LONGEST_PATH: Final = 64
@@ -101,10 +101,10 @@ class Areas:
         node = self._engine.read(entry & _NODE_MASK, _NODE)
         pivots = struct.unpack_from(f"<{count}Q", node, pivots_at)
         slots = struct.unpack_from(f"<{count + 1}Q", node, slots_at)
-        for place, slot in enumerate(slots):
+        for index, slot in enumerate(slots):
             # After the last pivot that is set there is one slot more; the rest of the node is not used.
-            last = place == count or (place > 0 and not pivots[place])
-            if slot > _LOWEST_NODE and not (place == count and kind == _LEAF and slot >> 47 == 0):
+            last = index == count or (index > 0 and not pivots[index])
+            if slot > _LOWEST_NODE and not (index == count and kind == _LEAF and slot >> 47 == 0):
                 if kind == _LEAF:
                     yield slot
                 else:

@@ -19,14 +19,14 @@ _FIRST: Final = 510 << 20
 _TRIES: Final = 32
 _ALIGNMENT: Final = 64
 _WORD: Final = 8
-_PLACES: Final = 0x1FF
+_INDEX_MASK: Final = 0x1FF
 # Bit 52 of an entry says on AArch64 that it is one of several that belong together; on the other ISAs it is not used
 # here.
 _CONTIGUOUS: Final = 1 << 52
 
 
-class NoRoomError(Exception):
-    """There is no room left, or the kernel's page tables have no place for the mapping."""
+class NoSpaceError(Exception):
+    """The memory is full, or the kernel's page tables have no free entry for the mapping."""
 
 
 class ExecutableMemory:
@@ -46,13 +46,13 @@ class ExecutableMemory:
         self._end = 0
 
     def take(self, size: int) -> int:
-        """Return the address of a piece.  Raises `NoRoomError`."""
+        """Return the address of a piece.  Raises `NoSpaceError`."""
         if not self._end:
             base = self._map()
             self._next, self._end = base + self._physical.start % _BLOCK, base + self._physical.stop % _BLOCK
         address = self._next
         if address + size > self._end:
-            raise NoRoomError(f"more than {len(self._physical) // _ALIGNMENT} copies of instructions")
+            raise NoSpaceError(f"more than {len(self._physical) // _ALIGNMENT} copies of instructions")
         self._next += size + -size % _ALIGNMENT
         return address
 
@@ -66,11 +66,11 @@ class ExecutableMemory:
         assert tables is not None
         _, like = self._entry(tables, self._text, leaf=True)
         for base in range(self.reach.stop - _BLOCK, self.reach.start - 1, -_BLOCK):
-            place, entry = self._entry(tables, base, leaf=False)
+            at, entry = self._entry(tables, base, leaf=False)
             if not entry & tables.valid:
-                self._store(place, _block(tables, like, self._physical.start & -_BLOCK))
+                self._store(at, _block(tables, like, self._physical.start & -_BLOCK))
                 return base
-        raise NoRoomError("the kernel's page tables have no place for copies of instructions")
+        raise NoSpaceError("the kernel's page tables have no free entry for copies of instructions")
 
     def _entry(self, tables: PageTables, address: int, *, leaf: bool) -> tuple[int, int]:
         """Return the address of the entry for a block, or for an address, and the entry itself."""
@@ -78,18 +78,18 @@ class ExecutableMemory:
         root = engine.words[engine.isa.registers.slots[engine.isa.registers.kernel_root]]
         table = (root & tables.root_mask) << tables.root_shift
         for shift in tables.shifts:
-            place = table + (address >> shift & _PLACES) * _WORD
-            entry = int.from_bytes(engine.memory.ram[place : place + _WORD], "little")
+            at = table + (address >> shift & _INDEX_MASK) * _WORD
+            entry = int.from_bytes(engine.memory.ram[at : at + _WORD], "little")
             is_leaf = bool(entry & tables.leaf_mask) is tables.leaf_set
             if (leaf and is_leaf) or (not leaf and shift == _BLOCK_SHIFT) or shift == tables.shifts[-1]:
-                return place, entry
+                return at, entry
             if is_leaf or not entry & tables.valid:
-                raise NoRoomError("the kernel's page tables are not as they should be")
+                raise NoSpaceError("the kernel's page tables are not as they should be")
             table = (entry & tables.frame_mask) << tables.frame_shift
         raise AssertionError
 
-    def _store(self, place: int, entry: int) -> None:
-        self._engine.memory.ram[place : place + _WORD] = entry.to_bytes(_WORD, "little")
+    def _store(self, at: int, entry: int) -> None:
+        self._engine.memory.ram[at : at + _WORD] = entry.to_bytes(_WORD, "little")
 
 
 def _block(tables: PageTables, like: int, physical: int) -> int:

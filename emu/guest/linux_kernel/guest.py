@@ -51,7 +51,7 @@ class UserRegisters:
 
 
 class LinuxKernelGuest(KernelMemory):
-    """See the module; the machine has booted."""
+    """A Linux kernel whose machine has booted, as the D framework and the providers read it."""
 
     cpu = 0
 
@@ -230,7 +230,7 @@ class LinuxKernelGuest(KernelMemory):
     def calls(self) -> KernelCalls:
         """Calls of functions of the kernel.
 
-        Raises `emu.guest.linux_kernel.executable.NoRoomError`.
+        Raises `emu.guest.linux_kernel.executable.NoSpaceError`.
         """
         return KernelCalls(self)
 

@@ -79,16 +79,16 @@ class Symbols:
         names = map(itemgetter(slice(1, None)), reversed(self._names))
         return dict(zip(names, range(len(self._names) - 1, -1, -1), strict=True))
 
-    def _at(self, place: int) -> Symbol:
-        name, value = self._names[place], self._addresses[place]
+    def _at(self, index: int) -> Symbol:
+        name, value = self._names[index], self._addresses[index]
         following = bisect_right(self._addresses, value)
         end = self._addresses[following] if following < len(self._addresses) else value
         return Symbol(name[1:], value, end - value, name[0])
 
     def get(self, name: str) -> Symbol | None:
         """Return the symbol of a name, the lowest if there are several; None: there is none."""
-        place = self._by_name.get(name)
-        return None if place is None else self._at(place)
+        index = self._by_name.get(name)
+        return None if index is None else self._at(index)
 
     def address(self, name: str) -> int:
         """Return a symbol's address.  Raises KeyError."""
@@ -99,22 +99,22 @@ class Symbols:
         first = self._by_name.get(name)
         if first is None:
             return []
-        return [self._at(place) for place in range(first, len(self._names)) if self._names[place][1:] == name]
+        return [self._at(index) for index in range(first, len(self._names)) if self._names[index][1:] == name]
 
     def holding(self, address: int) -> Symbol | None:
         """Return the symbol that contains an address; of several at one address the first."""
-        place = bisect_right(self._addresses, address) - 1
-        return None if place < 0 else self._at(bisect_left(self._addresses, self._addresses[place]))
+        index = bisect_right(self._addresses, address) - 1
+        return None if index < 0 else self._at(bisect_left(self._addresses, self._addresses[index]))
 
     def starting(self, prefix: str) -> Iterator[Symbol]:
         """Yield the symbols whose names begin with a prefix, by address."""
-        for place in [place for place, name in enumerate(self._names) if name.startswith(prefix, 1)]:
-            yield self._at(place)
+        for index in [index for index, name in enumerate(self._names) if name.startswith(prefix, 1)]:
+            yield self._at(index)
 
     def between(self, low: int, high: int) -> Iterator[Symbol]:
         """Yield the symbols in [low, high) by address."""
-        for place in range(bisect_left(self._addresses, low), bisect_left(self._addresses, high)):
-            yield self._at(place)
+        for index in range(bisect_left(self._addresses, low), bisect_left(self._addresses, high)):
+            yield self._at(index)
 
     def dump(self) -> bytes:
         """Return all symbols in the form for a cache."""
@@ -172,10 +172,10 @@ def _token_tables(data: bytes, digits: int) -> tuple[int, list[bytes], int] | No
             return None
         tokens.append(data[at:end])
         at = end + 1
-    index = b"".join(struct.pack("<H", place) for place in _starts(tokens))
-    for place in range(at, at + _SLACK + 1):
-        if data[place : place + len(index)] == index:
-            return start, tokens, place + len(index)
+    index = b"".join(struct.pack("<H", position) for position in _starts(tokens))
+    for position in range(at, at + _SLACK + 1):
+        if data[position : position + len(index)] == index:
+            return start, tokens, position + len(index)
     return None
 
 
@@ -214,7 +214,7 @@ def _addresses(distances: tuple[int, ...], base: int) -> Iterator[int]:
 
 
 def _names(data: bytes, token_table: int, tokens: list[bytes], count: int) -> list[str] | None:
-    """Return the names, if the markers and the number of symbols are at the right places."""
+    """Return the names, if the markers and the number of symbols are at the right offsets."""
     markers_size = -(-count // _NAMES_PER_MARKER) * 4
     number = struct.pack("<I", count)
     for markers in range((token_table - markers_size) & ~3, token_table - markers_size - _SLACK, -4):

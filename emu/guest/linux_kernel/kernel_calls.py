@@ -110,11 +110,11 @@ class Answer(Enum):
     """What `callback` does."""
 
     ZERO = auto()
-    """It returns 0."""
+    """The callback returns 0."""
     ONE = auto()
-    """It returns 1."""
+    """The callback returns 1."""
     AGAIN = auto()
-    """The same call is met again when the machine continues."""
+    """The CPU reaches this call again when the machine continues."""
 
 
 def error_of(result: int) -> int:
@@ -135,7 +135,7 @@ class KernelCalls:
     """Calls into one kernel, and from it."""
 
     def __init__(self, guest: Kernel) -> None:
-        """Write the code.  Raises `emu.guest.linux_kernel.executable.NoRoomError`."""
+        """Write the code.  Raises `emu.guest.linux_kernel.executable.NoSpaceError`."""
         self._guest = guest
         self.called: Callable[[int, int], Answer] = lambda _first, _second: Answer.ZERO
         """Takes the two arguments of each call of `callback`."""

@@ -29,7 +29,7 @@ _SYMBOL: Final = struct.Struct("<IBBHQQ")
 _OBJECT, _FUNCTION = 1, 2
 _LONGEST_NAME: Final = 512
 _TYPE_MASK: Final = 0xF
-# The members of struct module that have the place of a table, and the number of its entries.
+# The members of struct module that have the address of a table, and the number of its entries.
 _TABLES: Final = {
     Table.JUMP_LABELS: ("jump_entries", "num_jump_entries"),
     Table.STATIC_CALLS: ("static_call_sites", "num_static_call_sites"),
@@ -61,7 +61,7 @@ class OrcPlace(NamedTuple):
     """The tables .orc_unwind_ip and .orc_unwind of a module."""
 
     pointer: int
-    """The address of the member of struct module that has the place of the first."""
+    """The address of the member of struct module that has the address of the first."""
     ips: int
     entries: int
     entry_count: int
@@ -88,8 +88,8 @@ class Module:
 
     def holding(self, address: int) -> Symbol | None:
         """Return the function that contains an address."""
-        place = bisect_right(self.functions, address, key=lambda symbol: symbol.value) - 1
-        found = self.functions[place] if place >= 0 else None
+        index = bisect_right(self.functions, address, key=lambda symbol: symbol.value) - 1
+        found = self.functions[index] if index >= 0 else None
         return found if found is not None and address < found.value + max(1, found.size) else None
 
 
@@ -120,18 +120,18 @@ class Modules:
         The list is read only for an address in no module that is known and still loaded.
         """
         known = ((key, module) for key, module in self._known.items() if address in module.text)
-        found = next((module for (place, name), module in known if self._is_loaded(place, name)), None)
+        found = next((module for (at, name), module in known if self._is_loaded(at, name)), None)
         return found or next((module for module in self.all() if address in module.text), None)
 
-    def _is_loaded(self, place: int, name: str) -> bool:
+    def _is_loaded(self, at: int, name: str) -> bool:
         """Return whether the module at an address is live, has a name, and is in the list."""
         load, offset = self._engine.load, self._facts.btf.offset
-        link = place + offset("module", "list")
+        link = at + offset("module", "list")
         try:
             return (
                 load(load(link, _WORD) + _WORD, _WORD) == link
-                and load(place + offset("module", "state"), 4) == _LIVE
-                and self._text(place + offset("module", "name"), _NAME_MAX) == name
+                and load(at + offset("module", "state"), 4) == _LIVE
+                and self._text(at + offset("module", "name"), _NAME_MAX) == name
             )
         except BadAddressError:
             return False
@@ -194,18 +194,18 @@ class Modules:
             )
         except BtfError:
             return
-        for place in range(first, first + count * size, size):
-            kind = known.holding(load(place + ops, _WORD))
+        for entry in range(first, first + count * size, size):
+            kind = known.holding(load(entry + ops, _WORD))
             written = _PARAMETERS.get(kind.name) if kind else None
             if written is not None:
-                yield load(place + arg, _WORD), written
+                yield load(entry + arg, _WORD), written
 
     def _table(self, at: int, table: Table) -> Placed:
         """Return a table of the module whose struct module is at an address."""
-        place, number = _TABLES[table]
+        member, number = _TABLES[table]
         load, offset = self._engine.load, self._facts.btf.offset
         try:
-            first, entries = load(at + offset("module", place), _WORD), load(at + offset("module", number), 4)
+            first, entries = load(at + offset("module", member), _WORD), load(at + offset("module", number), 4)
         except BtfError:
             return _NO_TABLE  # a kernel without such tables
         return Placed(first, self._engine.read(first, entries * table.value.entry.size)) if entries else _NO_TABLE

@@ -38,7 +38,7 @@ def linux_kernel_code(
 ) -> tuple[GuestCode, object]:
     """Return the functions by which machine code reads a Linux kernel, and objects to keep alive."""
     reader = _Reader(engine, tasks)
-    room = ctypes.create_string_buffer(NAME_SIZE)
+    buffer = ctypes.create_string_buffer(NAME_SIZE)
     functions: dict[str, Writer] = {
         "address": reader.address,
         "tid": reader.member("task_struct.pid", _INT),
@@ -55,10 +55,10 @@ def linux_kernel_code(
         **stack_code(engine.isa, unwinder),
         **of_programs(engine.isa, _register_of_program),
     }
-    symbols = {"name_room": ctypes.addressof(room), "error": tasks.error_address}
+    symbols = {"name_buffer": ctypes.addressof(buffer), "error": tasks.error_address}
     for name in (*engine.isa.calling.arguments, engine.isa.registers.sp):
         symbols[of_program(name)] = engine.tracepoints.temporary(of_program(name))
-    return engine_code(engine, clock).joined(GuestCode(functions, symbols)), room
+    return engine_code(engine, clock).joined(GuestCode(functions, symbols)), buffer
 
 
 def _register_of_program(f: Function, _isa: Isa, name: str) -> Value:
@@ -112,11 +112,11 @@ class _Reader:
 
     def name(self, f: Function, slow: Callable[[], Word]) -> None:
         """Write `execname`: a copy, because the bytes after the name in the task are not zero."""
-        place = self._place(f, slow, self._task(f, slow), "task_struct.comm", COMM)
-        room = f.module.symbol("name_room")
+        mapped = self._mapped(f, slow, self._task(f, slow), "task_struct.comm", COMM)
+        buffer = f.module.symbol("name_buffer")
         for offset in range(0, COMM, _WORD):
-            f.store(room, f.load(place, offset), offset)
-        f.ret(room)
+            f.store(buffer, f.load(mapped, offset), offset)
+        f.ret(buffer)
 
     def user_place(self, f: Function, slow: Callable[[], Word]) -> None:
         """Write `user_place`: it uses the page table of the task's mm, whatever the CPU has loaded."""
@@ -139,9 +139,9 @@ class _Reader:
         """Load the address of the current task; Python is called while there is none."""
         words, slots = f.module.symbol("cpu_words"), self._isa.registers.slots
         if self._current:
-            place = f.call(Callee("kernel_place"), self._current, _WORD)
-            need(f, slow, place)
-            task = f.load(place)
+            mapped = f.call(Callee("kernel_place"), self._current, _WORD)
+            need(f, slow, mapped)
+            task = f.load(mapped)
         else:
             pc = f.load(words, _WORD * slots[self._isa.registers.pc])
             with f.when(f.ult(pc, self._isa.kernel_start), likely=False):
@@ -152,10 +152,10 @@ class _Reader:
         return task
 
     def _load(self, f: Function, slow: Callable[[], Word], structure: Word, member: str, size: int) -> Value:
-        return f.load(self._place(f, slow, structure, member, size), size=size, signed=size == _INT)
+        return f.load(self._mapped(f, slow, structure, member, size), size=size, signed=size == _INT)
 
-    def _place(self, f: Function, slow: Callable[[], Word], structure: Word, member: str, size: int) -> Value:
-        """Return the place of a member in this process; if it is unknown, Python is called."""
-        place = f.call(Callee("kernel_place"), f.add(structure, self._offset[member]), size)
-        need(f, slow, place)
-        return place
+    def _mapped(self, f: Function, slow: Callable[[], Word], structure: Word, member: str, size: int) -> Value:
+        """Return the address of a member in this process; if it is unknown, Python is called."""
+        mapped = f.call(Callee("kernel_place"), f.add(structure, self._offset[member]), size)
+        need(f, slow, mapped)
+        return mapped

@@ -74,7 +74,7 @@ class ProgramCpu:
 
 
 class ProgramFrame:
-    """The same as a frame.  Implements `emu.displaced.frame.Frame`."""
+    """The registers of a program as a trap frame.  Implements `emu.displaced.frame.Frame`."""
 
     def __init__(self, cpu: ProgramCpu) -> None:
         self._held = cpu

@@ -156,7 +156,7 @@ class Programs:
 
     @property
     def frame(self) -> ProgramFrame:
-        """The same as a frame."""
+        """The registers of the interrupted program as a trap frame."""
         return ProgramFrame(self.cpu)
 
     @property

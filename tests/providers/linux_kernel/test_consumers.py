@@ -6,7 +6,7 @@ import pytest
 
 from emu.guest.linux_kernel.kernel_calls import KEY
 from providers.fasttrap import Fasttrap
-from providers.linux_kernel.consumers import EVERYWHERE, SIZE, Consumers, Place, RefusedError
+from providers.linux_kernel.consumers import EVERYWHERE, SIZE, Consumers, FileOffset, RefusedError
 from providers.linux_kernel.uprobes import KernelUprobes
 
 CHUNK, UPROBE = 0x10000, 0x99000
@@ -51,26 +51,26 @@ def kernel():
 
 def test_a_consumer_is_registered_once_with_its_filter_and_unregistered(kernel):
     consumers = Consumers(kernel, kernel)
-    one = consumers.register(Place(0x7000, 0x8000, 0x40), 0x10)
-    assert consumers.register(Place(0x7000, 0x8000, 0x40)) is one
+    one = consumers.register(FileOffset(0x7000, 0x8000, 0x40), 0x10)
+    assert consumers.register(FileOffset(0x7000, 0x8000, 0x40)) is one
     assert kernel.log == [("vmalloc", 1 << 16), ("uprobe_register", 0x8000, 0x40, 0x10, CHUNK)]
     assert [kernel.memory[CHUNK + place] for place in (0, 16, KEY)] == [HANDLER, EQUAL, 0x7000]
     assert consumers.of(CHUNK) is one
     consumers.unregister(one)
     assert kernel.log[-1] == ("uprobe_unregister_nosync", UPROBE, CHUNK)
     assert (len(consumers), consumers.of(CHUNK)) == (0, None)
-    again = consumers.register(Place(0x7000, 0x8000, 0x40))
+    again = consumers.register(FileOffset(0x7000, 0x8000, 0x40))
     assert again.address == CHUNK + SIZE  # the kernel may still read the first
 
 
 def test_a_consumer_for_all_has_no_filter(kernel):
-    Consumers(kernel, kernel).register(Place(EVERYWHERE, 0x8000, 0x40))
+    Consumers(kernel, kernel).register(FileOffset(EVERYWHERE, 0x8000, 0x40))
     assert kernel.memory[CHUNK + 16] == 0
 
 
 def test_the_filter_of_an_abandoned_consumer_accepts_nothing(kernel):
     consumers = Consumers(kernel, kernel)
-    one = consumers.register(Place(0x7000, 0x8000, 0x40))
+    one = consumers.register(FileOffset(0x7000, 0x8000, 0x40))
     consumers.abandon(one)
     assert kernel.memory[CHUNK + KEY] == 1
     assert len(consumers) == 0
@@ -81,7 +81,7 @@ def test_a_refusal_leaves_nothing(kernel):
     consumers = Consumers(kernel, kernel)
     kernel.answer = (1 << 64) - 22
     with pytest.raises(RefusedError) as refused:
-        consumers.register(Place(0x7000, 0x8000, 0x40))
+        consumers.register(FileOffset(0x7000, 0x8000, 0x40))
     assert refused.value.number == 22
     assert len(consumers) == 0
 

@@ -147,7 +147,7 @@ def test_a_page_is_as_before_when_its_last_probe_is_removed(isa, root):
     functions = [one.value + program.bias for one in program.image.functions]
     place = next(one for one in functions if page(one) and one // 4096 != entry // 4096)
     before, physical = page(place), guest.engine.memory.translate(place, root_of(process))
-    consumer = uprobes.watch_place(process, place)
+    consumer = uprobes.watch_address(process, place)
     assert page(place) != before
     assert len(uprobes.consumers) == 1
     # The machine runs on, and stops anywhere: a worker of the kernel removes the breakpoint.

@@ -26,7 +26,7 @@ from emu.isa.base import Isa
 from emu.support.bad_address import BadAddressError
 from providers import fasttrap, uprobes
 from providers.fidelity import Fidelity
-from providers.linux_kernel.consumers import EVERYWHERE, Consumers, Place, RefusedError
+from providers.linux_kernel.consumers import EVERYWHERE, Consumers, FileOffset, RefusedError
 from providers.linux_kernel.port import PORTS
 from providers.linux_kernel.refusals import Refusals
 from providers.linux_kernel.sites import LONGEST, entry_site
@@ -162,7 +162,7 @@ def uprobe_verdicts(
         treatment = port.treat(Code(data, address), Fidelity.LINUX)
         ours = treatment.rule.name if isinstance(treatment, Refused) else ALLOWED
         try:
-            consumers.unregister(consumers.register(Place(EVERYWHERE, file, in_file)))
+            consumers.unregister(consumers.register(FileOffset(EVERYWHERE, file, in_file)))
             kernel = ALLOWED
         except RefusedError as refused:
             kernel = error_name(refused.number)

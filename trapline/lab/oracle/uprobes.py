@@ -177,7 +177,7 @@ def _watch(run: _Run, places: dict[int, Row], values: Callable[[int], str]) -> N
 
     run.uprobes.meet(meet)
     for address in places:
-        run.uprobes.watch_place(run.process, address, everywhere=True)
+        run.uprobes.watch_address(run.process, address, everywhere=True)
 
 
 def _of_workload(values: str) -> bool:

@@ -14,7 +14,7 @@ from emu.displaced.decision import Emulated, Refused, Rule, Treatment
 from emu.elf.symbols import Symbol
 from emu.guest.linux_kernel.files.kernel_file import KernelFile
 from emu.guest.linux_kernel.files.module_file import ModuleFile
-from emu.guest.linux_kernel.files.tables import Table, places
+from emu.guest.linux_kernel.files.tables import Table, addresses
 from emu.guest.linux_kernel.files.text import LinuxText
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.support.bad_address import BadAddressError
@@ -72,7 +72,7 @@ class KernelSites:
         self._isa = file.isa
         self._blacklist = blacklist_of(file)
         self._reserved = reserved(file.table)
-        mends = frozenset(places(file.table, Table.EXCEPTIONS))
+        mends = frozenset(addresses(file.table, Table.EXCEPTIONS))
         self._refusing: tuple[tuple[Rule, Blacklist | frozenset[int]], ...] = (
             (BLACKLISTED, self._blacklist),
             (REWRITTEN, self._reserved),

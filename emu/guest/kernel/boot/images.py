@@ -22,11 +22,11 @@ _NOT_IN_GUEST = frozenset({"kernel", FUNCTIONS, LINUX, KERNELS, OBJECTS})
 def built(isa: Isa) -> Path:
     """Return the folder of an ISA's build.  Raises FileNotFoundError if it does not exist."""
     # testbins has no __init__.py: it is data beside the packages (in a checkout, or in an installed wheel).
-    places = [Path(place) / "built" / isa.name for place in import_module("testbins").__path__]
-    for folder in places:
+    folders = [Path(path) / "built" / isa.name for path in import_module("testbins").__path__]
+    for folder in folders:
         if (folder / "kernel").is_file():
             return folder
-    raise FileNotFoundError(f"{places[0] / 'kernel'}: no such file; `make testbins` builds it")
+    raise FileNotFoundError(f"{folders[0] / 'kernel'}: no such file; `make testbins` builds it")
 
 
 @cache

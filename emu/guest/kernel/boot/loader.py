@@ -56,8 +56,8 @@ def _load_segments(engine: Engine, image: Image) -> int:
 def _cut_out_probe_calls(engine: Engine, image: Image) -> None:
     """Replace the calls that are probes of illumos' SDT by nops, as its linker does."""
     for call in krtld.probe_calls(image):
-        place = call.offset - 1 - engine.isa.kernel_base
-        engine.memory.ram[place : place + len(krtld.NOPS)] = krtld.NOPS
+        physical = call.offset - 1 - engine.isa.kernel_base
+        engine.memory.ram[physical : physical + len(krtld.NOPS)] = krtld.NOPS
 
 
 def _load_symbols(engine: Engine, image: Image) -> int:
@@ -76,6 +76,6 @@ def _load_symbols(engine: Engine, image: Image) -> int:
     ram[names - text.vaddr + text.paddr :][: len(strings.data)] = strings.data
     values = {"ksymtab": table, "ksymtab_count": len(symbols.data) // symbol_size(word), "kstrtab": names}
     for name, value in values.items():
-        place = image.symbol(name).value - text.vaddr + text.paddr
-        ram[place : place + word] = value.to_bytes(word, "little")
+        physical = image.symbol(name).value - text.vaddr + text.paddr
+        ram[physical : physical + word] = value.to_bytes(word, "little")
     return names + len(strings.data)

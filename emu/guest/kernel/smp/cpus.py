@@ -56,7 +56,7 @@ class Cpus:
     def __init__(self, engine: Engine, image: Image, clock: VirtualClock) -> None:
         self._engine = engine
         self._clock = clock
-        self._places = _private(engine, image)
+        self._areas = _private(engine, image)
         self._flush, self._pointer = engine.cpu.function("tlb_flush"), ctypes.c_void_p(engine.cpu.address)
         self._root = engine.isa.registers.slots[engine.isa.registers.root]
         self.current = Cpu(0)
@@ -98,8 +98,8 @@ class Cpus:
         old.time = max(old.time, self._clock.now())
         old.clock = self._clock.kept()
         ram = engine.memory.ram
-        for (place, size), data in zip(self._places, cpu.own, strict=True):
-            ram[place : place + size] = data
+        for (start, size), data in zip(self._areas, cpu.own, strict=True):
+            ram[start : start + size] = data
         root = engine.words[self._root]
         engine.restore(cpu.context)
         self._flush(self._pointer)
@@ -121,14 +121,14 @@ class Cpus:
         word, physical = self._engine.isa.word, address - self._engine.isa.kernel_base
         if cpu is self.current:
             return self._engine.load(address, word)
-        for (place, size), data in zip(self._places, cpu.own, strict=True):
-            if place <= physical < place + size:
-                return int.from_bytes(data[physical - place :][:word], "little")
+        for (start, size), data in zip(self._areas, cpu.own, strict=True):
+            if start <= physical < start + size:
+                return int.from_bytes(data[physical - start :][:word], "little")
         raise ValueError(f"{address:#x} is not memory of each CPU's own")
 
     def _own(self) -> list[bytes]:
         ram = self._engine.memory.ram
-        return [bytes(ram[place : place + size]) for place, size in self._places]
+        return [bytes(ram[start : start + size]) for start, size in self._areas]
 
 
 def _private(engine: Engine, image: Image) -> list[tuple[int, int]]:
@@ -136,10 +136,10 @@ def _private(engine: Engine, image: Image) -> list[tuple[int, int]]:
     word, base = engine.isa.word, engine.isa.kernel_base
     table = image.symbol("cpu_private").value
     count = int.from_bytes(image.read(image.symbol("cpu_private_count").value, 4), "little")
-    places = []
+    areas = []
     for index in range(count):
         address = int.from_bytes(image.read(table + index * word, word), "little")
         found = image.symbol_at(address) if address else None
         if found is not None:
-            places.append((address - base, found[0].size))
-    return places
+            areas.append((address - base, found[0].size))
+    return areas

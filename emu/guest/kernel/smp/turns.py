@@ -126,8 +126,8 @@ class SeveralCpus(KernelGuest):
         reasons, cpu.pending = cpu.pending, Reason(0)
         return int(reasons)
 
-    def _wait_for_clock(self, place: int, *_: int) -> None:
-        self.clock.skip_to(self.engine.load(place, 8))
+    def _wait_for_clock(self, address: int, *_: int) -> None:
+        self.clock.skip_to(self.engine.load(address, 8))
 
     def start_clock(self, interval: int) -> None:
         """Send every CPU a clock interrupt every `interval` nanoseconds from now on."""

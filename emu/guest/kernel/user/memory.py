@@ -133,9 +133,9 @@ class UserMemory:
         table = self._load(space.address + self.offset["VM_PMAP"] + self.offset["PMAP_ROOT"], self._word)
         entry = 0
 
-        def word(place: int) -> int:
+        def word(physical: int) -> int:
             nonlocal entry
-            entry = self._engine.load(self._guest.isa.kernel_base + place, 8)
+            entry = self._engine.load(self._guest.isa.kernel_base + physical, 8)
             return entry
 
         found = self._paging.translate(word, self._paging.root(table), address)
@@ -162,8 +162,8 @@ class UserMemory:
         within = address - area.start
         if not area.vnode or within >= area.filesz:
             return bytes(size)
-        place = area.offset + within
-        found = self._file_page(area.vnode, place // PAGE)[place % PAGE :][:size]
+        offset = area.offset + within
+        found = self._file_page(area.vnode, offset // PAGE)[offset % PAGE :][:size]
         return found[: area.filesz - within].ljust(size, b"\0")
 
     def write(self, space: Space, address: int, data: bytes) -> None:

@@ -138,17 +138,17 @@ class Userland(UserProcesses):
         """
         thread = self.current
         assert thread is not None
-        place = self._cpu.pc
+        stopped = self._cpu.pc
         space = thread.process.space
 
         def ask() -> None:
             for access in (Access.WRITE, Access.READ):
                 if self._outside.call("vm_fault", space.address, address, int(access)) == 0:
                     for watcher in self._watchers:
-                        watcher.again(thread, place)
+                        watcher.again(thread, stopped)
                     return
             for watcher in self._watchers:
-                watcher.uncover(thread, place)
+                watcher.uncover(thread, stopped)
 
         self._cpu.discount(1)  # the breakpoint will be counted again
         self._outside.soon(ask)

@@ -95,17 +95,17 @@ class _SavedWords:
         self._engine = table.engine
         self._word = table.isa.word
         names = {slot: name for name, slot in table.isa.registers.slots.items()}
-        self._places = {
+        self._addresses = {
             slot: address + self._word * table.isa.traps.frame.index(name)
             for slot, name in names.items()
             if name in table.isa.traps.frame
         }
 
     def __getitem__(self, slot: int) -> int:
-        return self._engine.load(self._places[slot], self._word) if slot in self._places else 0  # RISC-V's zero
+        return self._engine.load(self._addresses[slot], self._word) if slot in self._addresses else 0  # RISC-V's zero
 
     def __setitem__(self, slot: int, value: int) -> None:
-        self._engine.store(self._places[slot], self._word, value)
+        self._engine.store(self._addresses[slot], self._word, value)
 
 
 def store(table: UserProcesses, address: int, size: int, value: int) -> None:
@@ -113,7 +113,7 @@ def store(table: UserProcesses, address: int, size: int, value: int) -> None:
     thread = table.current
     assert thread is not None
     space = thread.process.space
-    for place in {address, address + size - 1}:
-        if table.memory.physical(space, place // PAGE * PAGE, Access.WRITE) is None:
-            raise BadAddressError(place)
+    for at in {address, address + size - 1}:
+        if table.memory.physical(space, at // PAGE * PAGE, Access.WRITE) is None:
+            raise BadAddressError(at)
     table.engine.store(address, size, value)

@@ -23,7 +23,7 @@ _HALF: Final = 0xFFFF_FFFF
 
 
 class GenericTimer(Device):
-    """See the module; `count` returns the system counter."""
+    """One virtual timer; `count` returns the system counter."""
 
     kept = ("_control", "_compare", "_up")
 

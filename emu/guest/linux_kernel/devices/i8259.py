@@ -26,7 +26,7 @@ _CHIP: Final = 8
 
 
 class I8259Pair(Device):
-    """See the module; offsets are 0 and 1 of the first, 2 and 3 of the second controller."""
+    """The two controllers; offsets are 0 and 1 of the first, 2 and 3 of the second controller."""
 
     kept = ("_levels", "_latched", "_served", "_mask", "_bases", "_expected", "_reads_served")
 

@@ -33,7 +33,7 @@ PERIPHERAL_ID: Final = 0x0024_1011
 
 
 class Pl011(Device):
-    """See the module; `send` takes the sent bytes."""
+    """One UART; `send` takes the sent bytes."""
 
     kept = ("received", "_pending", "_others")
 

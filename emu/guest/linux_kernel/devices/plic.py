@@ -23,7 +23,7 @@ _PENDING, _ENABLE, _THRESHOLD, _CLAIM = 0x1000, 0x2000, 0x20_0000, 0x20_0004
 
 
 class Plic(Device):
-    """See the module; `line` is the hart's external interrupt."""
+    """The controller of one hart; `line` is the hart's external interrupt."""
 
     kept = ("_levels", "_enabled", "_claimed", "_priorities", "_threshold")
 

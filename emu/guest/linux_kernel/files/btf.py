@@ -83,7 +83,7 @@ class Entry(NamedTuple):
     flag: bool
     vlen: int
     size: int
-    """Or the number of the type that it refers to."""
+    """Its size in bytes, or the number of the type that it refers to."""
     at: int
     """The offset of the data after the three words."""
 
@@ -130,12 +130,12 @@ class Btf:
             raise BtfError("truncated BTF")
         made = disk_cache.cached("btf", _CACHE_VERSION + identity.encode(), self._scan) if identity else self._scan()
         half = len(made) // 2
-        self._places = array("I", made[:half])
+        self._offsets = array("I", made[:half])
         """The start of each type; that of type 1 first."""
         self._name_offsets = array("I", made[half:])
 
     def _scan(self) -> bytes:
-        places, names = array("I"), array("I")
+        offsets, names = array("I"), array("I")
         at, unpack = self._types, _TYPE.unpack_from
         follows = [_FOLLOWS.get(Kind(kind), (0, 0)) if kind < len(Kind) else None for kind in range(32)]
         while at < self._types_end:
@@ -146,15 +146,15 @@ class Btf:
             more = follows[info >> 24 & 0x1F]
             if more is None:
                 raise BtfError(f"BTF kind {info >> 24 & 0x1F}")
-            places.append(at)
+            offsets.append(at)
             names.append(name)
             at += 12 + more[0] + more[1] * (info & 0xFFFF)
         if at > self._types_end:
             raise BtfError("truncated BTF: its last type is incomplete")
-        return places.tobytes() + names.tobytes()
+        return offsets.tobytes() + names.tobytes()
 
     def __len__(self) -> int:
-        return self._first + len(self._places)
+        return self._first + len(self._offsets)
 
     @property
     def strings_size(self) -> int:
@@ -179,7 +179,7 @@ class Btf:
             return self._base.entry(number)
         if not 0 < number <= len(self):
             raise BtfError(f"there is no type {number}")
-        at = self._places[number - 1 - self._first]
+        at = self._offsets[number - 1 - self._first]
         name, info, size = _TYPE.unpack_from(self._data, at)
         return Entry(number, self.string(name), Kind(info >> 24 & 0x1F), bool(info >> 31), info & 0xFFFF, size, at + 12)
 
@@ -207,8 +207,8 @@ class Btf:
 
     def offset_of(self, name: str) -> int | None:
         """Return the offset of a string of its own."""
-        place = self._data.find(b"\0" + name.encode() + b"\0", self._strings, self._strings_end)
-        return None if place < 0 or not name else place + 1 - self._strings + self._first_string
+        found = self._data.find(b"\0" + name.encode() + b"\0", self._strings, self._strings_end)
+        return None if found < 0 or not name else found + 1 - self._strings + self._first_string
 
     def _named(self, offset: int, kinds: tuple[Kind, ...]) -> Entry | None:
         number = -1

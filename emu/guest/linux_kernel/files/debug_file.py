@@ -20,7 +20,7 @@ from emu.guest.linux_kernel.files.facts import KernelFacts
 def kernel_source(facts: KernelFacts) -> Source | None:
     """Return the source of a kernel's code; None: there is no debug file of it."""
     identifier = build_id(facts.content(facts.between("__start_notes", "__stop_notes")))
-    for path in _places(identifier, facts.image.release) if identifier else ():
+    for path in _paths(identifier, facts.image.release) if identifier else ():
         try:
             file = ElfFile(path)
             if build_id(file.notes()) == identifier:
@@ -30,7 +30,7 @@ def kernel_source(facts: KernelFacts) -> Source | None:
     return None
 
 
-def _places(identifier: str, release: str) -> Iterator[Path]:
+def _paths(identifier: str, release: str) -> Iterator[Path]:
     found = debug_file(identifier)
     if found is not None:
         yield found

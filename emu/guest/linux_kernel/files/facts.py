@@ -23,7 +23,7 @@ _RELA: Final = struct.Struct("<QQQ")
 
 
 class KernelFacts:
-    """See the module.  Raises `KernelFileError` if the kernel has no kallsyms."""
+    """The data of one kernel.  Raises `KernelFileError` if the kernel has no kallsyms."""
 
     def __init__(self, image: KernelImage) -> None:
         self.image = image

@@ -31,7 +31,7 @@ _ELF: Final = b"\x7fELF"
 
 
 class KernelFile(LinuxText):
-    """The text of an unpacked kernel; see the module."""
+    """The text of an unpacked kernel, with the functions of its kallsyms."""
 
     noun = "kernel"
 

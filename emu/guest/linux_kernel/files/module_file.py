@@ -98,7 +98,7 @@ class ModuleFile(LinuxText):
 
     @cached_property
     def by_address(self) -> kallsyms.Symbols:
-        """The same, as those of kernels."""
+        """The functions in the form of a kernel's symbols."""
         letters = {True: "T", False: "t"}
         return kallsyms.Symbols(
             [(one.value, f"{letters[one.binding is Binding.GLOBAL]}{one.name}") for one in self.symbols]

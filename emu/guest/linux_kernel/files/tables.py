@@ -1,7 +1,7 @@
 """The tables by which a kernel, or a module of it, says where its code is special.
 
 A kernel's linker script has symbols around each table; in a module's file it is a section.  A table
-has addresses, or distances from the places where they are stored.
+has addresses, or distances from the addresses where they are stored.
 
 Source: Linux 6.12 include/asm-generic/vmlinux.lds.h, kernel/module/main.c (find_module_sections),
 include/linux/{jump_label,static_call_types,kprobes}.h, arch/*/include/asm/extable.h.
@@ -72,7 +72,7 @@ class Placed(NamedTuple):
 Tables = Callable[[Table], Placed]
 
 
-def places(tables: Tables, table: Table) -> Iterator[int]:
+def addresses(tables: Tables, table: Table) -> Iterator[int]:
     """Yield the addresses of the code that a table is about."""
     form, (start, content) = table.value, tables(table)
     whole = len(content) // form.entry.size * form.entry.size

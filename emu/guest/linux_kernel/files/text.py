@@ -20,7 +20,7 @@ from abc import abstractmethod
 from typing import ClassVar, Final
 
 from emu.elf.image import Image
-from emu.guest.linux_kernel.files.tables import Placed, Table, places
+from emu.guest.linux_kernel.files.tables import Placed, Table, addresses
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 
 # At the places of the return sites: the first bytes in the file, and the bytes that replace them.
@@ -28,7 +28,7 @@ _RETURNS: Final = (bytes.fromhex("e9"), bytes.fromhex("c3cccccccc"))
 
 
 class LinuxText(Image):
-    """See the module."""
+    """The text of one kernel or module, with two changes of its boot or load made."""
 
     noun: ClassVar[str]
     """What the file is: a kernel or a module."""
@@ -41,7 +41,7 @@ class LinuxText(Image):
         """Return text at an address as the kernel makes it."""
         data = bytearray(content)
         for table, (before, after) in ((Table.RETURNS, _RETURNS), (Table.PADS, BOARDS[self.isa.name].pad)):
-            for address in places(self.table, table):
+            for address in addresses(self.table, table):
                 at = address - start
                 if 0 <= at < len(data) and data.startswith(before, at):
                     data[at : at + len(after)] = after

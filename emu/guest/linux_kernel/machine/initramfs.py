@@ -152,10 +152,10 @@ def runs_in_shell(archive: bytes, command: str) -> bool:
     It does so with many of busybox's own programs (FEATURE_SH_NOFORK and FEATURE_SH_STANDALONE).
     """
     word = (command.split() or [""])[0]
-    places = {f"{folder}/{name}".encode("utf-8", "surrogateescape") for folder in _PATH for name in (word, "sh")}
+    paths = {f"{folder}/{name}".encode("utf-8", "surrogateescape") for folder in _PATH for name in (word, "sh")}
     found = {
         path.rpartition(b"/")[2].decode("utf-8", "surrogateescape")
         for path, mode, content in cpio.entries(archive)
-        if path in places and not (stat.S_ISLNK(mode) and content.endswith(b"busybox"))
+        if path in paths and not (stat.S_ISLNK(mode) and content.endswith(b"busybox"))
     }
     return "/" not in word and not found

@@ -109,7 +109,7 @@ _ABI: Final = KernelAbi(
 
 
 class ArmBoard(Board):
-    """See the module."""
+    """The machine of an AArch64 kernel."""
 
     isa = replace(
         AARCH64,

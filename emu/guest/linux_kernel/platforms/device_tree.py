@@ -42,17 +42,17 @@ def flatten(root: Node, reserved: Iterable[tuple[int, int]] = ()) -> bytes:
     `reserved` are ranges of memory, (address, size) in bytes, which the kernel does not use.
     """
     strings = bytearray()
-    places: dict[str, int] = {}
+    offsets: dict[str, int] = {}
     structure = bytearray()
 
     def write(one: Node) -> None:
         structure.extend(struct.pack(">I", _BEGIN_NODE) + _aligned(one.name.encode() + b"\0"))
         for name, value in one.properties.items():
-            if name not in places:
-                places[name] = len(strings)
+            if name not in offsets:
+                offsets[name] = len(strings)
                 strings.extend(name.encode() + b"\0")
             data = _bytes(value)
-            structure.extend(struct.pack(">III", _PROP, len(data), places[name]) + _aligned(data))
+            structure.extend(struct.pack(">III", _PROP, len(data), offsets[name]) + _aligned(data))
         for child in one.children:
             write(child)
         structure.extend(struct.pack(">I", _END_NODE))

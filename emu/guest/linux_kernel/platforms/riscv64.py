@@ -86,7 +86,7 @@ _ABI: Final = KernelAbi(
 
 
 class RiscvBoard(Board):
-    """See the module."""
+    """The machine of a RISC-V kernel."""
 
     isa = replace(
         RISCV64,

@@ -102,7 +102,7 @@ _ABI: Final = KernelAbi(
 
 
 class PcBoard(Board):
-    """See the module."""
+    """The PC of an x86-64 kernel."""
 
     isa = replace(
         X86_64,

@@ -40,7 +40,7 @@ _IP: Final = 4
 
 
 def stack_code(isa: Isa, unwinder: Unwinder) -> dict[str, Writer]:
-    """Return the writer of `kernel_callers(place, limit)` for a kernel."""
+    """Return the writer of `kernel_callers(buffer, limit)` for a kernel."""
     match unwinder:
         case FramePointers():
             return {"kernel_callers": _FramePointerCode(isa, unwinder).write}
@@ -66,9 +66,9 @@ class _StackCode:
         return f.load(f.module.symbol("cpu_words"), _WORD * self._isa.registers.slots[name])
 
     def _load(self, f: Function, address: Word) -> Value:
-        place = f.call(Callee("kernel_place"), address, _WORD)
-        self._python_if(f, f.eq(place, 0))
-        return f.load(place)
+        mapped = f.call(Callee("kernel_place"), address, _WORD)
+        self._python_if(f, f.eq(mapped, 0))
+        return f.load(mapped)
 
     @staticmethod
     def _python_if(f: Function, condition: Condition) -> None:
@@ -76,8 +76,8 @@ class _StackCode:
             f.ret(_UNKNOWN)
 
     @staticmethod
-    def _add(f: Function, place: Word, count: Variable, pc: Word) -> None:
-        f.store(f.add(place, f.shl(count.get(), 3)), pc)
+    def _add(f: Function, buffer: Word, count: Variable, pc: Word) -> None:
+        f.store(f.add(buffer, f.shl(count.get(), 3)), pc)
         count.set(f.add(count.get(), 1))
 
 
@@ -91,14 +91,14 @@ class _FramePointerCode(_StackCode):
 
     def write(self, f: Function, _slow: Callable[[], Word]) -> None:
         """Write the function."""
-        place, limit = f.parameters
+        buffer, limit = f.parameters
         firing = self._begin(f)
         registers, calling, lowest = self._isa.registers, self._isa.calling, self._isa.kernel_start
         count, pointer = f.variable(0), f.variable(self._register(f, registers.fp))
         framed = f.load(firing, Firing.offset("framed"))
         assert registers.link is not None
         with f.when(f.both(f.eq(framed, 0), f.ne(limit, 0))):
-            self._add(f, place, count, self._register(f, registers.link))
+            self._add(f, buffer, count, self._register(f, registers.link))
         walked = f.variable(0)
         with f.loop() as loop:
             frame = pointer.get()
@@ -108,7 +108,7 @@ class _FramePointerCode(_StackCode):
             pc = self._load(f, f.add(frame, calling.frame_return))
             following = f.variable(self._load(f, f.add(frame, calling.frame_next)))
             loop.leave_if(f.ult(pc, lowest))
-            self._add(f, place, count, pc)
+            self._add(f, buffer, count, pc)
             walked.set(f.add(walked.get(), 1))
             if self._entry:
                 inside = f.ult(f.sub(pc, self._entry.start), len(self._entry))
@@ -116,7 +116,7 @@ class _FramePointerCode(_StackCode):
                     interrupted = self._load(f, f.add(frame, _WORD * self._saved.index("pc")))
                     f.ret_if(f.ult(interrupted, lowest), count.get())
                     f.ret_if(f.uge(count.get(), limit), count.get())
-                    self._add(f, place, count, interrupted)
+                    self._add(f, buffer, count, interrupted)
                     walked.set(f.add(walked.get(), 1))
                     following.set(self._load(f, f.add(frame, _WORD * self._saved.index(registers.fp))))
             pointer.set(following.get())
@@ -132,7 +132,7 @@ class _OrcCode(_StackCode):
 
     def write(self, f: Function, _slow: Callable[[], Word]) -> None:
         """Write the function."""
-        place, limit = f.parameters
+        buffer, limit = f.parameters
         self._begin(f)
         table, lowest = self._table, self._isa.kernel_start
         ips = f.call(Callee("kernel_place"), table.ips, _IP * table.count)
@@ -145,7 +145,7 @@ class _OrcCode(_StackCode):
             ip.set(self._load(f, sp.get()))
             sp.set(f.add(sp.get(), _WORD))
             exact.set(0)
-            self._add(f, place, count, ip.get())
+            self._add(f, buffer, count, ip.get())
         with f.loop() as loop:
             loop.leave_if(f.uge(count.get(), limit))
             loop.leave_if(f.uge(count.get(), MOST))
@@ -186,7 +186,7 @@ class _OrcCode(_StackCode):
             loop.leave_if(f.ult(ip.get(), lowest))
             signal = f.and_(f.lshr(rest, 11), 1)
             exact.set(f.or_(signal, f.flag(f.ne(kind, CALL))))
-            self._add(f, place, count, ip.get())
+            self._add(f, buffer, count, ip.get())
         f.ret(count.get())
 
     def _base(self, f: Function, register: Value, sp: Value, bp: Value, offset: Value) -> Value:
@@ -205,7 +205,7 @@ class _OrcCode(_StackCode):
         return base.get()
 
     def _of_module(self, f: Function, ip: Value, search: Function) -> Value:
-        """Return the place of the entry for an address of a module's code, 0 if it has none."""
+        """Return the address of the entry for an address of a module's code, 0 if it has none."""
         words = self._table.modules.words.address
         rows, count = f.load(words, OrcRows.offset("rows")), f.load(words, OrcRows.offset("count"))
         left, found = f.variable(count), f.variable(0)
@@ -222,10 +222,10 @@ class _OrcCode(_StackCode):
         loaded = self._load(f, f.load(row, OrcRow.offset("pointer")))
         self._python_if(f, f.ne(loaded, f.load(row, OrcRow.offset("value"))))  # another module is there now
         number = f.call(search, f.load(row, OrcRow.offset("ips")), f.load(row, OrcRow.offset("count")), ip)
-        place = f.variable(0)
+        entry = f.variable(0)
         with f.when(f.ne(number, 0)):
-            place.set(f.add(f.load(row, OrcRow.offset("entries")), f.mul(f.sub(number, 1), ORC_ENTRY)))
-        return place.get()
+            entry.set(f.add(f.load(row, OrcRow.offset("entries")), f.mul(f.sub(number, 1), ORC_ENTRY)))
+        return entry.get()
 
     @staticmethod
     def _search_module(f: Function) -> Function:
@@ -241,8 +241,8 @@ class _OrcCode(_StackCode):
         ips, ip = s.parameters
 
         def begins(middle: Value) -> Value:
-            place = s.mul(middle, _IP)
-            return s.add(s.add(place, self._table.ips), s.load(s.add(ips, place), 0, _IP, signed=True))
+            offset = s.mul(middle, _IP)
+            return s.add(s.add(offset, self._table.ips), s.load(s.add(ips, offset), 0, _IP, signed=True))
 
         _halve(s, self._table.count, ip, begins)
         return s

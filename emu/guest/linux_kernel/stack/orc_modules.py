@@ -30,7 +30,7 @@ class OrcRow(Block):
     ips: int
     """This process's address of the first addresses of the entries, words by address."""
     entries: int
-    """The same of the entries."""
+    """This process's address of the entries."""
     count: int
     pointer: int
     """The kernel's address of the pointer to the table, and its value."""
@@ -46,7 +46,7 @@ class OrcRows(Block):
 
 
 class ModuleOrc:
-    """See the module; `entry_size` is that of an entry of .orc_unwind."""
+    """The ORC tables of modules; `entry_size` is that of an entry of .orc_unwind."""
 
     def __init__(self, engine: Engine, modules: Modules, entry_size: int) -> None:
         self._engine = engine
@@ -78,11 +78,11 @@ class ModuleOrc:
         return known
 
     def _copied(self, module: Module) -> tuple[Module, array[int], ctypes.Array[ctypes.c_char]]:
-        place = module.orc
-        assert place is not None
-        distances = _IP.iter_unpack(self._engine.read(place.ips, _IP.size * place.entry_count))
-        ips = (place.ips + _IP.size * number + one & WORD_MASK for number, (one,) in enumerate(distances))
-        entries = self._engine.read(place.entries, self._entry_size * place.entry_count)
+        table = module.orc
+        assert table is not None
+        distances = _IP.iter_unpack(self._engine.read(table.ips, _IP.size * table.entry_count))
+        ips = (table.ips + _IP.size * number + one & WORD_MASK for number, (one,) in enumerate(distances))
+        entries = self._engine.read(table.entries, self._entry_size * table.entry_count)
         return module, array("Q", ips), ctypes.create_string_buffer(entries, len(entries))
 
     def _show(self) -> None:

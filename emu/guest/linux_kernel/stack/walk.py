@@ -208,10 +208,10 @@ class Orc:
         return found
 
     def _ip(self, number: int) -> int:
-        """Return an address of the table: each is an offset from its own place."""
-        place = self.ips + 4 * number
-        (distance,) = struct.unpack("<i", self._engine.read(place, 4))
-        return place + int(distance)
+        """Return an address of the table: each is an offset from its own address."""
+        at = self.ips + 4 * number
+        (distance,) = struct.unpack("<i", self._engine.read(at, 4))
+        return at + int(distance)
 
 
 def _read(entry: bytes) -> _Entry:

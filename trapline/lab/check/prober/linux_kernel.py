@@ -5,7 +5,7 @@ from __future__ import annotations
 from emu.displaced.decision import Emulated
 from emu.displaced.frame import Frame
 from emu.engine.time.clock import VirtualClock
-from emu.guest.linux_kernel.executable import NoRoomError
+from emu.guest.linux_kernel.executable import NoSpaceError
 from emu.isa.linux_signals import Signal, SignalInfo
 from emu.probe.host_trap import HostTrap
 from emu.probe.trap import TrapHandler
@@ -19,15 +19,15 @@ from trapline.lab.check.prober.probers import KernelCode, NoProbe, Prober, Treat
 
 
 class NoRoom:
-    """fbt executes no copies.  Implements `providers.linux_kernel.text.Room`."""
+    """fbt executes no copies.  Implements `providers.linux_kernel.text.CopyMemory`."""
 
     def take(self, size: int) -> int:
-        """Raise `NoRoomError`."""
-        raise NoRoomError(f"no room for {size} bytes")
+        """Raise `NoSpaceError`."""
+        raise NoSpaceError(f"no room for {size} bytes")
 
     def fill(self, address: int, code: bytes) -> None:
-        """Raise `NoRoomError`."""
-        raise NoRoomError(f"no room at {address:#x} for {len(code)} bytes")
+        """Raise `NoSpaceError`."""
+        raise NoSpaceError(f"no room at {address:#x} for {len(code)} bytes")
 
 
 def _seen(_frame: Frame) -> None:

@@ -18,7 +18,7 @@ from emu.guest.kernel.boot.images import built
 from emu.guest.linux_kernel.files import module_file
 from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.guest.linux_kernel.files.module_file import ModuleFile
-from emu.guest.linux_kernel.files.tables import Placed, Table, places
+from emu.guest.linux_kernel.files.tables import Placed, Table, addresses
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
 
@@ -68,5 +68,5 @@ def test_a_module_of_an_isa_without_linux_kernels_is_refused():
 def test_tables_are_the_sections_of_the_module():
     image = open_image(_object("x86_64"))
     image.sections[".static_call_sites"] = Placed(0x1000, bytes.fromhex("f0ffffff 00000000 10000000 00000000 00"))
-    assert list(places(image.table, Table.STATIC_CALLS)) == [0xFF0, 0x1018]
-    assert list(places(image.table, Table.JUMP_LABELS)) == []
+    assert list(addresses(image.table, Table.STATIC_CALLS)) == [0xFF0, 0x1018]
+    assert list(addresses(image.table, Table.JUMP_LABELS)) == []
