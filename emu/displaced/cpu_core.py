@@ -47,11 +47,11 @@ class CoreWord(IntEnum):
     FAILED = 5
     """Not 0: Python code that the firing called has raised an exception; the firing ends."""
     ASIDE = 6
-    """The same as FIRING, for a firing whose context is not that of the stopped CPU: `prepare`
-    provides it, and machine code does not know it.  FIRING is 0 then."""
+    """Not 0: a firing whose context is not that of the stopped CPU: `prepare` provides it, and
+    machine code does not know it.  FIRING is 0 then."""
     CALLED = 7
-    """The same for a probe that the kernel calls, while machine code serves the call.  FIRING is 0
-    then, for there is no trap."""
+    """Not 0: machine code serves the kernel's own call of a probe.  FIRING is 0 then, for there is
+    no trap."""
 
 
 _FLAGS: Final = int(CoreWord.FLAGS)

@@ -13,7 +13,7 @@ from emu.engine.memory.memory import Memory
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.ud_hooks import Refusals
 from emu.engine.state import TableEntry, Word
-from emu.engine.time.counting import PREPAID, Counter
+from emu.engine.time.counter import PREPAID, Counter
 from emu.support.bad_address import BadAddressError
 from emu.support.function_address import function_address
 

@@ -11,7 +11,7 @@ from emu.engine.memory.memory import Memory
 from emu.engine.memory.pages import PAGE
 from emu.engine.python_callbacks import Interrupted
 from emu.engine.state import HANDLED, Word
-from emu.engine.time.counting import Counter
+from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
 from emu.support.bad_address import BadAddressError
 

@@ -4,7 +4,7 @@
 | --- | --- |
 | `cpu` (`emu.engine.cpu`) | registers, contexts, QEMU's functions |
 | `memory` (`emu.engine.memory.memory`) | RAM, and the way from a virtual address to it |
-| `counter` (`emu.engine.time.counting`) | the exact count of instructions |
+| `counter` (`emu.engine.time.counter`) | the exact count of instructions |
 | `code` (`emu.engine.code`) | code is written, and its translation is forgotten |
 | `handlers` (`emu.engine.handlers`) | breakpoints, other exceptions, system calls |
 | `spaces` (`emu.engine.memory.address_spaces`) | the address spaces that the host keeps |
@@ -52,7 +52,7 @@ from emu.engine.qemu.tlb import SoftTlb
 from emu.engine.qemu.ud_hooks import Refusals
 from emu.engine.run import NOWHERE, Running
 from emu.engine.state import BLOCKS, Word
-from emu.engine.time.counting import Counter
+from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
 
 _ON_INSTRUCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)

@@ -8,7 +8,7 @@ from emu.engine.cpu import Cpu
 from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.memory.memory import Memory
 from emu.engine.state import DELIVER, HANDLED, Word
-from emu.engine.time.counting import Counter
+from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
 from emu.support.bad_address import BadAddressError
 

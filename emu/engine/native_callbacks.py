@@ -34,7 +34,7 @@ from emu.engine.qemu.inlined_count import ENTRY_SIZE, MARKER, POSSIBLE
 from emu.engine.qemu.tlb import FILLS, SoftTlb
 from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, Word
 from emu.engine.time.clock_words import ClockWord
-from emu.engine.time.counting import PREPAID, Counter
+from emu.engine.time.counter import PREPAID, Counter
 from emu.isa.base import Isa
 from emu.native import available
 from emu.native.builder import Module

@@ -16,7 +16,7 @@ from emu.engine.qemu.tlb import FILLS
 from emu.engine.state import Word as EngineWord
 from emu.engine.time.clock import VirtualClock
 from emu.engine.time.clock_words import ClockWord
-from emu.engine.time.counting import PREPAID
+from emu.engine.time.counter import PREPAID
 from emu.isa.base import Isa
 from emu.native.builder import Function
 from emu.native.guest import GuestCode, Writer

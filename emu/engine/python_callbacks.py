@@ -17,10 +17,10 @@ from unicorn.unicorn_py3.unicorn import uclib
 from emu.engine.cpu import Cpu
 from emu.engine.errors import shut_down
 from emu.engine.handlers import Handlers
+from emu.engine.qemu import library
 from emu.engine.state import DELIVER, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
 from emu.engine.time.clock_words import ClockWord
-from emu.engine.time.counting import PREPAID, Counter
-from emu.support.function_address import function_address
+from emu.engine.time.counter import PREPAID, Counter
 from emu.support.words import WORD_MASK, signed
 
 _BLOCK_HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
@@ -137,7 +137,7 @@ def _block(counter: Counter, cpu: Cpu) -> Callable[..., None]:
     handle = ctypes.c_void_p(cpu.handle)
     start, half = ctypes.addressof(table), counter.half
     asked = TranslationBlock()
-    uc_ctl = _UC_CTL(function_address(uclib.uc_ctl))
+    uc_ctl = _UC_CTL(library.address("uc_ctl"))
 
     def block(_uc: int, address: int, size: int, _words: int) -> None:
         total = words[Word.TOTAL]

@@ -14,7 +14,7 @@ from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.engine.state import NEVER, Word
 from emu.engine.time.clock_words import NO_CLOCK, ClockState
-from emu.engine.time.counting import PREPAID
+from emu.engine.time.counter import PREPAID
 
 if TYPE_CHECKING:
     from emu.engine.code import Code
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from emu.engine.qemu.code_hooks import CodeHooks
     from emu.engine.qemu.hooks import Hooks
     from emu.engine.qemu.tlb import SoftTlb
-    from emu.engine.time.counting import Counter
+    from emu.engine.time.counter import Counter
 
 # emu_start's `until`: an address without code. With 0, a jump to NULL would end the run without an error.
 NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0

@@ -108,7 +108,7 @@ class TrappedCpu(Cpu, Protocol):
         """Set a register."""
 
     def discount(self, instructions: int, carried_out: int = 0) -> None:
-        """Subtract instructions from the count (`emu.engine.time.counting.Counter.discount`)."""
+        """Subtract instructions from the count (`emu.engine.time.counter.Counter.discount`)."""
 
 
 class Code(Protocol):

@@ -7,7 +7,6 @@ Nothing is installed, and the host's own state does not change.
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -212,8 +211,3 @@ def _static_program(path: Path, isa: Isa) -> bytes:
     if interpreter is not None:
         raise KernelFileError(f"{path}: needs {interpreter}, which is not there; --busybox names a static program")
     return path.read_bytes()
-
-
-def is_available() -> bool:
-    """Return whether this host has the programs that `get` needs."""
-    return shutil.which("apt-get") is not None and shutil.which("dpkg-deb") is not None

@@ -8,7 +8,7 @@ from typing import Final
 from emu.engine.events.event_words import BLOCKS, ROW, Counted, EventWords, KnownBlock
 from emu.engine.state import TableEntry, Word
 from emu.engine.time.clock_words import ClockWord
-from emu.engine.time.counting import PREPAID
+from emu.engine.time.counter import PREPAID
 from emu.native.builder import Function, Module
 from emu.native.values import Value
 from emu.native.values import Word as Operand

@@ -40,7 +40,7 @@ class Header(TableHeader):
     thread: int
     """The address of the word with the number of the current thread."""
     version: int
-    """It changes whenever the table does; never 0."""
+    """A number, never 0, that changes whenever the table does."""
     depth: int
     """The number of hits that are being served: Python code of one hit may cause the next."""
 

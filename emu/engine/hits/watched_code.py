@@ -15,7 +15,7 @@ from emu.engine.hits.tracepoint_blocks import Firing
 from emu.engine.hits.watched import Calls, Hooked, Stretch, Turn, Watched, WatchKind
 from emu.engine.state import TableEntry, Word
 from emu.engine.time.clock_words import ClockWord
-from emu.engine.time.counting import PREPAID
+from emu.engine.time.counter import PREPAID
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.values import Value

@@ -26,7 +26,7 @@ class AddressSpace(Protocol):
 
     @property
     def writable(self) -> Mapping[int, int]:
-        """The same for pages that can be written as they are."""
+        """Virtual page number -> physical address, of the pages that can be written as they are."""
         ...
 
     def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:

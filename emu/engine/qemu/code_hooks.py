@@ -57,7 +57,7 @@ class HookedPlace(Addressed):
     size: int
     """Length in bytes of the breakpoint that is served there; 0: none is served."""
     code: int
-    """Those bytes, as a number."""
+    """The bytes of that breakpoint, as a number."""
     version: int
     """The version of the table of tracepoints in which `entry` was looked up; 0: of none."""
     entry: int

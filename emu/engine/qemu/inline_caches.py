@@ -50,7 +50,7 @@ class ServedSite(Block):
     pc: int
     """The pc of the block that followed it; `NOWHERE`: none is known."""
     code: int
-    """That block's machine code."""
+    """The machine code of the block that followed it."""
     count: int
     """QEMU's count of dropped blocks for which it holds."""
     seen: int

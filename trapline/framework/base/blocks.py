@@ -68,7 +68,7 @@ class DynamicWord(IntEnum):
     DATA = 0
     """Address of the space: heads of the hash chains, then chunks."""
     BASE = 1
-    """The same, as an address of DIF."""
+    """The address of the space in DIF."""
     CHUNK = 2
     """Size of a chunk."""
     CHAINS = 3

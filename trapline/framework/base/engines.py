@@ -25,7 +25,7 @@ _WORTH: Final = 1000
 
 
 class ProgramEngine(StrEnum):
-    """See the module."""
+    """An engine for clauses, by its name in TRAPLINE_ENGINE."""
 
     NATIVE = "native"
     REFERENCE = "reference"

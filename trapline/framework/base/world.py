@@ -20,7 +20,7 @@ def signed(value: int) -> int:
 
 @dataclass(slots=True)
 class World:
-    """See the module; one per `DTrace`."""
+    """What all consumers of one `DTrace` share: the guest, its CPU, memory and threads."""
 
     guest: Guest
     core: CpuCore

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Enabling:
-    """See the module; what is put at probes is noted in the runtime's `enabled`."""
+    """Checks one consumer's programs, compiles them, and notes in `enabled` what it puts at probes."""
 
     def __init__(self, registry: Registry, runtime: Runtime) -> None:
         self._registry = registry

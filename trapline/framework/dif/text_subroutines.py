@@ -29,7 +29,7 @@ def arg(stack: Stack, index: int) -> int:
 
 
 class TextSubroutines:
-    """See the module; `table` has them by number."""
+    """The subroutines on strings of one consumer; `table` has them by number."""
 
     def __init__(self, operations: Operations) -> None:
         self._operations = operations

@@ -67,7 +67,7 @@ _PLACES: Final = ("kernel_place", "user_place")
 
 
 class Support:
-    """See the module; `module` has the functions."""
+    """The functions that one consumer's clauses share; `module` has them."""
 
     def __init__(self, isa: Isa, guest: GuestCode, string_size: int, speculations: int) -> None:
         self.module = Module()

@@ -3,7 +3,7 @@
 `trapline.framework.native.ecb` makes machine code of the same steps; tests hold the two equal.
 
     skip unless tracing is on
-    reserve room in the buffer
+    reserve space in the buffer
     the predicate
     each action: its value, what it does with that, and each time a test for faults
     the header, and the record counts
@@ -77,7 +77,7 @@ class _Firing:
         self.values: list[int] = []
         """The values of the actions so far, as numbers."""
         self.contents: list[bytes] = []
-        """The same as they are recorded."""
+        """The values of the actions so far, as bytes of the record."""
 
 
 class PlainClause:

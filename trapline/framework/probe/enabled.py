@@ -20,7 +20,7 @@ _SIZES: Final = 64
 
 
 class Enabled:
-    """See the module."""
+    """The ECBs, aggregations and formats that one consumer has enabled, by number."""
 
     def __init__(self) -> None:
         self.ecbs: list[Ecb] = []

@@ -24,7 +24,7 @@ _FEW: Final = 2
 
 
 class Registry:
-    """See the module.  Implements `providers.base.Framework`."""
+    """The probes of all providers, and what each runs.  Implements `providers.base.Framework`."""
 
     def __init__(self, world: World) -> None:
         self.world = world

@@ -22,7 +22,7 @@ _KEPT: Final = 1 << 10
 
 
 class NativeRuns:
-    """See the module."""
+    """The machine code of one probe registry: by probe, what its enablings run."""
 
     def __init__(self) -> None:
         self._tables: list[tuple[memoryview[int], int]] = []

@@ -43,7 +43,7 @@ class Activity(IntEnum):
 
 
 class Runtime:
-    """See the module."""
+    """What the clauses of one consumer read, change and call as they fire."""
 
     _next_clean = Word(ConsumerWord.NEXT_CLEAN)
 

@@ -16,7 +16,7 @@ from trapline.framework.probe.registry import Registry
 
 
 class Search:
-    """See the module."""
+    """The searches for probes of one consumer."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry

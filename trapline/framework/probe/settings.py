@@ -46,7 +46,7 @@ _MANUAL: Final = 1
 
 
 class Settings:
-    """See the module; `values` are the options by name."""
+    """The run-time options of one consumer; `values` has them by name."""
 
     def __init__(self) -> None:
         self.values = dict(DEFAULTS)

@@ -90,10 +90,6 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _holders(one: Instruction, value: int) -> list[str]:
-    return [name for name, held in one.before.items() if held == value and name != one.isa.registers.pc]
-
-
 def _stores(one: Instruction) -> str:
     writes = [access for access in one.memory if access.write]
     if not writes:

@@ -62,7 +62,7 @@ def pair(request, monkeypatch):
     def make(factory):
         with_sites = factory()
         with monkeypatch.context() as patch:
-            patch.setattr("emu.engine.time.counting.low_memory", lambda _size: None)
+            patch.setattr("emu.engine.time.counter.low_memory", lambda _size: None)
             return with_sites, factory()
 
     return make
@@ -122,7 +122,7 @@ def test_probes_that_come_and_go_are_never_those_of_before(isa, pair):
 
 @isas
 def test_with_all_entries_used_calls_stay_until_blocks_are_translated_anew(isa, pair, monkeypatch):
-    monkeypatch.setattr("emu.engine.time.counting.ENTRIES", 5)
+    monkeypatch.setattr("emu.engine.time.counter.ENTRIES", 5)
     traced, plain = pair(lambda: Traced(isa).enable("entry", "return"))
     for one in (traced, plain):
         for _ in range(5):

@@ -123,7 +123,7 @@ def test_long_blocks_are_counted(isa, nops):
 
 @isas
 def test_with_all_entries_used_blocks_are_translated_anew(isa, monkeypatch):
-    monkeypatch.setattr("emu.engine.time.counting.ENTRIES", 2)
+    monkeypatch.setattr("emu.engine.time.counter.ENTRIES", 2)
     machine, plain = Machine(isa, written=True), Machine(isa, written=False)
     for turns in (30, 20, 10):
         for one in (machine, plain):
@@ -145,7 +145,7 @@ def test_a_run_that_is_left_from_a_callback_ends(isa):
 
 @isas
 def test_where_there_is_not_a_low_memory_the_table_counts(isa, monkeypatch):
-    monkeypatch.setattr("emu.engine.time.counting.low_memory", lambda _size: None)
+    monkeypatch.setattr("emu.engine.time.counter.low_memory", lambda _size: None)
     machine, plain = Machine(isa, written=True), Machine(isa, written=False)
     for one in (machine, plain):
         one.start(100)

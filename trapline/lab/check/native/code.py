@@ -1,6 +1,6 @@
 """Machine code that tries one instruction in many states, on the plain CPU and on the patched one.
 
-`trapline.lab.check.native.running` executes; here the results are compared.  A state in which both
+`trapline.lab.check.native.cpu_loop` executes; here the results are compared.  A state in which both
 have the same result is done.  Any other event (a difference, an exception that is not the
 breakpoint's, unknown code) ends the batch: Python tries that state.
 """
@@ -12,10 +12,10 @@ from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.values import Value
 from trapline.lab.check.cpu.states import LAST_PAGE
+from trapline.lab.check.native.cpu_loop import VECTOR, RunningCode, each_range
 from trapline.lab.check.native.layout import BlockLayout
 from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.memory_code import MemoryCode
-from trapline.lab.check.native.running import VECTOR, RunningCode, each_range
 from trapline.lab.check.native.trial import ALIKE, LEFT_OUT, BatchBlock, Outcome, TrialBlock
 
 

@@ -30,7 +30,7 @@ class Outcome(IntEnum):
     SIGNAL = 3
     """Python has raised a fault in the trap."""
     CRASHED = 4
-    """It has accessed the last page, with which Unicorn does not continue."""
+    """The CPU has accessed the last page, with which Unicorn does not continue."""
     EXCEPTION = 5
     """The CPU has refused the instruction itself (`Target.ends`)."""
 
@@ -49,9 +49,9 @@ class TrialBlock(Block):
     varying: int
     """The address of the offsets and sizes of these ranges, ended by a size of 0."""
     fixed: int
-    """The same of the others."""
+    """The address of the offsets and sizes of the other ranges, ended by a size of 0."""
     vectors: int
-    """The same of the vector registers."""
+    """The address of the offsets and sizes of the vector registers, ended by a size of 0."""
     flags: int
     """Address of the flags of the pool's states, by their numbers."""
     words: int
