@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from emu.support.did_you_mean import counted
 from trapline.d.check import typed
 from trapline.d.check.assignments import shown
-from trapline.d.check.conversions import argument_fits, incompatible
+from trapline.d.check.conversions import compatible, incompatible
 from trapline.d.check.operators import add
 from trapline.d.check.probes import ProbeArgument
 from trapline.d.check.references import References
@@ -116,7 +116,7 @@ class Elements:
         keys = []
         for number, (node, type_) in enumerate(zip(nodes, wanted, strict=True), start=1):
             key = self._check(node)
-            if not argument_fits(key, type_):
+            if not compatible(type_, key):
                 raise incompatible(f"{name}[ ] key #{number}", type_, key.type, line)
             keys.append(typed.Relabel(key, STRING) if is_string(type_) and not is_string(key.type) else key)
         return tuple(keys)

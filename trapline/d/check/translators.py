@@ -17,7 +17,7 @@ from typing import Final
 
 from emu.support.immutable import immutable
 from trapline.d.check import typed
-from trapline.d.check.conversions import argument_fits, converted
+from trapline.d.check.conversions import compatible, converted
 from trapline.d.check.declarations import Check, Within
 from trapline.d.check.scopes import Globals
 from trapline.d.errors import CompileError, did_you_mean
@@ -67,7 +67,7 @@ class Translators:
         try:
             fitting = converted(value, member.type, node.name, node.line)
         except CompileError:
-            if not argument_fits(value, member.type):
+            if not compatible(member.type, value):
                 raise CompileError(
                     "D_XLATE_INCOMPAT",
                     f"{node.name} is {type_name(member.type)}: {type_name(value.type)} cannot be assigned to it",
@@ -97,7 +97,7 @@ class Translators:
         try:
             return self.translate(shown, value, line)
         except CompileError:
-            if not argument_fits(value, shown):
+            if not compatible(shown, value):
                 raise
         return typed.Relabel(value, shown)
 
