@@ -172,7 +172,7 @@ class Assignments:
 
 
 def _narrowed(value: typed.Node, type_: Type) -> typed.Node:
-    """Cut a constant to the type of what it is assigned to; other values keep 64 bits (dt_assign_common)."""
+    """Cut a constant to the type that it is assigned to; other values keep 64 bits."""
     if isinstance(value, typed.Constant):
         return typed.Constant(resized(value, type_), value.type)
     return value

@@ -3,8 +3,8 @@
 The folded result of constants is not always what the same operation gives at run time: libdtrace
 computes it in 64 bits and cuts nothing, shifts it without a sign, and keeps the type of `!`.
 
-Source: FreeBSD libdtrace dt_parser.c (dt_node_op1(), dt_node_op2() and the "cook" functions), dt_cg.c
-(dt_cg_arithmetic_op()).
+Source: FreeBSD libdtrace dt_parser.c (dt_node_op1(), dt_node_op2() and the "cook" functions),
+dt_cg.c (dt_cg_arithmetic_op()).
 """
 
 from __future__ import annotations
@@ -190,7 +190,8 @@ def fold(op: Op, left: typed.Node, right: typed.Node, type_: Type) -> typed.Node
 def resized(constant: typed.Constant, type_: Type) -> int:
     """Return a constant's value in the width of a type (dt_cast).
 
-    A narrower value loses its sign; a wider one has it up to its width; of one width, all 64 bits stay.
+    A narrower value loses its sign; a wider one has it up to its width; of one width, all 64 bits
+    stay.
     """
     source, target = size_of(constant.type), size_of(type_)
     if source == target:

@@ -39,7 +39,7 @@ def _exactly(*types: Type) -> Callable[[Type], bool]:
 
 
 def _is_long_long(type_: Type) -> bool:
-    """Accept what %llx shows: also a type that is an int64_t or uint64_t by name (pfcheck_xlonglong)."""
+    """Accept what %llx shows: also an int64_t or uint64_t by name (pfcheck_xlonglong)."""
     while isinstance(type_, Typedef) and type_.name not in {"int64_t", "uint64_t"}:
         type_ = type_.target
     return isinstance(type_, Typedef) or type_ in {LONG_LONG, UNSIGNED_LONG_LONG}

@@ -65,8 +65,8 @@ def cut(out: Assembler, register: int, type_: Type) -> None:
 def cast(out: Assembler, register: int, source: Type, target: Type) -> None:
     """Convert as libdtrace does.
 
-    A widened value is extended only if its type is signed; one of the same width is left alone if only
-    the sign of its type changes, and cut otherwise.
+    A widened value is extended only if its type is signed; one of the same width is left alone if
+    only the sign of its type changes, and cut otherwise.
     """
     if not is_scalar(target) or not is_scalar(source):
         return
