@@ -44,7 +44,7 @@ class Assignments:
         names: Globals,
         check: Callable[[ast.Expression], typed.Node],
         is_known: Callable[[ast.Scoped | ast.Name], bool],
-        whole: Callable[[typed.Translation], typed.Node],
+        whole: Callable[[typed.Node], typed.Node],
     ) -> None:
         self._names = names
         self._check = check
@@ -118,7 +118,8 @@ class Assignments:
         if operator != "=":
             return self._change(node)
         value = self._check(node.value)
-        if isinstance(value, typed.Translation) and not is_pointer(value.target):
+        translation = typed.translation(value)
+        if translation is not None and not is_pointer(translation.target):
             value = self._whole(value)
         if is_void(value.type) or is_dynamic(value.type):
             raise CompileError("D_OP_INCOMPAT", f"{_described(value)} cannot be assigned", line)

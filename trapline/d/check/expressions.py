@@ -135,7 +135,8 @@ class Expressions:
         operand = self.check(node.operand)
         match operator:
             case "*":
-                if isinstance(operand, typed.Translation) and is_pointer(operand.target):
+                translation = typed.translation(operand)
+                if translation is not None and is_pointer(translation.target):
                     return self.translators.whole(operand)
                 return dereference(operand, line)
             case "!":

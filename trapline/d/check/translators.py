@@ -131,9 +131,13 @@ class Translators:
         )
 
     @staticmethod
-    def whole(translation: typed.Translation) -> typed.Node:
-        """Return a struct with every member that the translator defines."""
-        translator = translation.translator
+    def whole(node: typed.Node) -> typed.Node:
+        """Return a translation, or an inline that is one, as a struct with all translated members."""
+        if isinstance(node, typed.Let):
+            return typed.Let(node.parameters, node.arguments, Translators.whole(node.body))
+        if not isinstance(node, typed.Translation):
+            return node
+        translation, translator = node, node.translator
         fields = []
         for name, value in translator.members.items():
             member = translator.output.member(name)

@@ -85,7 +85,7 @@ $ -x errtags -q -s a.d
 |struct c { union { int a; char b[4]; }; struct { int x; } in; int (*g)(); int *h[2]; }; struct c v; BEGIN { v.a = 5; print(v); exit(0); }
 $ -x errtags -q -s a.d
 |struct c {
-|    union = {
+|    union  {
 |        int a = 0x5
 |        char [4] b = [ '\005', '\0', '\0', '\0' ]
 |    }

@@ -250,10 +250,10 @@ $ -x errtags -q -n 'struct s { int a; struct { char x; short y; } b; struct { in
 |        short y = 0
 |    }
 |    struct [2] c = [ 
-|        struct = {
+|        struct  {
 |            int q = 0
 |        }, 
-|        struct = {
+|        struct  {
 |            int q = 0
 |        }
 |    ]
@@ -515,3 +515,48 @@ $ -x errtags -q -n 'union u { uint32_t w; uint8_t b[4]; } un; BEGIN { tracemem(u
 $ -x errtags -q -n 'union u { uint32_t w; uint8_t b[4]; } un; BEGIN { trace(stringof(un)); exit(0); }'
 !dtrace: invalid probe specifier ...: [D_STRINGOF_TYPE] in action list: union u cannot be made a string
 = 1
+
+# print() of arrays of structures, of translations, of inlines that are translations
+
+> a.d
+|struct p { int x; struct { int a; } q[2]; unsigned char u[2]; };
+|translator struct p < int X > { x = X; };
+|inline struct p *gp[int i] = xlate <struct p *> (i);
+|inline struct p gq = xlate <struct p> (5);
+|struct p two[2];
+|BEGIN { print(two[0].q); print(*gp[7]); printf("\n"); print(gq); printf("\n"); print(gp[8]->x); exit(0); }
+$ -x errtags -q -s a.d
+|struct [2] [ 
+|    struct  {
+|        int a = 0
+|    }, 
+|    struct  {
+|        int a = 0
+|    }
+|]
+|struct p {
+|    int x = 0x7
+|    struct [2] q = [ 
+|        struct  {
+|            int a = 0
+|        }, 
+|        struct  {
+|            int a = 0
+|        }
+|    ]
+|    unsigned char [2] u = [ 0, 0 ]
+|}
+|struct p {
+|    int x = 0x5
+|    struct [2] q = [ 
+|        struct  {
+|            int a = 0
+|        }, 
+|        struct  {
+|            int a = 0
+|        }
+|    ]
+|    unsigned char [2] u = [ 0, 0 ]
+|}
+|int 0x8
+|
