@@ -135,10 +135,12 @@ class Compiler:
         return self.compile_text(text, source, self._arguments)
 
     def _preprocessed(self, text: str, path: str) -> str:
-        from trapline.consumer.program.preprocess import PreprocessorError, preprocess  # noqa: PLC0415  takes time, for -C alone
+        from trapline.consumer.program.preprocess import PreprocessorError, predefined, preprocess  # noqa: PLC0415  takes time, for -C alone
 
         try:
-            found, included = preprocess(text, path, self._session.options)
+            found, included = preprocess(
+                text, path, self._session.options, predefined(self._libraries, self.names.model.model)
+            )
         except PreprocessorError as error:
             raise CompileError("", f"Preprocessor failed to process input program: {error}") from None
         if self._session.options.is_set("cpphdrs"):
