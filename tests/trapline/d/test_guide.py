@@ -18,7 +18,8 @@ PROGRAMS = [
     ('self int q; BEGIN { self->q = 3; self->z[1] = "k"; printf("%d %s", self->q, self->z[1]); exit(0); }', "3 k"),
     ('this int t; BEGIN { this->t = 5; } BEGIN { printf("%d", this->t); exit(0); }', "5"),
     (
-        'struct s { char a; int b; char c[3]; long d; }; BEGIN { printf("%d %d %d %d", sizeof (struct s), offsetof(struct s, d), sizeof (int *), sizeof ("abc")); exit(0); }',
+        "struct s { char a; int b; char c[3]; long d; }; BEGIN { "
+        'printf("%d %d %d %d", sizeof (struct s), offsetof(struct s, d), sizeof (int *), sizeof ("abc")); exit(0); }',
         "24 16 8 4",
     ),
     ('enum e { A, B = 5, C }; BEGIN { printf("%d %d", C, sizeof (enum e)); exit(0); }', "6 4"),
