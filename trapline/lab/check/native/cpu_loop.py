@@ -226,6 +226,8 @@ class RunningCode:
         block = f.call(self._code, trial, 1)
         with f.when(f.eq(block, 0)):
             f.ret(f.call(self._end, trial, Outcome.STRANGE))
+        # A branch to another page would go on in the block there, if that is translated.
+        self._allow_one(f, f.load(trial, TrialBlock.offset("words")))
         buffer, tcg = f.add(uc, self._layout.uc_jump_buffers), f.load(uc, UC_TCG)
         code = f.load(block, self._layout.block_code)
         found = f.call(self._run, buffer, f.load(tcg, self._layout.tcg_prologue), env, code)
@@ -237,13 +239,24 @@ class RunningCode:
                 f.ret(f.call(self._end, trial, fault))
             with f.when(self._ends(f, trial)):
                 f.ret(f.call(self._end, trial, f.call(self._excepted, trial)))
+            with f.when(f.eq(f.load(f.load(trial, TrialBlock.offset("cpu")), CPU_EXCEPTION, 4), layout.NO_EXCEPTION)):
+                f.ret(f.call(self._end, trial, self._due(f, trial)))
             known = f.call(self._trapped, batch, trial)
             f.ret(f.call(self._end, trial, f.mul(known, self._signal(f, uc))))
-        begun = f.ne(f.and_(found, 3), layout.NOT_BEGUN)
+        with f.when(f.eq(f.and_(found, 3), layout.NOT_BEGUN), likely=False):
+            self._at_block(f, env, f.and_(found, ~3))
+            f.ret(f.call(self._end, trial, self._due(f, trial)))
         # A system call has asked the run to end.
         goes_on = f.eq(f.load(uc, self._layout.uc_stop_request, 1), 0)
-        f.ret(f.call(self._end, trial, f.mul(f.flag(f.both(begun, goes_on)), Outcome.DONE)))
+        f.ret(f.call(self._end, trial, f.mul(f.flag(goes_on), Outcome.DONE)))
         return f
+
+    @staticmethod
+    def _allow_one(f: Function, words: Value) -> None:
+        """Let one block run: the next one is overdue."""
+        deadline = f.add(f.load(words, 8 * Word.TOTAL), 1)
+        f.store(words, deadline, 8 * Word.HARD)
+        f.store(words, deadline, 8 * Word.NEXT)
 
     def in_scratch(self, f: Function, batch: Value, pc: Value) -> Value:
         """Return whether the pc is in scratch space: 1 or 0."""
@@ -305,10 +318,7 @@ class RunningCode:
             with f.when(f.eq(left.get(), 0), likely=False):
                 f.ret(f.call(self._end, trial, Outcome.STRANGE))
             left.set(f.sub(left.get(), 1))
-            # One block at a time.
-            deadline = f.add(f.load(words, 8 * Word.TOTAL), 1)
-            f.store(words, deadline, 8 * Word.HARD)
-            f.store(words, deadline, 8 * Word.NEXT)
+            self._allow_one(f, words)
             found = f.variable(f.call(self._next, buffer, tcg, env))
             with f.when(f.eq(found.get(), _UNKNOWN), likely=False):
                 block = f.call(self._code, trial, 0)

@@ -60,6 +60,7 @@ def describe(spec: Spec) -> dict[str, Any]:
                 "provider": subject.kind,
                 "function": subject.function,
                 "every instruction": subject.every_instruction,
+                "moved": subject.moved,
             }
             for subject in spec.subjects
         ],

@@ -157,6 +157,13 @@ class SiteChecker:
             site, outcome, looked.how, sum(map(len, numbers)) - self._left_out, self._left_out, tuple(divergences)
         )
 
+    def compare(self, site: CheckSite, state: State) -> tuple[Ending, tuple[Difference, ...]]:
+        """Return how the original ends in a state, and what differs at a site that is patched."""
+        repeats = self._repeats(site)
+        differences = self._differences(site, state, repeats)
+        self._plain.load(state)
+        return self._seen(self._plain, site, repeats)[0], differences
+
     def decide(self, site: CheckSite) -> alike.Decision | None:
         """Return how a site's instruction is displaced; None: `check` must check it by itself."""
         with suppress(BadAddressError):
@@ -165,6 +172,7 @@ class SiteChecker:
 
     def check_all(self, sites: Iterable[CheckSite]) -> list[SiteResult]:
         """Check sites: those that are alike at one of them, and many at the same time."""
+        sites = list(sites)
         found: list[SiteResult] = []
         for trials in together.batches(map(self._trial, alike.parts(alike.groups(sites, self.decide)))):
             known = [trial for trial in trials if trial.treated]
@@ -174,7 +182,8 @@ class SiteChecker:
                 self._try_all([trial for trial in known if not trial.undecided and trial.repeats is repeats])
             for trial in trials:
                 found += self._results(trial)
-        return found
+        order = {site.address: number for number, site in enumerate(sites)}
+        return sorted(found, key=lambda result: order[result.site.address])
 
     def _trial(self, group: alike.Group) -> Trial:
         """Prepare the trial of sites that are alike."""

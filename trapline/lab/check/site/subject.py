@@ -58,10 +58,12 @@ class Subject:
     """Only functions whose names match this glob."""
     every_instruction: bool = False
     """All instructions of the program; else only the entries and returns of functions."""
+    moved: int = 0
+    """The distance from its addresses in the file to those at which it is tried and reported."""
 
     def __reduce__(self) -> tuple[type[Subject], tuple[object, ...]]:
         """Pickle only the names: every process reads the file itself."""
-        return type(self), (self.path, self.isa_name, self.provider, self.function, self.every_instruction)
+        return type(self), (self.path, self.isa_name, self.provider, self.function, self.every_instruction, self.moved)
 
     @cached_property
     def image(self) -> Image:
@@ -90,7 +92,7 @@ class Subject:
         A position-independent program does not stay at address 0, where small numbers in registers
         would point into it: code that reads itself would find the breakpoint.
         """
-        return _ANYWHERE[self.isa.word] if self.image.kind is ElfKind.SHARED else 0
+        return self.moved + (_ANYWHERE[self.isa.word] if self.image.kind is ElfKind.SHARED else 0)
 
     def code(self, bias: int = 0) -> list[Stretch]:
         """Return the program's code, `bias` bytes from its address in the file."""
