@@ -41,6 +41,7 @@ class LinuxKernelProber(Prober):
         kernel, engine = cpu.kernel, cpu.engine
         patcher = rules.patcher(KernelCode(engine, cpu.space))
         traps = TrapHandler()
+        super().__init__(traps)
         self._isa = cpu.isa
         self._text = Text(cpu.isa, patcher, traps, NoRoom(), VirtualClock(engine))
 
