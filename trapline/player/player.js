@@ -85,12 +85,16 @@
 
   function showRegisters(step, values) {
     const digits = 2 * recording().word;
-    const rows = recording().registers.map((name) => {
+    // Those that change come first: they are in sight whatever number of registers an ISA has.
+    const changed = (name) => name in step.registers;
+    const names = [...recording().registers.filter(changed), ...recording().registers.filter((name) => !changed(name))];
+    const rows = names.map((name) => {
       const change = step.registers[name];
       const title = change ? ` title="was ${hex(change[0], digits)}"` : "";
       return `<tr><th>${html(name)}</th> <td${title} class="${change ? "lit" : ""}">${hex(values[name] ?? 0, digits)}${change ? '<span aria-label=" changed"> *</span>' : ""}</td></tr>`;
     });
     $("registers").innerHTML = `<table>${rows.join("")}</table>`;
+    $("registers").scrollTop = 0;
   }
 
   function showStack(step, values) {
@@ -156,8 +160,9 @@
   function showFunction(step) {
     const phase = step.stage === "disabled" ? "after" : "enabled";
     $("function").innerHTML = ["before", phase].map((name) => {
-      const lines = (firing().listing[name] ?? []).map((line, row) =>
-        line === (firing().listing[name === "before" ? "enabled" : "before"] ?? [])[row] ? html(line) : `<ins>${html(line)}</ins>`);
+      const other = new Set(firing().listing[name === "before" ? phase : "before"] ?? []);
+      // A line begins with its address.
+      const lines = (firing().listing[name] ?? []).map((line) => (other.has(line) ? html(line) : `<ins>${html(line)}</ins>`));
       return `<p class="soft">${name}</p><pre>${lines.join("\n")}</pre>`;
     }).join("");
   }
@@ -212,6 +217,8 @@
     showRegisters(step, values);
     showStack(step, values);
     showChain(step);
+    // An exhibit of the museum has no clause, and its probe no consumer.
+    $("arguments-pane").hidden = $("dif-pane").hidden = firing().probe === "";
     showArguments(step);
     showDif(step);
     showFunction(step);
@@ -261,7 +268,7 @@
 
   const moves = { ArrowLeft: () => go(state.step - 1), ArrowRight: () => go(state.step + 1), Home: () => go(0), End: () => go(steps().length - 1), PageUp: () => stage(-1), PageDown: () => stage(1) };
   document.addEventListener("keydown", (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target.tagName === "SELECT" || event.target.id === "slider") return;
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.tagName === "SELECT") return;
     if (moves[event.key]) { event.preventDefault(); moves[event.key](); }
   });
   $("first").onclick = moves.Home;

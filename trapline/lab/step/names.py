@@ -6,7 +6,7 @@ Lines of source code are from DWARF's line tables.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -36,7 +36,8 @@ class LineTable:
 
     def __init__(self, path: Path) -> None:
         """Read it.  A file without DWARF has an empty one."""
-        self._rows = sorted(_rows(path))
+        # Of several rows of an address the last one is its line; the end of another sequence is before them.
+        self._rows = sorted(_rows(path), key=lambda row: (row.address, bool(row.line)))
         self._addresses = [row.address for row in self._rows]
 
     def line(self, address: int) -> Source | None:
@@ -146,24 +147,45 @@ class Names:
     def listings(self, site: int) -> Mapping[str, tuple[str, ...]]:
         """Return the probed function around a site, without patches and as it is in memory now."""
         start, size = self._subject.function(site) or (site, _UNKNOWN_SIZE)
-        found = {}
-        for name, read in (("before", self._subject.original), ("enabled", self._subject.read)):
-            try:
-                found[name] = self._listing(read(start, size), start, site)
-            except BadAddressError:
-                continue
-        return found
+        try:
+            before, now = self._subject.original(start, size), self._subject.read(start, size)
+        except BadAddressError:
+            return {}
+        # Where the program's own instructions begin: what is left of a displaced one is none.
+        begins = {at for at, _, _ in self._instructions(before, start)} | {len(before)}
+        rows = {"before": self._rows(before, start, site, begins), "enabled": self._rows(now, start, site, begins)}
+        width = max((len(code) for listing in rows.values() for _, code, _ in listing), default=0)
+        return {
+            name: tuple(f"<+{at}>".ljust(8) + f"{code:<{width}}  {text}" for at, code, text in listing)
+            for name, listing in rows.items()
+        }
 
     def listing_now(self, site: int) -> tuple[str, ...]:
         """Return the probed function around a site as it is in memory now."""
         return dict(self.listings(site)).get("enabled", ())
 
-    def _listing(self, code: bytes, start: int, site: int) -> tuple[str, ...]:
-        lines: list[str] = []
+    def _instructions(self, code: bytes, start: int) -> Iterator[tuple[int, int, str]]:
+        """Yield the instructions: offset, size, text."""
+        at = 0
+        while at < len(code):
+            size, text = self.instruction(code[at : at + 16], start + at)
+            yield at, size, text
+            at += size
+
+    def _rows(self, code: bytes, start: int, site: int, begins: Container[int]) -> list[tuple[int, str, str]]:
+        """Return lines of code (offset, bytes, text) that end where the program's own do."""
+        lines: list[tuple[int, str, str]] = []
         at, after = 0, 0
         while at < len(code) and after < _AFTER:
             size, text = self.instruction(code[at : at + 16], start + at)
+            if text.startswith("lock ") and at + 1 in begins:
+                size, text = 1, "lock"  # the patch is a prefix: what follows is the next instruction still
+            own = at + size
+            while at + size not in begins and at + size < len(code):
+                size += 1
+            if own < at + size:
+                text += f"   ({own - at} of {size} bytes)"
             after += start + at > site
-            lines.append(f"<+{at}>".ljust(8) + f"{code[at : at + size].hex(' '):<24}  {text}")
+            lines.append((at, code[at : at + size].hex(" "), text))
             at += size
-        return tuple(lines[-_LINES:])
+        return lines[-_LINES:]

@@ -50,7 +50,8 @@ def placed(subject: Subject) -> Iterator[Subject]:
     page, at its end or across it, where bit 31 is set or becomes so, above 4 GB, and in a kernel.
     """
     isa, size = subject.isa, subject.image.functions[0].size
-    within, ends = _WITHIN[isa.word], _ENDS[isa.word]
+    within: tuple[int, ...] = _WITHIN[isa.word]
+    ends: tuple[int, ...] = _ENDS[isa.word]
     if subject.kind == "fbt":
         kernel = isa.kernel_base + _IN_KERNEL
         within, ends = (*within, kernel), (*ends, kernel)
