@@ -29,6 +29,8 @@ class _Row(NamedTuple):
     file: str
     line: int
     """0: no code of a line begins here."""
+    end: bool
+    """Whether the code of a sequence ends here."""
 
 
 class LineTable:
@@ -36,8 +38,8 @@ class LineTable:
 
     def __init__(self, path: Path) -> None:
         """Read it.  A file without DWARF has an empty one."""
-        # Of several rows of an address the last one is its line; the end of another sequence is before them.
-        self._rows = sorted(_rows(path), key=lambda row: (row.address, bool(row.line)))
+        # Where a sequence begins, another one may end.
+        self._rows = sorted(_rows(path), key=lambda row: (row.address, not row.end))
         self._addresses = [row.address for row in self._rows]
 
     def line(self, address: int) -> Source | None:
@@ -61,6 +63,7 @@ def _rows(path: Path) -> list[_Row]:
             if program is None:
                 continue
             folders, files = program["include_directory"], program["file_entry"]
+            sequence: dict[int, _Row] = {}  # of several rows of an address the last one counts
             for entry in program.get_entries():
                 state = entry.state
                 if state is None or not state.file or state.file > len(files):
@@ -68,7 +71,11 @@ def _rows(path: Path) -> list[_Row]:
                 found = files[state.file - 1]
                 folder = folders[found.dir_index - 1].decode() if found.dir_index else "."
                 name = f"{folder}/{found.name.decode()}".removeprefix("./")
-                rows.append(_Row(state.address, name, 0 if state.end_sequence else state.line))
+                end = bool(state.end_sequence)
+                sequence[state.address] = _Row(state.address, name, 0 if end else state.line, end)
+                if end:
+                    rows += sequence.values()
+                    sequence.clear()
     return rows
 
 
