@@ -6,11 +6,11 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
-from emu.engine.cpu import Cpu
 from emu.engine.hits.watched import Hooked, Watched
 from emu.engine.memory.access import Access
 from emu.engine.memory.memory import Memory
 from emu.engine.qemu.code_hooks import CodeHooks
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.ud_hooks import Refusals
 from emu.engine.state import TableEntry, Word
 from emu.engine.time.counter import PREPAID, Counter

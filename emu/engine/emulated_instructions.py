@@ -6,10 +6,10 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from emu.engine.cpu import Cpu
 from emu.engine.memory.memory import Memory
 from emu.engine.memory.pages import PAGE
 from emu.engine.python_callbacks import Interrupted
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.state import HANDLED, Word
 from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
@@ -38,7 +38,7 @@ class Special:
         self.served: Callable[[], object] = lambda: None
         """Called after an instruction was served."""
         self.read_register, self.write_register = cpu.read_register, cpu.write_register
-        self.read_any, self.write_any = cpu.uc.reg_read, cpu.uc.reg_write
+        self.read_public, self.write_public = cpu.read_public, cpu.write_public
         self._rules = isa.unicorn.special
         self._isa = isa
         self._cpu = cpu

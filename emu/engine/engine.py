@@ -2,7 +2,7 @@
 
 | part | content |
 | --- | --- |
-| `cpu` (`emu.engine.cpu`) | registers, contexts, QEMU's functions |
+| `cpu` (`emu.engine.qemu.cpu`) | registers, contexts, QEMU's functions |
 | `memory` (`emu.engine.memory.memory`) | RAM, and the way from a virtual address to it |
 | `counter` (`emu.engine.time.counter`) | the exact count of instructions |
 | `code` (`emu.engine.code`) | code is written, and its translation is forgotten |
@@ -29,12 +29,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-import unicorn
-
 from emu.displaced.plans import Plan
 from emu.engine import native_callbacks, python_callbacks
 from emu.engine.code import Code
-from emu.engine.cpu import Cpu
 from emu.engine.emulated_instructions import Special
 from emu.engine.handlers import Handlers
 from emu.engine.hits.plan_encoding import Adjust, Encoder, Window, Windows
@@ -42,15 +39,16 @@ from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.memory.address_spaces import Spaces
 from emu.engine.memory.memory import GuestMemory, HostMemory, Memory
 from emu.engine.memory.pages import AddressSpace, PageMap
-from emu.engine.qemu import exit_checks, exits, inline_caches, jump_cache, rewriters
+from emu.engine.qemu import exit_checks, exits, hooks, inline_caches, jump_cache, rewriters
 from emu.engine.qemu.code_hooks import CodeHooks
+from emu.engine.qemu.cpu import NOWHERE, Cpu
 from emu.engine.qemu.hooks import Hooks
 from emu.engine.qemu.inlined_count import MARKER
 from emu.engine.qemu.sticky_flags import Accrued
 from emu.engine.qemu.temporaries import Temporaries
 from emu.engine.qemu.tlb import SoftTlb
 from emu.engine.qemu.ud_hooks import Refusals
-from emu.engine.run import NOWHERE, Running
+from emu.engine.run import Running
 from emu.engine.state import BLOCKS, Word
 from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
@@ -90,7 +88,7 @@ class Engine:
         self.memory: Memory = (
             GuestMemory(ram_size, isa, self.words) if pages is None else HostMemory(ram_size, pages, shared)
         )
-        self.cpu.uc.mem_map_ptr(0, ram_size, unicorn.UC_PROT_ALL, self.memory.pointer)
+        self.cpu.map_ram(self.memory.pointer, ram_size)
         written = self.accelerated and inlined and rewriters.runs(rewriters.INLINE_COUNTS)
         self.counter = Counter(isa, self.cpu, self.memory, blocks, inlined=written)
         self._discounting: dict[tuple[int, int], tuple[Adjust, ...]] = {}
@@ -122,7 +120,7 @@ class Engine:
         self.fill_hook = 0
         """Unicorn's handle of the hook for pages; 0: there is none."""
         if self._tlb is not None:
-            self.fill_hook = self._hooks.add(unicorn.UC_HOOK_TLB_FILL, self.callbacks.fill or self._tlb.callback)
+            self.fill_hook = self._hooks.add(hooks.TLB_FILL, self.callbacks.fill or self._tlb.callback)
         self.running = Running(
             self.cpu,
             self.counter,
@@ -197,24 +195,24 @@ class Engine:
             if rewriters.runs(rewriters.INLINE_CACHES):
                 self._state[Word.INVALIDATIONS] = jump_cache.invalidations(self.cpu) or 0
         add = self._hooks.add
-        add(unicorn.UC_HOOK_BLOCK, callbacks.block, data=MARKER)
+        add(hooks.BLOCK, callbacks.block, data=MARKER)
         hook = callbacks.code_hook or self._code_hooks.callback
         # Without the marker no call of the hook is known, so none is made shorter.
         marker = inline_caches.MARKER if rewriters.runs(rewriters.INLINE_CACHES) else None
-        self._code_hooks.attach(partial(add, unicorn.UC_HOOK_CODE, hook, data=marker))
-        add(unicorn.UC_HOOK_INTR, callbacks.trap)
+        self._code_hooks.attach(partial(add, hooks.CODE, hook, data=marker))
+        add(hooks.EXCEPTION, callbacks.trap)
         if callbacks.invalid:
-            add(unicorn.UC_HOOK_INSN_INVALID, callbacks.invalid)
+            add(hooks.INVALID, callbacks.invalid)
         if callbacks.refused and self.isa.refused:
-            refused, hooks, words = callbacks.refused, self._code_hooks, self.counter.address
+            refused, code_hooks, words = callbacks.refused, self._code_hooks, self.counter.address
             self.code.refusals = Refusals(
                 self.isa.refused,
-                partial(hooks.refuse, function=refused, data=words),
-                partial(hooks.remove, function=refused),
+                partial(code_hooks.refuse, function=refused, data=words),
+                partial(code_hooks.remove, function=refused),
             )
         if model.system_call_instruction is not None:
             system_call = callbacks.system_call or _ON_INSTRUCTION(lambda _uc, _words: handlers.system_call())
-            add(unicorn.UC_HOOK_INSN, system_call, instruction=model.system_call_instruction)
+            add(hooks.INSTRUCTION, system_call, instruction=model.system_call_instruction)
         return callbacks
 
     @property

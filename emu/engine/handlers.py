@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.engine.cpu import Cpu
 from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.memory.memory import Memory
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.state import DELIVER, HANDLED, Word
 from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
@@ -133,7 +133,7 @@ class Handlers:
         """Store the exception of a callback, the first of several, and end the run."""
         self._failure = self._failure or error
         self._counter.state[Word.NEXT] = 0
-        self._cpu.uc.emu_stop()
+        self._cpu.stop()
 
     def raise_failure(self) -> None:
         """Raise the stored exception of a callback."""

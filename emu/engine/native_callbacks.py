@@ -17,7 +17,6 @@ from importlib.resources import files
 from string import Template
 from typing import Final
 
-from emu.engine.cpu import Cpu
 from emu.engine.handlers import Handlers
 from emu.engine.hits.firing_code import ASK, LATE, Asked, FiringCode
 from emu.engine.hits.plan_code import Places, PlanCode
@@ -30,6 +29,7 @@ from emu.engine.qemu import jump_cache, layout, library, temporaries
 from emu.engine.qemu.code_addresses import HookPlaces
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.code_hooks_code import CodeHooksCode
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.inlined_count import ENTRY_SIZE, MARKER, POSSIBLE
 from emu.engine.qemu.tlb import FILLS, SoftTlb
 from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, Word

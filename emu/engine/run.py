@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
-
-import unicorn
-from unicorn.unicorn_py3.unicorn import uclib
+from typing import TYPE_CHECKING
 
 from emu.engine.errors import GuestCrashError, PageFaultError, shut_down
 from emu.engine.events.watch import Accessed, Watch
@@ -18,17 +15,13 @@ from emu.engine.time.counter import PREPAID
 
 if TYPE_CHECKING:
     from emu.engine.code import Code
-    from emu.engine.cpu import Cpu
     from emu.engine.emulated_instructions import Special
     from emu.engine.handlers import Handlers
     from emu.engine.qemu.code_hooks import CodeHooks
+    from emu.engine.qemu.cpu import Cpu
     from emu.engine.qemu.hooks import Hooks
     from emu.engine.qemu.tlb import SoftTlb
     from emu.engine.time.counter import Counter
-
-# emu_start's `until`: an address without code. With 0, a jump to NULL would end the run without an error.
-NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
-_emu_start = uclib.uc_emu_start
 
 
 class Running:
@@ -151,7 +144,7 @@ class Running:
         """Run Unicorn, and raise its errors. `count` 0: it runs until it is stopped."""
         if bool(count) is not self._steps:
             # Forget the translated blocks, whose size (one instruction or many) Unicorn would not check.
-            self._cpu.uc.ctl_flush_tb()
+            self._cpu.forget_blocks()
             self._steps = bool(count)
             self._code_hooks.count_all(counted=self._steps)
         self._state[Word.SOFT], self._state[Word.HARD] = soft, hard
@@ -171,7 +164,7 @@ class Running:
         if self._tlb is not None:
             self._tlb.missed = None
         self._code.running = True
-        crash = _emu_start(self._cpu.reference, self._pc, NOWHERE, 0, count)
+        crash = self._cpu.start(self._pc, count)
         self._code.running = False
         self._handlers.raise_failure()
         self._counter.settle()
@@ -187,7 +180,7 @@ class Running:
                 failure, self._tlb.failure = self._tlb.failure, None
                 raise failure
             raise PageFaultError(self._pc if access is Access.EXECUTE else address, access, self._pc)
-        raise GuestCrashError(f"the CPU cannot continue at {self._pc:#x}: {unicorn.UcError(crash)}", self._pc)
+        raise GuestCrashError(f"the CPU cannot continue at {self._pc:#x}: {crash}", self._pc)
 
     def stop(self) -> None:
         """End the current run before its next block; between two runs this does nothing.
@@ -210,4 +203,4 @@ class Running:
         """End the current run now; from a trap or a system call."""
         self._state[Word.STOPPED] = 1
         self._state[Word.NEXT] = 0
-        self._cpu.uc.emu_stop()
+        self._cpu.stop()

@@ -11,9 +11,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Final
 
-import unicorn
-
-from emu.engine.qemu.hooks import Hooks
+from emu.engine.qemu.hooks import ACCESS, WRITE, Hooks
 from emu.support.words import WORD_MASK
 
 # (whether it writes, physical address, size in bytes, value written)
@@ -31,10 +29,10 @@ class Watch:
         self.watcher = watcher
 
         def access(_uc: int, kind: int, address: int, size: int, value: int, _data: int) -> None:
-            accessed(kind == unicorn.UC_MEM_WRITE, address, size, value & WORD_MASK >> 64 - 8 * size)
+            accessed(kind == WRITE, address, size, value & WORD_MASK >> 64 - 8 * size)
 
         self._hooks = hooks
-        self._handle = hooks.add(unicorn.UC_HOOK_MEM_READ | unicorn.UC_HOOK_MEM_WRITE, _HOOK(access))
+        self._handle = hooks.add(ACCESS, _HOOK(access))
 
     def end(self) -> None:
         """Remove the hook."""

@@ -191,8 +191,7 @@ class PlanCode:
 
     def _combination(self, f: Function) -> Value:
         """Return the flags that conditions look at, side by side."""
-        numbers = {register.name: register.unicorn for register in self._isa.registers.registers}
-        flags = self._read_public(f, numbers[self._isa.traps.flags])
+        flags = self._read_public(f, self._isa.unicorn.ids[self._isa.traps.flags])
         found = f.word(0)
         for place, bit in enumerate(condition_flags(self._isa)):
             found = f.or_(found, f.shl(f.and_(f.lshr(flags, bit), 1), place))

@@ -191,7 +191,7 @@ class Encoder:
     def __init__(self, isa: Isa, cpu_state: int) -> None:
         self._isa = isa
         self._slots = isa.registers.slots
-        self._public = {register.name: register.unicorn for register in isa.registers.registers}
+        self._public = isa.unicorn.ids
         self._cpu_state = cpu_state
         self._temporaries: dict[str, ctypes.c_uint64] = {}
         self._constants: dict[int, ctypes.c_uint64] = {}

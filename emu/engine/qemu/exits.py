@@ -15,8 +15,8 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
-from emu.engine.cpu import Cpu
 from emu.engine.errors import EngineError
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.layout import ADVICE, UC_EXITS, UC_INVALIDATE, word
 
 # An address that no code has.

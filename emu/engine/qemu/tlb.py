@@ -24,10 +24,10 @@ from weakref import WeakKeyDictionary
 
 import unicorn
 
-from emu.engine.cpu import Cpu
 from emu.engine.memory.access import Access
 from emu.engine.memory.memory import HostMemory
 from emu.engine.memory.pages import PAGE, AddressSpace
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.jump_cache import Jumps
 from emu.engine.state import Word
 from emu.support.plain import WORD, address_of, words

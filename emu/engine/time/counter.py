@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from emu.engine.cpu import Cpu
 from emu.engine.memory.memory import Memory
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.inlined_count import ENTRIES, ENTRY_SIZE, Late, low_memory
 from emu.engine.state import NEVER, WORDS, TableEntry, Word
 from emu.isa.base import Isa
@@ -216,7 +216,7 @@ class Counter:
     def translate_anew(self) -> None:
         """Let Unicorn translate all blocks again, between two runs: hooks were added or removed."""
         self.on_forget()
-        self._cpu.uc.ctl_flush_tb()
+        self._cpu.forget_blocks()
         self.state[Word.FREE] = self._written[0]
         self._last = 0
 

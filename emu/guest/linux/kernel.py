@@ -251,8 +251,7 @@ class Kernel:
     def set_pc(self, thread: processes.Thread, pc: int) -> None:
         """Move a thread that does not run."""
         assert isinstance(thread, Thread)
-        register = self.isa.registers.by_name[self.isa.registers.pc]
-        thread.context.reg_write(register.unicorn, pc)
+        thread.context.reg_write(self.isa.unicorn.ids[self.isa.registers.pc], pc)
 
     # -- tables
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from unicorn import arm64_const as uc
-
 from emu.isa.aarch64.registers import OFFSETS, REGISTERS
 from emu.isa.unicorn_model import ModelledCpu, ServingCpu, SpecialInstructions
 
@@ -35,7 +33,7 @@ def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int) -> bool:
     if word != MRS_CNTPCT:
         return word == MRS_CNTVCT
     # Programs may not read the physical counter; the CPU raises the exception.
-    return bool(cpu.read_public(uc.UC_ARM64_REG_PSTATE) & _LEVEL)
+    return bool(cpu.read_public("pstate") & _LEVEL)
 
 
 def _serve(cpu: ServingCpu, code: bytes) -> int:

@@ -69,10 +69,10 @@ class RealMachine:
         self._uc.mem_write(address, value.to_bytes(size, "little"))
 
     def read_register(self, name: str) -> int:
-        return self._uc.reg_read(self.isa.registers.by_name[name].unicorn)
+        return self._uc.reg_read(self.isa.unicorn.ids[name])
 
     def write_register(self, name: str, value: int) -> None:
-        self._uc.reg_write(self.isa.registers.by_name[name].unicorn, value)
+        self._uc.reg_write(self.isa.unicorn.ids[name], value)
 
     def run(self, code: bytes) -> None:
         self._uc.mem_write(CODE, code)

@@ -105,9 +105,8 @@ class EventCode:
         used = f.load(buffer, BufferWords.offset("used"))
         line = Text(f, f.add(f.load(buffer, BufferWords.offset("data")), used), python)
         start = line.cursor
-        public = {register.name: register.unicorn for register in self._isa.registers.registers}
         file_start = f.sub(pc if function is None else function, definition.offset)
-        reader = Values(f, line, Surroundings(self._isa, public, file_start, python))
+        reader = Values(f, line, Surroundings(self._isa, self._isa.unicorn.ids, file_start, python))
         numbers = {one.name: reader.number(one) for one in definition.arguments}
         fields = {"common_pid": Field(tid)}
         for one in definition.arguments:

@@ -101,7 +101,7 @@ def booted(machine: LinuxKernelMachine) -> bool:
 
 def _settle(machine: LinuxKernelMachine) -> None:
     """Forget the state that a restored machine does not have: translated code, block sizes."""
-    machine.engine.cpu.uc.ctl_flush_tb()
+    machine.engine.cpu.forget_blocks()
     machine.engine.counter.code_written()
 
 

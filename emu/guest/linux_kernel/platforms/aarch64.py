@@ -20,8 +20,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from unicorn import arm64_const as uc
-
 from emu.engine.engine import Engine
 from emu.engine.errors import EngineError
 from emu.engine.time.clock import NANOSECONDS, VirtualClock
@@ -214,9 +212,9 @@ class ArmBoard(Board):
         self.put(initramfs_at, initramfs)
         self.put(tree_at, self._tree(command_line, initramfs_at, initramfs_at + len(initramfs)))
         cpu = self.engine.cpu
-        cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_SCR_EL3, _SCR))
-        cpu.write_public(uc.UC_ARM64_REG_PSTATE, _PSTATE)
-        cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_CNTFRQ, _FREQUENCY))
+        cpu.write_public("cp_reg", (*_SCR_EL3, _SCR))
+        cpu.write_public("pstate", _PSTATE)
+        cpu.write_public("cp_reg", (*_CNTFRQ, _FREQUENCY))
         cpu.write_register("x0", tree_at)
         self.engine.pc = _KERNEL
 

@@ -18,8 +18,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from unicorn import riscv_const as uc
-
 from emu.engine.engine import Engine
 from emu.engine.time.clock import NANOSECONDS, VirtualClock
 from emu.guest.linux_kernel.abi import CallPath, KernelAbi
@@ -74,7 +72,7 @@ _ABI: Final = KernelAbi(
         "status", "badaddr", "cause", "orig_a0",
     ),
     current="tp",
-    current_in_user=uc.UC_RISCV_REG_SSCRATCH,
+    current_in_user="sscratch",
     calls=CallPath(
         entry=("do_trap_ecall_u",),
         done=("syscall_exit_to_user_mode",),
@@ -156,12 +154,12 @@ class RiscvBoard(Board):
         self.put(tree_at, self._tree(command_line, initramfs_at, initramfs_at + len(initramfs)))
         cpu = self.engine.cpu
         for register, value in (
-            (uc.UC_RISCV_REG_MEDELEG, _MEDELEG),
-            (uc.UC_RISCV_REG_MIDELEG, _MIDELEG),
-            (uc.UC_RISCV_REG_MCOUNTEREN, _MCOUNTEREN),
-            (uc.UC_RISCV_REG_PRIV, _SUPERVISOR),
-            (uc.UC_RISCV_REG_A0, 0),
-            (uc.UC_RISCV_REG_A1, tree_at),
+            ("medeleg", _MEDELEG),
+            ("mideleg", _MIDELEG),
+            ("mcounteren", _MCOUNTEREN),
+            ("priv", _SUPERVISOR),
+            ("a0", 0),
+            ("a1", tree_at),
         ):
             cpu.write_public(register, value)
         self.engine.pc = _KERNEL
@@ -271,7 +269,7 @@ class RiscvBoard(Board):
     def call(self) -> None:
         """Serve `ecall`: a call of SBI by the kernel, or a system call by a program."""
         engine = self.engine
-        if engine.cpu.read_public(uc.UC_RISCV_REG_PRIV) != _SUPERVISOR:
+        if engine.cpu.read_public("priv") != _SUPERVISOR:
             engine.pc -= _ECALL_LENGTH
             engine.cpu.deliver()
             return

@@ -5,10 +5,10 @@ import ctypes
 import pytest
 import unicorn
 
-from emu.engine.cpu import Cpu
 from emu.engine.engine import Engine
 from emu.engine.memory.pages import PAGE, Access, PageMap
 from emu.engine.qemu import exit_checks
+from emu.engine.qemu.cpu import Cpu
 from emu.isa import ISAS
 from emu.unicorn_layout import library
 

@@ -5,10 +5,10 @@ import ctypes
 import pytest
 
 from emu.engine import native_callbacks
-from emu.engine.cpu import Cpu
 from emu.engine.engine import Engine
 from emu.engine.memory.pages import PAGE, Access, PageMap
 from emu.engine.qemu import inlined_count, jump_cache
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.state import Word
 from emu.isa import ISAS
 from emu.unicorn_layout import library

@@ -37,7 +37,7 @@ _AGREE: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint
 def _linked(isa_name: str, offsets: layout.BlockLayout) -> Any:
     isa = ISAS[isa_name]
     flags = isa.traps.flags
-    number = isa.registers.by_name[flags].unicorn if flags else None
+    number = isa.unicorn.ids[flags] if flags else None
     code = TrialCode(isa, offsets, flags=number)
     source = code.module.source
     machine_code = compiled("check", source.encode(), lambda: source)
@@ -127,7 +127,7 @@ class _Trial:
         """
         if self._executed != self.cpu.executed:
             self._executed = self.cpu.executed
-            self.cpu.engine.cpu.uc.ctl_flush_tb()
+            self.cpu.engine.cpu.forget_blocks()
 
     def show_areas(self) -> bool:
         """Store the mapped areas; return whether there is room for them."""
