@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from emu.engine.qemu import block_layout as blocks_layout
 from emu.engine.qemu import layout as engine_layout
 from emu.engine.qemu import rewriters
 from emu.engine.qemu.rewriters import REWRITERS
@@ -15,7 +16,6 @@ from emu.unicorn_layout.find import CalibrationError, experiment, understood
 from emu.unicorn_layout.layout import BLOCKS, COMMON
 from emu.unicorn_layout.library import Parts
 from trapline.framework.base.engines import chosen, described
-from trapline.lab.check.native import layout as blocks_layout
 from trapline.version import installed_version
 
 # The offsets that every command needs; those that `trapline check` needs besides.

@@ -18,7 +18,7 @@ DATA = (
     "emu/isa",
     "emu/unicorn_layout",
     "trapline/lab/check/encodings",
-    "trapline/lab/check/native/targets.py",
+    "emu/engine/qemu/targets.py",
     "trapline/lab/museum",
 )
 # The registries: file -> the name that lists a provider's ports by ISA.
