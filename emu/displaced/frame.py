@@ -54,7 +54,7 @@ class Frame(NamedRegisters, Protocol):
         """
         ...
 
-    def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
+    def execute(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
         """Carry out a plan instead of the instruction at an address.
 
         Returns True, except for a push if the trap frame of this context occupies its place: then

@@ -133,7 +133,7 @@ class Code:
             self.hooked.inside = 1
             try:
                 if watched is not None:
-                    self._learn(watched, address)
+                    self._describe(watched, address)
                 callback()
             except BaseException as error:  # noqa: BLE001  raised again by Running
                 self._fail(error)
@@ -151,7 +151,7 @@ class Code:
         self._kept.append(pointer)
         self._hooks.add(address, ctypes.c_void_p(self.watcher), watched.address)
 
-    def _learn(self, watched: Watched, address: int) -> None:
+    def _describe(self, watched: Watched, address: int) -> None:
         """Store the number of instructions that precede a place in the current block."""
         block = self._counter.state[Word.BLOCK]
         if not block:

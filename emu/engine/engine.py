@@ -9,7 +9,7 @@
 | `handlers` (`emu.engine.handlers`) | breakpoints, other exceptions, system calls |
 | `spaces` (`emu.engine.memory.address_spaces`) | the address spaces that the host keeps |
 | `running` (`emu.engine.run`) | run, step, watch, stop |
-| `special` (`emu.engine.emulated_instructions`) | instructions that the host serves: counters, random numbers |
+| `emulated` (`emu.engine.emulated_instructions`) | instructions that the host serves: counters, random numbers |
 | `emu.engine.native_callbacks`, `emu.engine.python_callbacks` | what Unicorn calls, in machine code and in Python |
 
 Unicorn's abilities and limits shape these files; the facts are documented where they are used.
@@ -32,7 +32,7 @@ from typing import Final
 from emu.displaced.plans import Plan
 from emu.engine import native_callbacks, python_callbacks
 from emu.engine.code import Code
-from emu.engine.emulated_instructions import Special
+from emu.engine.emulated_instructions import InstructionEmulator
 from emu.engine.handlers import Handlers
 from emu.engine.hits.plan_encoding import Adjust, Encoder, Window, Windows
 from emu.engine.hits.tracepoints import Tracepoints
@@ -110,13 +110,13 @@ class Engine:
         self._take_over_spaces()
         self.callbacks = self._install_callbacks(delivers=on_system_call is None)
         now = python_callbacks.Interrupted(self.cpu, self._state, self.handlers)
-        self.special = Special(isa, self.cpu, self.memory, self.counter, now)
-        self._exits = self.callbacks.special or exits.interpreted(self._code_hooks.choose, self.special.found)
+        self.emulated = InstructionEmulator(isa, self.cpu, self.memory, self.counter, now)
+        self._exits = self.callbacks.emulated or exits.interpreted(self._code_hooks.choose, self.emulated.found)
         exits.install(self.cpu, *self._exits)
         mark = exit_checks.mark(self.cpu)
         if mark is not None:
             self._code_hooks.leave_out_tests(mark)
-        self.handlers.take_special = self.special.take_fault
+        self.handlers.take_emulated = self.emulated.take_fault
         self.fill_hook = 0
         """Unicorn's handle of the hook for pages; 0: there is none."""
         if self._tlb is not None:
@@ -127,7 +127,7 @@ class Engine:
             self.code,
             self._code_hooks,
             self.handlers,
-            self.special,
+            self.emulated,
             self._hooks,
             self._tlb,
         )
@@ -225,13 +225,13 @@ class Engine:
         """Whether the host keeps the address spaces; else the guest has page tables."""
         return self._tlb is not None
 
-    def discounting(self, instructions: int, carried_out: int = 0) -> tuple[Adjust, ...]:
+    def discounting(self, instructions: int, executed: int = 0) -> tuple[Adjust, ...]:
         """Return the effect of `discount` as operations for machine code."""
-        known = self._discounting.get((instructions, carried_out))
+        known = self._discounting.get((instructions, executed))
         if known is None:
-            changes = ((Word.TOTAL, -instructions), (Word.DISCOUNTED, carried_out))
+            changes = ((Word.TOTAL, -instructions), (Word.DISCOUNTED, executed))
             known = tuple(Adjust(self.counter.address + 8 * word, change) for word, change in changes if change)
-            self._discounting[instructions, carried_out] = known
+            self._discounting[instructions, executed] = known
         return known
 
     def _translation(self) -> tuple[Accrued | None, Temporaries | None]:
@@ -262,7 +262,7 @@ class Engine:
         self._windows.set(self.memory.windows(), self.memory.pointer)
 
     def plan(self, plan: Plan) -> int:
-        """Return the answer that makes machine code carry a plan out; 0: not possible.
+        """Return the answer that makes machine code execute a plan; 0: not possible.
 
         If machine code cannot reach the plan's memory, `handlers.on_late` is called; all registers
         except the pc are unchanged then.

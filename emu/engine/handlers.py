@@ -34,8 +34,8 @@ class Handlers:
         """Takes that address where native code could not carry the plan out; DELIVER or HANDLED."""
         self.on_trap: Callable[[int], int] = lambda _number: DELIVER
         """Takes Unicorn's number of any other exception; DELIVER or HANDLED."""
-        self.take_special: Callable[[], int | None] = lambda: None
-        """Serves a special instruction instead of a page fault (`emu.engine.emulated_instructions`)."""
+        self.take_emulated: Callable[[], int | None] = lambda: None
+        """Serves an emulated instruction instead of a page fault (`emu.engine.emulated_instructions`)."""
         self.inside = counter.settle_behind
         """Takes back what of the block comes after the instruction at the pc."""
         self._on_system_call = on_system_call
@@ -73,7 +73,7 @@ class Handlers:
             return HANDLED
 
     def late(self, address: int) -> int:
-        """Take a breakpoint whose plan machine code could not carry out."""
+        """Take a breakpoint whose plan machine code could not execute."""
         try:
             return self.on_late(address)
         except BaseException as error:  # noqa: BLE001  raised again by the engine
@@ -87,7 +87,7 @@ class Handlers:
             return HANDLED
         try:
             self._counter.settle()  # a fault inside a block
-            served = self.take_special()
+            served = self.take_emulated()
             answer = self.on_trap(number) if served is None else served
             if answer == HANDLED:
                 self._cpu.handled()

@@ -135,7 +135,7 @@ class Callbacks:
         address = self._linked.address
         tracepoints.fire, tracepoints.reach, tracepoints.argument = map(address, ("fire", "reach", "argument"))
         tracepoints.take = address("take")
-        self.special = self._function("exit_or_not"), self._function("keep")
+        self.emulated = self._function("exit_or_not"), self._function("keep")
         self.plan = _PLAN(self._linked.address("plan"))
         """Carries out an encoded plan; for tests."""
 

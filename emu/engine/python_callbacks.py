@@ -96,7 +96,7 @@ class Callbacks:
         model = cpu.model
         now = Interrupted(cpu, counter.state, handlers)
         self.fill = None  # Python is the hook: emu.engine.qemu.tlb
-        self.special = None  # Python is called instead: emu.engine.emulated_instructions
+        self.emulated = None  # Python is called instead: emu.engine.emulated_instructions
         self.code_hook = None  # Python is the hook: emu.engine.qemu.code_hooks
         self.block = _BLOCK_HOOK(_block(counter, cpu))
         self.trap = _TRAP_HOOK(_trap(now, cpu, delivers=delivers))

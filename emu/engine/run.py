@@ -15,7 +15,7 @@ from emu.engine.time.counter import PREPAID
 
 if TYPE_CHECKING:
     from emu.engine.code import Code
-    from emu.engine.emulated_instructions import Special
+    from emu.engine.emulated_instructions import InstructionEmulator
     from emu.engine.handlers import Handlers
     from emu.engine.qemu.code_hooks import CodeHooks
     from emu.engine.qemu.cpu import Cpu
@@ -38,7 +38,7 @@ class Running:
         code: Code,
         code_hooks: CodeHooks,
         handlers: Handlers,
-        special: Special,
+        emulated: InstructionEmulator,
         hooks: Hooks,
         tlb: SoftTlb | None,
     ) -> None:
@@ -49,7 +49,7 @@ class Running:
         self._code = code
         self._code_hooks = code_hooks
         self._handlers = handlers
-        self._special = special
+        self._emulated = emulated
         self._hooks = hooks
         self._tlb = tlb
         self._watch: Watch | None = None
@@ -77,7 +77,7 @@ class Running:
                 return waits
         self._emulate(soft, hard, clock=clock)
         while self._halted():
-            if not self._special.take():
+            if not self._emulated.take():
                 return True
             self._handlers.raise_failure()
             if self._state[Word.STOPPED]:  # its exception ends the run
@@ -115,7 +115,7 @@ class Running:
         while watch.watcher():
             self._emulate(soft, hard, count=1)
             if self._halted():
-                if not self._special.take():
+                if not self._emulated.take():
                     return True
                 self._handlers.raise_failure()
             if self._state[Word.STOPPED] or not self._state[Word.HARD]:
@@ -132,7 +132,7 @@ class Running:
         ends.
         """
         self._emulate(NEVER, NEVER, count=1)
-        return self._halted() and not self._special.take()
+        return self._halted() and not self._emulated.take()
 
     def _halted(self) -> bool:
         """Return whether the CPU has stopped to wait for an interrupt, and clear the mark of it."""
@@ -158,7 +158,7 @@ class Running:
             pass
 
     def _run_once(self, count: int) -> bool:
-        """Run Unicorn; True: run it again, because it only stopped before a special instruction."""
+        """Run Unicorn; True: run it again, because it only stopped before an emulated instruction."""
         self._counter.refresh()
         self._state[Word.STOPPED] = 0
         if self._tlb is not None:
@@ -173,7 +173,7 @@ class Running:
         if self._tlb and self._tlb.missed:
             address, access = self._tlb.missed
             before = address // PAGE == self._pc // PAGE - 1
-            if access is Access.EXECUTE and not self._pc % PAGE and self._special.take(empty=before):
+            if access is Access.EXECUTE and not self._pc % PAGE and self._emulated.take(empty=before):
                 self._handlers.raise_failure()
                 return not self._state[Word.STOPPED] and not count
             if self._tlb.failure:

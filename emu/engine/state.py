@@ -108,7 +108,7 @@ class Word(IntEnum):
     """Address of a function that is called at each block that begins: void (address of its entry);
     0: there is none.  NEXT is 0 meanwhile, so that no block begins without the call."""
     DISCOUNTED = 33
-    """What was subtracted from TOTAL for instructions that the CPU carries out."""
+    """What was subtracted from TOTAL for instructions that the CPU executes."""
 
     REFUSED = 34
     """1: REACH has refused an access, and takes care of the fault; the hit ends there."""

@@ -121,12 +121,12 @@ Raise = Callable[[InterruptedCpu], int]
 
 
 @immutable
-class SpecialInstructions:
+class EmulatedInstructions:
     """Instructions that Unicorn is not to translate: it would ask the host, or abort it."""
 
     found: Callable[[ModelledCpu, Callable[[int], int], int], bool]
     """(cpu, fetch, address): whether one is at an address; `fetch(address)` returns the unit of
-    code there, as many bytes as `fetch_unit` says.  `special` in machine code."""
+    code there, as many bytes as `fetch_unit` says.  `emulated` in machine code."""
     fetch_unit: int
     """Bytes that `fetch` reads: no more than the shortest instruction has."""
     serve: Callable[[ServingCpu, bytes], int | Raise]
@@ -189,7 +189,7 @@ class UnicornModel:
     """The offset of that register in the CPU state."""
     interrupt: Callable[[ModelledCpu], None]
     """Delivers the clock interrupt to the guest's own vector."""
-    special: SpecialInstructions
+    emulated: EmulatedInstructions
     vectors: tuple[VectorFile, ...]
     """The vector and floating-point registers; plans set those of the first file."""
     breakpoint: int | None = None

@@ -166,7 +166,7 @@ class Function(Operations, Callee):
         made.set(value)
         return made
 
-    def room(self, size: int) -> Value:
+    def buffer(self, size: int) -> Value:
         """Return the address of `size` bytes that exist while the function runs, aligned to 16."""
         pointer = self._new()
         self._entry.append(f"  {pointer} = alloca i8, i64 {size}, align 16")

@@ -20,7 +20,7 @@ from emu.displaced.plans import Plan
 from emu.engine.engine import Engine
 from emu.engine.state import DELIVER, HANDLED, Word
 from emu.probe.execute_plan import interpret
-from emu.probe.hit_cache import Learner, Rest
+from emu.probe.hit_cache import HitCache, Rest
 from emu.probe.patcher import Patcher
 from emu.probe.trap import TrapHandler
 from emu.probe.trap_frames import LiveFrame
@@ -74,7 +74,7 @@ class HostTrap:
         self._decided: dict[tuple[int, int], _Displaced | None] = {}
         self._latest: _Displaced | None = None
         self._native = True
-        self._learner = Learner(engine, traps, self.breakpoint, self.frame)
+        self._hit_cache = HitCache(engine, traps, self.breakpoint, self.frame)
         patcher.on_change = engine.tracepoints.clear
 
     def attach(self) -> None:
@@ -86,7 +86,7 @@ class HostTrap:
     def breakpoint(self, address: int) -> int:
         """Take the breakpoint at `address`.
 
-        Returns `DELIVER`, `HANDLED`, or a plan for machine code to carry out.
+        Returns `DELIVER`, `HANDLED`, or a plan for machine code to execute.
 
         The pc is at the breakpoint.
         """
@@ -94,12 +94,12 @@ class HostTrap:
             return self._below(address)
         try:
             rval = self._invop(address, self.frame)  # fires the probes
-        except BadAddressError as error:  # the handler carries out the plan itself
+        except BadAddressError as error:  # the handler executes the plan itself
             return self._fault(address, error)
         if self.frame.moved:
             self.frame.moved = False
             if self._native:
-                self._learner.learn(address)
+                self._hit_cache.store(address)
             return HANDLED
         if not rval:
             return self._unclaimed(address)
@@ -110,10 +110,10 @@ class HostTrap:
         if displaced is None:
             return self._unclaimed(address)
         if displaced.native:
-            self._learner.learn(address, rval, displaced.plan, partial(self._carry_out, displaced))
+            self._hit_cache.store(address, rval, displaced.plan, partial(self._execute, displaced))
             self._latest = displaced
             return displaced.native
-        return self._carry_out(displaced, address)
+        return self._execute(displaced, address)
 
     def take(self, address: int) -> int:
         """Take a trap that is a breakpoint, but arrives as another exception.
@@ -131,16 +131,16 @@ class HostTrap:
 
     def _late(self, address: int) -> int:
         """Carry out a plan whose memory machine code could not reach."""
-        rest = self._learner.rest(address) if address >= self._lowest else self._below_rest(address)
+        rest = self._hit_cache.rest(address) if address >= self._lowest else self._below_rest(address)
         if rest is not None:
             try:
                 return rest(address)
             except BadAddressError as error:
                 return self._fault(address, error)
         assert self._latest is not None
-        return self._carry_out(self._latest, address)
+        return self._execute(self._latest, address)
 
-    def _carry_out(self, displaced: _Displaced, address: int) -> int:
+    def _execute(self, displaced: _Displaced, address: int) -> int:
         try:
             interpret(displaced.plan, self._engine.isa, self._engine, address)
         except BadAddressError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from emu.displaced.decision import Emulated, OutOfLine, Refused, Stepped, Treatment
+from emu.displaced.decision import Decision, Emulated, OutOfLine, Refused, Stepped
 from emu.engine.engine import Engine
 from emu.engine.state import DELIVER
 
@@ -31,8 +31,8 @@ class Events(NamedTuple):
         return self.traps + self.steps + self.returns
 
 
-def of_treatment(treatment: Treatment, *, copies_trap: bool = False) -> Events:
-    """Return the events of a hit, by the treatment of the displaced instruction.
+def of_decision(decision: Decision, *, copies_trap: bool = False) -> Events:
+    """Return the events of a hit, by the decision of the displaced instruction.
 
     `copies_trap`: whether a copy out of line ends with a breakpoint, and does not jump back by
     itself.  It does so if a probe fires behind the instruction, and always where no jump reaches
@@ -40,7 +40,7 @@ def of_treatment(treatment: Treatment, *, copies_trap: bool = False) -> Events:
 
     Raises ValueError for a refused instruction, which has no probe.
     """
-    match treatment:
+    match decision:
         case Emulated():
             return Events(traps=1)
         case OutOfLine():
@@ -85,6 +85,6 @@ class Observer:
         self._passed_on = None
         return self._trapped(number)
 
-    def _leave_out(self, instructions: int, carried_out: int = 0) -> None:
+    def _leave_out(self, instructions: int, executed: int = 0) -> None:
         self.discounted += instructions
-        self._discount(instructions, carried_out)
+        self._discount(instructions, executed)

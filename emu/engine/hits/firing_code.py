@@ -82,7 +82,7 @@ class FiringCode:
     def _make_remembered(self, module: Module) -> Function:
         """u64 remembered(address, memory): as `find`, faster where the tracepoint is for everybody.
 
-        `memory` are two words, `version` and `entry` of `emu.engine.qemu.code_hooks.HookedPlace`.
+        `memory` are two words, `version` and `entry` of `emu.engine.qemu.code_hooks.HookedAddress`.
         """
         f = module.function("remembered", 2, local=True)
         address, memory = f.parameters
@@ -134,7 +134,7 @@ class FiringCode:
         runs = f.load(firing, Firing.offset("runs"))
         count = f.load(runs, _COUNT)
         f.ret_if(f.eq(count, 0), 1, likely=False)
-        arguments = f.room(8 * ARGUMENTS)
+        arguments = f.buffer(8 * ARGUMENTS)
         with f.choice(f.ne(f.load(firing, Firing.offset("simple")), 0)) as (plain, mixed):
             with plain:
                 for number in range(ARGUMENTS):

@@ -184,7 +184,7 @@ class _Places(dict[str, int]):
 class Encoder:
     """Encodes plans for one CPU.
 
-    Hits are learned by the thousand, and most have operations of their own; so there is a function
+    Hits are stored by the thousand, and most have operations of their own; so there is a function
     for each type of operation, and one look-up for each operand.
     """
 

@@ -62,9 +62,9 @@ def read_function_argument(
     found = f.variable(0)
     with f.choice(f.ult(address, isa.kernel_start)) as (user, kernel):
         with user:
-            found.set(f.call(Callee("user_place"), address, isa.word))
+            found.set(f.call(Callee("user_pointer"), address, isa.word))
         with kernel:
-            found.set(f.call(Callee("kernel_place"), address, isa.word))
+            found.set(f.call(Callee("kernel_pointer"), address, isa.word))
     need(f, slow, found.get())
     f.ret(f.load(found.get(), size=isa.word))
 

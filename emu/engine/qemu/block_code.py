@@ -228,7 +228,7 @@ class BlockCode:
 
     def read_register(self, f: Function, uc: Value, number: int) -> Value:
         """Return a register by Unicorn's own call; some have four bytes."""
-        buffer = f.room(8)
+        buffer = f.buffer(8)
         f.store(buffer, 0)
         f.call(self._library.unicorn("uc_reg_read", 3), uc, number, buffer)
         return f.load(buffer)

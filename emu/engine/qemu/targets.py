@@ -37,7 +37,7 @@ def _x86_key(f: Function, env: Value, _function: Callees, _offsets: BlockLayout)
 
 
 def _aarch64_key(f: Function, env: Value, function: Callees, _offsets: BlockLayout) -> Key:
-    room = f.room(32)
+    room = f.buffer(32)
     f.store(room, 0, 16)
     f.call(function("cpu_get_tb_cpu_state", 4), env, room, f.add(room, 8), f.add(room, 16))
     return f.load(room), f.load(room, 8), f.load(room, 16, 4)

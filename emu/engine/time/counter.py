@@ -116,14 +116,14 @@ class Counter:
         total = self.state[_TOTAL] - PREPAID
         return int(total - (self._entries[(entry - self._entries_at >> 3) + 1] & _COUNT) if entry else total)
 
-    def discount(self, instructions: int, carried_out: int = 0) -> None:
+    def discount(self, instructions: int, executed: int = 0) -> None:
         """Subtract instructions from the count.
 
         They correspond to one that has been counted, or that must not be counted when it runs.
-        `carried_out` of them the CPU carries out, beside the program's.
+        `executed` of them the CPU executes, beside the program's.
         """
         self.state[_TOTAL] -= instructions
-        self.state[Word.DISCOUNTED] = self.state[Word.DISCOUNTED] + carried_out & WORD_MASK
+        self.state[Word.DISCOUNTED] = self.state[Word.DISCOUNTED] + executed & WORD_MASK
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -136,8 +136,8 @@ class Counter:
             self.state[Word.AT_BLOCK] = told
 
     @property
-    def carried_out(self) -> int:
-        """Instructions that the CPU carried out before the current block, not only the program's."""
+    def all_executed(self) -> int:
+        """Instructions that the CPU executed before the current block, not only the program's."""
         return self.before_block + self.state[Word.DISCOUNTED] & WORD_MASK
 
     def settle(self) -> None:

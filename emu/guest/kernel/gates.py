@@ -57,7 +57,7 @@ class ProbeCalls:
         first = calling.stack_arguments + isa.word
         return [InMemory(isa.registers.sp, first + isa.word * index, isa.word) for index in range(ARGUMENTS)]
 
-    def learn(self, probe_id: int) -> None:
+    def store(self, probe_id: int) -> None:
         """Let machine code fire a probe from now on, if it can."""
         if probe_id in self._known:
             return
@@ -258,7 +258,7 @@ class Gates:
             probe_id, *arguments = (guest.live.stack_word(first + index) for index in range(1 + _PROBE_ARGUMENTS))
         number = probe_id & 0xFFFF_FFFF
         guest.on_probe(number, *arguments)
-        self._calls.learn(number)
+        self._calls.store(number)
 
     def _dev_close(self, consumer: int, *_: int) -> None:
         if self._host.consumers is not None:

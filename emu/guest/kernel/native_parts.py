@@ -206,6 +206,6 @@ class _Reader:
 
     def _mapped(self, f: Function, slow: Callable[[], Word], address: Word, size: int) -> Value:
         """Return the address of memory in this process; if it is unknown, Python is called."""
-        mapped = f.call(Callee("kernel_place"), address, size)
+        mapped = f.call(Callee("kernel_pointer"), address, size)
         need(f, slow, mapped)
         return mapped

@@ -109,7 +109,7 @@ class Kernel:
         self.traps = TrapHandler()
         self.frame = LiveFrame(self.engine)
         """The registers of the thread that runs, as a breakpoint's handlers see them."""
-        self.engine.special.served = self._served
+        self.engine.emulated.served = self._served
         self._goes_on: Thread | None = None
         """The thread whose run the tracer has ended; None: the run has ended by itself."""
         self._until: int | None = None
@@ -126,7 +126,7 @@ class Kernel:
         """The current thread, for machine code."""
         self.alarms = Alarms(self.clock)
         self.schedule = Schedule(self.engine, self.alarms, self.tasks, wait_for_host, quantum, cpus, seed)
-        self.engine.special.cpu_number = lambda: self.schedule.cpus.here.number
+        self.engine.emulated.cpu_number = lambda: self.schedule.cpus.here.number
         self.sending = Sending(self.schedule)
         self.timers = Timers(self.alarms, self.sending)
         self.futexes = Futexes(self.schedule.blocked.changed)

@@ -20,11 +20,11 @@ from emu.guest.linux.mm.address_space import Space
 from emu.guest.linux.mm.page_frames import OutOfMemoryError
 from emu.guest.linux.process.pid_table import Tasks
 from emu.guest.linux.process.process import Thread
-from emu.guest.processes import CARRIED_OUT
+from emu.guest.processes import EXECUTED
 from emu.isa.base import Isa
 from emu.isa.linux_abi import GENERAL_PROTECTION, NOTHING_FOLLOWS
 from emu.isa.linux_signals import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SI_KERNEL, Signal, SignalInfo
-from emu.probe.hit_cache import Learner
+from emu.probe.hit_cache import HitCache
 from emu.probe.trap import TrapHandler
 
 
@@ -47,7 +47,7 @@ class Traps:
         self._fault: SignalInfo | None = None
         self._engine.handlers.on_breakpoint = self._breakpoint
         self._engine.handlers.on_late = self._late
-        self._learner = Learner(engine, handlers, self._breakpoint, frame, by_space=True)
+        self._hit_cache = HitCache(engine, handlers, self._breakpoint, frame, by_space=True)
         self._engine.handlers.on_trap = self._trap
 
     def advance(self, thread: Thread, run: Callable[[], bool]) -> SignalInfo | None:
@@ -86,7 +86,7 @@ class Traps:
         for observer in self._tasks.observers:
             fault = observer.faulted(thread, fault)
         if self._engine.pc != at:
-            self._learner.learn(of_exception(COPY_FAULT, at))
+            self._hit_cache.store(of_exception(COPY_FAULT, at))
         return fault
 
     def take_call(self) -> bool:
@@ -118,12 +118,12 @@ class Traps:
             self._engine.pc = address + self._isa.traps.saved_user_pc_after
             self._note(self._isa.unicorn.breakpoint or 0)
             return self.raise_fault(SignalInfo(Signal.SIGTRAP, SI_KERNEL, address=address))
-        self._learner.learn(address)
-        return HANDLED if answer == CARRIED_OUT else answer
+        self._hit_cache.store(address)
+        return HANDLED if answer == EXECUTED else answer
 
     def _late(self, address: int) -> int:
         """Do the rest of a hit: machine code could not reach memory."""
-        rest = self._learner.rest(address)
+        rest = self._hit_cache.rest(address)
         return DELIVER if rest is None else rest(address)
 
     def _is_undefined(self) -> bool:
@@ -138,7 +138,7 @@ class Traps:
     def _trap(self, number: int) -> int:
         pc = self._engine.pc
         if any(claims(number, pc) for claims in self.exceptions):
-            self._learner.learn(of_exception(number, pc))
+            self._hit_cache.store(of_exception(number, pc))
             return HANDLED
         if self._called:
             # The CPU is stepped by its trap flag.  A real one clears the flag when it enters the kernel, and has no

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.isa.aarch64.registers import OFFSETS, REGISTERS
-from emu.isa.unicorn_model import ModelledCpu, ServingCpu, SpecialInstructions
+from emu.isa.unicorn_model import EmulatedInstructions, ModelledCpu, ServingCpu
 
 MRS_CNTVCT: Final = 0xD53B_E040
 MRS_CNTPCT: Final = 0xD53B_E020
@@ -43,4 +43,4 @@ def _serve(cpu: ServingCpu, code: bytes) -> int:
     return 4
 
 
-SPECIAL: Final = SpecialInstructions(found=_found, fetch_unit=4, serve=_serve)
+EMULATED: Final = EmulatedInstructions(found=_found, fetch_unit=4, serve=_serve)

@@ -11,7 +11,7 @@ from typing import Final
 import unicorn
 from unicorn import arm64_const as uc
 
-from emu.isa.aarch64.emulated import MRS_CNTPCT, MRS_CNTVCT, PSTATE, SPECIAL
+from emu.isa.aarch64.emulated import EMULATED, MRS_CNTPCT, MRS_CNTVCT, PSTATE
 from emu.isa.aarch64.registers import OFFSETS
 from emu.isa.unicorn_model import ModelledCpu, UnicornModel, VectorFile, register_ids
 
@@ -57,7 +57,7 @@ UNICORN = UnicornModel(
     check_register="x0",
     check_offset=OFFSETS["XREGS"],
     interrupt=_interrupt,
-    special=SPECIAL,
+    emulated=EMULATED,
     vectors=(VectorFile(_IDS["q0"], _IDS["q31"], 16),),
     breakpoint=_EXCEPTION_BKPT,
     system_call=_EXCEPTION_SVC,

@@ -11,7 +11,7 @@ from emu.isa.i386.registers import GENERAL
 from emu.isa.i386.traps import INT3
 from emu.isa.unicorn_model import InterruptedCpu, Leaking, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
-from emu.isa.x86.emulated import special
+from emu.isa.x86.emulated import emulated
 from emu.isa.x86.registers import OFFSETS
 from emu.isa.x86.sticky_flags import accruing
 
@@ -47,7 +47,7 @@ UNICORN = UnicornModel(
     check_register="eax",
     check_offset=OFFSETS["REGS"],
     interrupt=x86.interrupt,
-    special=special(GENERAL, "eflags"),
+    emulated=emulated(GENERAL, "eflags"),
     accruing=accruing(long_mode=False),
     leaking=Leaking(OFFSETS["TCG_TEMPS"], OFFSETS["TCG_OPS"]),
     vectors=(VectorFile(x86.IDS["xmm0"], x86.IDS["xmm7"], 16), x86.X87),

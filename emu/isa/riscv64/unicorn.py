@@ -11,7 +11,7 @@ from typing import Final
 import unicorn
 from unicorn import riscv_const as uc
 
-from emu.isa.riscv64.emulated import CYCLE, INSTRET, READ, READ_MASK, SPECIAL, TIME
+from emu.isa.riscv64.emulated import CYCLE, EMULATED, INSTRET, READ, READ_MASK, TIME
 from emu.isa.riscv64.registers import OFFSETS
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, UnicornModel, VectorFile, register_ids
 
@@ -49,7 +49,7 @@ UNICORN = UnicornModel(
     check_register="a0",
     check_offset=OFFSETS["GPR"] + 80,
     interrupt=_interrupt,
-    special=SPECIAL,
+    emulated=EMULATED,
     vectors=(VectorFile(_IDS["f0"], _IDS["f31"], 8),),
     # Unicorn moves the pc by 4 before every hook, whatever the instruction's length: Unicorn issue 1990.
     pc_ahead=4,

@@ -10,7 +10,7 @@ import unicorn
 
 from emu.isa.unicorn_model import InterruptedCpu, Leaking, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
-from emu.isa.x86.emulated import special
+from emu.isa.x86.emulated import emulated
 from emu.isa.x86.registers import OFFSETS
 from emu.isa.x86.sticky_flags import accruing
 from emu.isa.x86_64.registers import REGISTERS
@@ -57,7 +57,7 @@ UNICORN = UnicornModel(
     check_register="rax",
     check_offset=OFFSETS["REGS"],
     interrupt=x86.interrupt,
-    special=special(GENERAL_REGISTERS, "rflags"),
+    emulated=emulated(GENERAL_REGISTERS, "rflags"),
     accruing=accruing(long_mode=True),
     leaking=Leaking(OFFSETS["TCG_TEMPS"], OFFSETS["TCG_OPS"]),
     vectors=(VectorFile(x86.IDS["xmm0"], x86.IDS["xmm15"], 16), x86.X87),

@@ -160,7 +160,7 @@ def test_memory_is_read_written_copied_filled_and_compared():
 
 def test_room_and_constant_bytes_are_there():
     def write(function, place, _):
-        room = function.room(32)
+        room = function.buffer(32)
         data = function.module.data("text", b"hello, world\0\0\0\0")
         function.copy(room, data, 16)
         function.ret(function.load(room, place, 1))

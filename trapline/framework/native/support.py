@@ -63,7 +63,7 @@ SCALARS: Final[Mapping[int, str]] = {
     Var.ERRNO: "errno",
     Var.VTIMESTAMP: "thread_time",
 }
-_PLACES: Final = ("kernel_place", "user_place")
+_PLACES: Final = ("kernel_pointer", "user_pointer")
 
 
 class Support:
@@ -227,7 +227,7 @@ class Support:
             ("take_user", partial(strings.write_take, finder="user_text")),
             ("keep", strings.write_keep),
             ("bring", partial(scratch.write_bring, finder="reach")),
-            ("bring_user", partial(scratch.write_bring, finder="user_place")),
+            ("bring_user", partial(scratch.write_bring, finder="user_pointer")),
             ("print_memory", scratch.write_print_memory),
         ):
             write(Writing(self._function(name, 3), self._string_size, lambda: 0))
@@ -286,7 +286,7 @@ class Support:
         (address,) = f.parameters
         slow = asks(f, Upcall.LOAD_USER, size, address)
         with f.when(f.ult(address, self._isa.kernel_start - size), likely=True):
-            found = f.call(Callee("user_place"), address, size)
+            found = f.call(Callee("user_pointer"), address, size)
             with f.when(f.ne(found, 0), likely=True):
                 f.ret(f.load(found, size=size))
         f.ret(slow())

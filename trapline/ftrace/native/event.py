@@ -29,7 +29,7 @@ _MICROSECOND: Final = 1000
 _SECOND: Final = 1_000_000
 # Functions of the guest that are used; if the guest has no such function, Python is called.
 _NUMBERS: Final = ("now", "tid", "pid")
-_PLACES: Final = ("execname", "user_place")
+_PLACES: Final = ("execname", "user_pointer")
 
 
 class BufferWords(Block):
@@ -72,7 +72,7 @@ class EventCode:
 
     def _guest_function(self, guest: GuestCode, name: str) -> None:
         """Write a function of the guest, or one that calls Python."""
-        f = self.module.function(name, 2 if name == "user_place" else 0, local=True)
+        f = self.module.function(name, 2 if name == "user_pointer" else 0, local=True)
         writer = guest.functions.get(name)
 
         def slow() -> Value:

@@ -159,8 +159,8 @@ def uprobe_verdicts(
     """
     port, consumers = uprobes.PORTS[guest.isa.name], Consumers(guest, calls)
     for address, in_file, data in places:
-        treatment = port.treat(Code(data, address), Fidelity.LINUX)
-        ours = treatment.rule.name if isinstance(treatment, Refused) else ALLOWED
+        decision = port.treat(Code(data, address), Fidelity.LINUX)
+        ours = decision.rule.name if isinstance(decision, Refused) else ALLOWED
         try:
             consumers.unregister(consumers.register(FileOffset(EVERYWHERE, file, in_file)))
             kernel = ALLOWED

@@ -112,7 +112,7 @@ class HandlerWatch:
         ]
 
     def _rehearse(self, plan: Plan, registers: Mapping[str, int]) -> list[RawAccess]:
-        """Return what a plan will write; nothing if it cannot be carried out."""
+        """Return what a plan will write; nothing if it cannot be executed."""
         rehearsal, isa = _Rehearsal(self._engine, registers), self._engine.isa
         try:
             interpret(plan, isa, rehearsal, registers[isa.registers.pc])

@@ -61,7 +61,7 @@ class SeveralCpus(KernelGuest):
         self._draw = random.Random(seed)  # noqa: S311
         self._number = words(1)
         """The number of the CPU that runs, for machine code."""
-        self.engine.special.cpu_number = lambda: self.cpu
+        self.engine.emulated.cpu_number = lambda: self.cpu
         self._cpus = Cpus(self.engine, self.image, self.clock)
         self._giant = self.image.symbol("Giant").value + self.introspection.offset["MTX_LOCK"]
         self._outside.before, self._outside.after = self._settle, self._resume_turn

@@ -36,7 +36,7 @@ from emu.isa.aarch64 import AARCH64
 from emu.isa.aarch64.page_tables import TABLES
 from emu.isa.aarch64.registers import OFFSETS
 from emu.isa.base import Paging
-from emu.isa.unicorn_model import SpecialInstructions
+from emu.isa.unicorn_model import EmulatedInstructions
 
 _KERNEL: Final = 2 << 20
 # Reserved by the device tree.
@@ -87,7 +87,7 @@ def _translate(read_word: Callable[[int], int], root: int, address: int) -> int 
     return None
 
 
-_NOTHING_SPECIAL: Final = SpecialInstructions(
+_NOTHING_EMULATED: Final = EmulatedInstructions(
     found=lambda _cpu, _fetch, _address: False, fetch_unit=4, serve=lambda _cpu, _code: 0
 )
 
@@ -121,7 +121,7 @@ class ArmBoard(Board):
         unicorn=replace(
             AARCH64.unicorn,
             # The counter is read from the registers below; no instruction has these encodings.
-            special=_NOTHING_SPECIAL,
+            emulated=_NOTHING_EMULATED,
             names={**AARCH64.unicorn.names, "MRS_CNTVCT": 1, "MRS_CNTPCT": 2},
         ),
     )

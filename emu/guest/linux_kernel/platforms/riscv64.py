@@ -29,7 +29,7 @@ from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.platforms.device_tree import cells, flatten, node
 from emu.guest.linux_kernel.platforms.platform import Board, CallbackCode, Wires
 from emu.isa.riscv64 import RISCV64
-from emu.isa.riscv64.emulated import SPECIAL, TIME
+from emu.isa.riscv64.emulated import EMULATED, TIME
 from emu.isa.riscv64.registers import OFFSETS
 from emu.isa.unicorn_model import ModelledCpu
 
@@ -62,7 +62,7 @@ _LINEAR_MAP: Final = 0xFFFF_FFD6_0000_0000
 
 def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int) -> bool:
     """Leave `rdtime` to the CPU: a kernel reads the time too often to stop for it."""
-    return SPECIAL.found(cpu, fetch, address) and fetch(address + 2) >> 4 != TIME
+    return EMULATED.found(cpu, fetch, address) and fetch(address + 2) >> 4 != TIME
 
 
 _ABI: Final = KernelAbi(
@@ -91,7 +91,7 @@ class RiscvBoard(Board):
         kernel_base=_LINEAR_MAP,
         unicorn=replace(
             RISCV64.unicorn,
-            special=replace(SPECIAL, found=_found),
+            emulated=replace(EMULATED, found=_found),
             names={**RISCV64.unicorn.names, "CSR_TIME": _NOWHERE},
         ),
     )

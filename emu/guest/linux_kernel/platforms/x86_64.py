@@ -41,7 +41,7 @@ from emu.guest.linux_kernel.devices.ns16550 import Ns16550
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.kallsyms import Symbols
 from emu.guest.linux_kernel.platforms.platform import EPOCH, Board, CallbackCode, Wires
-from emu.isa.x86.emulated import special
+from emu.isa.x86.emulated import emulated
 from emu.isa.x86.unicorn import FLAGS, HFLAGS, IN, OUT, RDTSC
 from emu.isa.x86_64 import X86_64
 from emu.isa.x86_64.unicorn import GENERAL_REGISTERS
@@ -107,7 +107,7 @@ class PcBoard(Board):
         unicorn=replace(
             X86_64.unicorn,
             # A kernel reads the counter too often to stop the run each time: a hook returns it.
-            special=special(GENERAL_REGISTERS, "rflags", counter=False),
+            emulated=emulated(GENERAL_REGISTERS, "rflags", counter=False),
             names={**X86_64.unicorn.names, "X86_RDTSC": _NOTHING},
         ),
     )

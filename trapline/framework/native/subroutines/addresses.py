@@ -49,7 +49,7 @@ class _Address:
         self._f = f = w.f
         found = f.call(Callee("reach"), source, 2 * _GROUPS)
         w.unless(f.eq(found, 0))
-        self._groups = f.room(_WORD * _GROUPS)
+        self._groups = f.buffer(_WORD * _GROUPS)
         for number in range(_GROUPS):
             high, low = f.load(found, 2 * number, 1), f.load(found, 2 * number + 1, 1)
             f.store(self._groups, f.or_(f.shl(high, 8), low), _WORD * number)

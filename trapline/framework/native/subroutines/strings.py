@@ -34,12 +34,12 @@ def write_text(f: Function) -> None:
             place = f.add(f.load(entry), offset)
             end = f.call(f.module.external("memchr", 3), place, 0, space)
             _found(f, place, f.select(f.eq(end, 0), space, f.sub(end, place)))
-    _in_page(f, "kernel_place", address, limit)
+    _in_page(f, "kernel_pointer", address, limit)
 
 
 def write_user_text(f: Function) -> None:
     """Write `user_text(address, limit)`: strings of the current process."""
-    _in_page(f, "user_place", *f.parameters)
+    _in_page(f, "user_pointer", *f.parameters)
 
 
 def _in_page(f: Function, finder: str, address: Word, limit: Word) -> None:

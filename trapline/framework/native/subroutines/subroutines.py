@@ -127,7 +127,7 @@ def _copyinstr(w: Writing) -> None:
 def _copyin(w: Writing) -> None:
     f = w.f
     source, size = w.argument(0), w.argument(1)
-    found = f.call(Callee("user_place"), source, size)
+    found = f.call(Callee("user_pointer"), source, size)
     w.unless(f.eq(found, 0))
     address, place = w.reserve(size, _ALIGNED)
     w.move(place, found, size)

@@ -58,7 +58,7 @@ class RunningCode:
         self._excepted = self._make_excepted(module)
         self._once = self._make_once(module)
         self.plain = self._make_plain(module)
-        self._learned = self._make_learned(module)
+        self._served = self._make_served(module)
         self._put_back = self._make_put_back(module)
         self._left_by = self._make_left_by(module)
         self._after_block = self._make_after_block(module)
@@ -241,9 +241,9 @@ class RunningCode:
         f.ret(Outcome.EXCEPTION)
         return f
 
-    def _make_learned(self, module: Module) -> Function:
-        """u64 learned(trial, pc): let the engine serve the fault of a copy, as it has learned."""
-        f = module.function("learned", 2, local=True)
+    def _make_served(self, module: Module) -> Function:
+        """u64 served(trial, pc): let the engine serve the fault of a copy, as it has learned."""
+        f = module.function("served", 2, local=True)
         trial, pc = f.parameters
         take, anywhere = f.load(trial, TrialBlock.offset("take")), of_exception(COPY_FAULT, 0)
         for key in (f.or_(pc, anywhere), anywhere):
@@ -262,7 +262,7 @@ class RunningCode:
         f.ret_if(f.eq(self.in_scratch(f, batch, pc), 0), outcome)
         site = f.load(batch, BatchBlock.offset("site"))
         with f.when(f.eq(f.load(batch, BatchBlock.offset("put_back")), site), likely=True):
-            f.ret_if(f.ne(f.call(self._learned, trial, pc), 0), outcome, likely=True)
+            f.ret_if(f.ne(f.call(self._served, trial, pc), 0), outcome, likely=True)
         served = f.call(f.load(batch, BatchBlock.offset("faulted")))
         f.store(batch, site, BatchBlock.offset("put_back"))
         f.ret(f.select(f.ne(served, 0), outcome, Outcome.STRANGE))
@@ -286,7 +286,7 @@ class RunningCode:
         compared = f.eq(f.load(batch, BatchBlock.offset("excepted")), f.load(batch, BatchBlock.offset("site")))
         with f.when(f.both(self._blocks.ends(f, cpu), compared), likely=False):
             pc = f.load(f.load(trial, TrialBlock.offset("env")), self._pc)
-            with f.when(f.ne(self.in_scratch(f, batch, pc), 0)), f.when(f.ne(f.call(self._learned, trial, pc), 0)):
+            with f.when(f.ne(self.in_scratch(f, batch, pc), 0)), f.when(f.ne(f.call(self._served, trial, pc), 0)):
                 f.ret(f.call(self._excepted, trial))
         known = f.call(self._trapped, batch, trial)
         f.ret(f.mul(known, self._signal(f, f.load(trial, TrialBlock.offset("uc")))))

@@ -71,15 +71,13 @@ class KinstProber(Prober):
         if found is None:
             return NoProbe("kinst has no probe there")
         number, point = found
-        treatment = point.treatment
-        assert not isinstance(treatment, Refused)
-        how = (
-            f"emulated: {treatment.plan}" if isinstance(treatment, Emulated) else f"out of line: {treatment.code.hex()}"
-        )
+        decision = point.decision
+        assert not isinstance(decision, Refused)
+        how = f"emulated: {decision.plan}" if isinstance(decision, Emulated) else f"out of line: {decision.code.hex()}"
 
         def enter() -> None:
             self._trap.attach()
             self._kinst.enable(number, point)
 
-        name = "out of line" if isinstance(treatment, OutOfLine) else "emulated"
+        name = "out of line" if isinstance(decision, OutOfLine) else "emulated"
         return Treated(how, (Way(name, enter, lambda: self._kinst.disable(number, point)),))

@@ -35,7 +35,7 @@ def _seen(_frame: Frame) -> None:
 
 
 class LinuxKernelProber(Prober):
-    """The plan is carried out natively, and by Python."""
+    """The plan is executed natively, and by Python."""
 
     def __init__(self, cpu: TrialCpu, rules: Rules) -> None:
         kernel, engine = cpu.kernel, cpu.engine
@@ -58,11 +58,11 @@ class LinuxKernelProber(Prober):
 
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""
-        treatment = treat(self._isa, site.code, site.address)
-        if not isinstance(treatment, Emulated):
+        decision = treat(self._isa, site.code, site.address)
+        if not isinstance(decision, Emulated):
             return NoProbe("no plan")
         ways = (("emulated", self._native), ("emulated by Python", self._python))
-        return Treated(f"emulated: {treatment.plan}", tuple(self._way(name, site.address, trap) for name, trap in ways))
+        return Treated(f"emulated: {decision.plan}", tuple(self._way(name, site.address, trap) for name, trap in ways))
 
     def _way(self, name: str, address: int, trap: HostTrap) -> Way:
         hook = Hook(_seen)
