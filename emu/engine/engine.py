@@ -59,8 +59,8 @@ _ON_INSTRUCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p
 class Engine:
     """One emulated CPU and its RAM.
 
-    `handlers` takes breakpoints and every other synchronous exception; its functions are set by the
-    engine's user.  With `pages` the host keeps the address space, otherwise the guest's page tables
+    `handlers` passes breakpoints and every other synchronous exception on to its `taker`, which the
+    engine's user sets.  With `pages` the host keeps the address space, otherwise the guest's page tables
     define it.  System calls go to the guest's vector, unless `on_system_call` serves them: it is
     called with the pc after the instruction.  `accelerated` says whether the callbacks are machine
     code.  `blocks`: the number of blocks whose sizes are remembered, a power of two; whenever code
@@ -116,7 +116,7 @@ class Engine:
         mark = exit_checks.mark(self.cpu)
         if mark is not None:
             self._code_hooks.leave_out_tests(mark)
-        self.handlers.take_emulated = self.emulated.take_fault
+        self.handlers.emulator = self.emulated
         self.fill_hook = 0
         """Unicorn's handle of the hook for pages; 0: there is none."""
         if self._tlb is not None:
@@ -264,7 +264,7 @@ class Engine:
     def plan(self, plan: Plan) -> int:
         """Return the answer that makes machine code execute a plan; 0: not possible.
 
-        If machine code cannot reach the plan's memory, `handlers.on_late` is called; all registers
+        If machine code cannot reach the plan's memory, `TrapTaker.late` is called; all registers
         except the pc are unchanged then.
         """
         return self._plans.encode(plan) if self.accelerated else 0

@@ -79,10 +79,10 @@ class InterruptedCpu(ModelledCpu, Protocol):
     pc: ctypes.c_uint64
 
     def ask(self, number: int) -> int:
-        """Return what `Handlers.on_trap` answers: DELIVER or HANDLED."""
+        """Return what `TrapTaker.trap` answers: DELIVER or HANDLED."""
 
     def breakpoint(self) -> int:
-        """Return what `Handlers.on_breakpoint` answers: DELIVER or HANDLED."""
+        """Return what `TrapTaker.breakpoint` answers: DELIVER or HANDLED."""
 
     def uncount_user(self, address: int) -> None:
         """Take the instruction at an address off the count, if the address is a user program's."""
@@ -205,7 +205,7 @@ class UnicornModel:
     has_gate: Callable[[ModelledCpu, int], bool] = lambda _cpu, _number: True
     """(CPU, exception) -> whether the guest's table has an entry for it."""
     undefined: int | None = None
-    """Number that `Handlers.on_trap` gets for an undefined instruction, which may be a breakpoint
+    """Number that `TrapTaker.trap` gets for an undefined instruction, which may be a breakpoint
     of SDT as illumos has it (LOCK over a nop); None: breakpoints are never such."""
     page_size: int | None = None
     """Set as the size of pages before all else; None: Unicorn's own choice is 4096 bytes."""

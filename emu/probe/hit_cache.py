@@ -12,13 +12,14 @@ from functools import partial
 from emu.displaced.frame import Frame
 from emu.displaced.plans import Plan
 from emu.engine.engine import Engine
+from emu.engine.handlers import TrapTaker
 from emu.engine.hits.hit_steps import Run, of_exception
 from emu.engine.hits.tracepoint_blocks import EVERY
 from emu.engine.state import HANDLED
 from emu.probe.execute_plan import interpret
 from emu.probe.trap import TrapHandler
 
-# Does the rest of a hit, beginning with the plan whose memory was out of reach; answers as `on_breakpoint`.
+# Does the rest of a hit, beginning with the plan whose memory was out of reach; answers DELIVER or HANDLED.
 Rest = Callable[[int], int]
 
 
@@ -29,17 +30,17 @@ def _anywhere(address: int) -> tuple[int, int, int]:
 class HitCache:
     """The hits of one chain of handlers that machine code may handle.
 
-    `taker` is the function that takes the engine's breakpoints: nothing is stored while another
-    function takes them. `by_space`: an address means something else in each address space.  Then
-    the engine must know which thread runs (`Engine.note_thread`, `Engine.find_thread_at`), because
-    a hit may depend on that too.
+    `taker` takes the engine's breakpoints: nothing is stored while another one takes them.
+    `by_space`: an address means something else in each address space.  Then the engine must know
+    which thread runs (`Engine.note_thread`, `Engine.find_thread_at`), because a hit may depend on
+    that too.
     """
 
     def __init__(
         self,
         engine: Engine,
         traps: TrapHandler,
-        taker: Callable[[int], int],
+        taker: TrapTaker,
         frame: Frame,
         *,
         by_space: bool = False,
@@ -63,7 +64,7 @@ class HitCache:
         if key in known:  # first, because this is tested at every hit that Python serves
             return
         everywhere = (*key[:2], EVERY)
-        if everywhere in known or self._engine.handlers.on_breakpoint != self._taker:
+        if everywhere in known or self._engine.handlers.taker is not self._taker:
             return
         known[key] = None
         hit = self._traps.describe(address)

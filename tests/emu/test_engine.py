@@ -171,7 +171,7 @@ def test_a_reservation_is_lost_where_the_cpu_is_said_to_return_from_an_exception
         guest.engine.pc = pc + 4
         return HANDLED
 
-    guest.engine.handlers.on_breakpoint = breakpoint_between
+    guest.engine.handlers.taker.breakpoint = breakpoint_between
     assert bool(guest.call(guest.allocate(8))) is returned  # 0: the store-exclusive has succeeded
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from emu.displaced.frame import Frame
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError, PageFaultError
+from emu.engine.handlers import TrapTaker
 from emu.engine.hits.hit_steps import COPY_FAULT, of_exception
 from emu.engine.memory.access import Access
 from emu.engine.memory.operands import fault_address
@@ -28,7 +29,7 @@ from emu.probe.hit_cache import HitCache
 from emu.probe.trap import TrapHandler
 
 
-class Traps:
+class Traps(TrapTaker):
     """Takes the exceptions of one kernel's CPU."""
 
     def __init__(
@@ -45,10 +46,8 @@ class Traps:
         self._report = report
         self._called = False
         self._fault: SignalInfo | None = None
-        self._engine.handlers.on_breakpoint = self._breakpoint
-        self._engine.handlers.on_late = self._late
-        self._hit_cache = HitCache(engine, handlers, self._breakpoint, frame, by_space=True)
-        self._engine.handlers.on_trap = self._trap
+        self._hit_cache = HitCache(engine, handlers, self, frame, by_space=True)
+        self._engine.handlers.taker = self
 
     def advance(self, thread: Thread, run: Callable[[], bool]) -> SignalInfo | None:
         """Run the current thread by `run`, and return the fault it met, as observers leave it.
@@ -110,7 +109,8 @@ class Traps:
         self._engine.leave()
         return HANDLED
 
-    def _breakpoint(self, address: int) -> int:
+    def breakpoint(self, address: int) -> int:
+        """Fire the probes of a breakpoint; one that is not a probe's becomes SIGTRAP."""
         answer = self._handlers.invop(address, self._frame)
         if not answer:
             if self._is_undefined():
@@ -121,7 +121,7 @@ class Traps:
         self._hit_cache.store(address)
         return HANDLED if answer == EXECUTED else answer
 
-    def _late(self, address: int) -> int:
+    def late(self, address: int) -> int:
         """Do the rest of a hit: machine code could not reach memory."""
         rest = self._hit_cache.rest(address)
         return DELIVER if rest is None else rest(address)
@@ -135,7 +135,8 @@ class Traps:
         isa = self._isa
         return isa.refused is not None and self._engine.cpu.exception.value != isa.unicorn.breakpoint
 
-    def _trap(self, number: int) -> int:
+    def trap(self, number: int) -> int:
+        """Let probes take another exception; it becomes a signal otherwise."""
         pc = self._engine.pc
         if any(claims(number, pc) for claims in self.exceptions):
             self._hit_cache.store(of_exception(number, pc))
@@ -150,7 +151,7 @@ class Traps:
             assert thread is not None
             following = abi.execute(self._engine, thread.segments.base, number, pc)
             if following is not None:
-                return HANDLED if following == NOTHING_FOLLOWS else self._trap(following)
+                return HANDLED if following == NOTHING_FOLLOWS else self.trap(following)
         raised = self._isa.linux.raised
         if raised is not None:
             number, pc = raised(self._engine.cpu, self._engine, number, pc)

@@ -306,7 +306,7 @@ def test_the_trap_flag_stops_the_cpu_after_one_instruction(isa, name, accelerate
         engine.stop()
         return HANDLED
 
-    engine.handlers.on_trap = trap
+    engine.handlers.taker.trap = trap
     engine.run(hard=before + 5)
     assert seen == [(DEBUG, CODE + len(code), 1)]
 

@@ -60,7 +60,7 @@ class Userland(UserProcesses):
         self._cpu: UserCpu | SavedCpu = self._live
         # On i386 the word behind it is looked at too: it names the idle thread, which stays the same.
         self.engine.find_thread_at(guest.introspection.current - guest.isa.kernel_base)
-        self._hit_cache = HitCache(self.engine, self.traps, traps.host_trap.breakpoint, self._live.frame, by_space=True)
+        self._hit_cache = HitCache(self.engine, self.traps, traps, self._live.frame, by_space=True)
         self._generations = count(1)
         gates.serve("dtrace_pid_probe", self._pid_probe)
         gates.serve("dtrace_fasttrap_fork", self._forked)
@@ -98,7 +98,7 @@ class Userland(UserProcesses):
             self._cpu = self._live
 
     def breakpoint(self, address: int) -> int:
-        """Take a breakpoint of user mode on the host path; answer as `Handlers.on_breakpoint` does."""
+        """Take a breakpoint of user mode on the host path; answer as `TrapTaker.breakpoint` does."""
         answer = self.traps.invop(address, self._live.frame)
         if answer:
             self._hit_cache.store(address)

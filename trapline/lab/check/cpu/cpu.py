@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from emu.engine.handlers import WrappedTaker
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.guest.linux.fs.fdtable import Descriptors
@@ -78,6 +79,19 @@ class Stretch(NamedTuple):
 
     address: int
     data: bytes
+
+
+class _CountedTraps(WrappedTaker):
+    """Counts breakpoints, and ends a run that meets too many.  Raises `_EndlessError`."""
+
+    taken = 0
+
+    def breakpoint(self, address: int) -> int:
+        """Count a breakpoint."""
+        self.taken += 1
+        if self.taken > _TRAPS:
+            raise _EndlessError
+        return self.inner.breakpoint(address)
 
 
 class TrialCpu:
@@ -263,20 +277,12 @@ class TrialCpu:
         """Run until one instruction is counted, or a fault.  Raises `_EndlessError`."""
         engine = self.engine
         deadline = engine.instructions + 1
-        answer = engine.handlers.on_breakpoint
-        self._taken = 0
-
-        def counted(address: int) -> int:
-            self._taken += 1
-            if self._taken > _TRAPS:
-                raise _EndlessError
-            return answer(address)
-
-        engine.handlers.on_breakpoint = counted
+        taker = engine.handlers.taker
+        engine.handlers.taker = counted = _CountedTraps(taker)
         try:
             return self.kernel.trapping.advance(self.thread, lambda: engine.run(hard=deadline))
         finally:
-            engine.handlers.on_breakpoint = answer
+            engine.handlers.taker, self._taken = taker, counted.taken
 
     def _in_scratch(self, pc: int) -> bool:
         """Return whether the pc is in one of the pages where providers run copies."""

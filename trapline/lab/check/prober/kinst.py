@@ -8,17 +8,15 @@ from emu.displaced.decision import Emulated, OutOfLine, Refused
 from emu.engine.time.clock import VirtualClock
 from emu.guest.linux.mm.user_code import ProcessCode, SlotPages
 from emu.guest.modules import Module
-from emu.isa.linux_signals import Signal, SignalInfo
-from emu.probe.host_trap import HostTrap
 from emu.probe.patcher import Patcher
 from emu.probe.trap import TrapHandler
-from emu.support.bad_address import BadAddressError
 from providers import kinst
 from providers.kinst.kinst import Kinst, Point
 from trapline.lab.check.cpu.cpu import TrialCpu
 from trapline.lab.check.cpu.listener import Listener
 from trapline.lab.check.cpu.site import CheckSite
 from trapline.lab.check.prober.probers import NoProbe, Prober, Treated, Way
+from trapline.lab.check.prober.trial_traps import TrialTraps
 
 
 class _Room(NamedTuple):
@@ -57,13 +55,7 @@ class KinstProber(Prober):
             point.address: (number, point) for number, (_, point) in enumerate(self._listener.created, 1)
         }
 
-        def faulted(_address: int, error: BadAddressError) -> int:
-            return kernel.raise_bad_address(error.address)
-
-        def unclaimed(address: int) -> int:
-            return kernel.raise_fault(SignalInfo(Signal.SIGTRAP, 0x80, address=address))
-
-        self._trap = HostTrap(engine, traps, patcher, unclaimed=unclaimed, faulted=faulted)
+        self._trap = TrialTraps(cpu, traps, patcher)
 
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""

@@ -16,10 +16,8 @@ from emu.guest.linux.fs.regular import RegularFile
 from emu.guest.linux.mm.user_code import ProcessCode, SlotPages
 from emu.guest.modules import Module
 from emu.guest.processes import Slots
-from emu.isa.linux_signals import Signal, SignalInfo
 from emu.probe.host_trap import HostTrap
 from emu.probe.trap import TrapHandler
-from emu.support.bad_address import BadAddressError
 from providers import fasttrap, fbt, uprobes
 from providers.fasttrap.out_of_line import CHUNK
 from providers.fasttrap.records import Probe, ProbeType
@@ -29,6 +27,7 @@ from trapline.lab.check.cpu.rules_under_test import Rules
 from trapline.lab.check.cpu.site import CheckSite
 from trapline.lab.check.native.native_listener import CountingListener
 from trapline.lab.check.prober.alike import Accepted
+from trapline.lab.check.prober.trial_traps import TrialTraps
 
 Apply = Callable[[], None]
 
@@ -230,8 +229,7 @@ class FbtProber(Prober):
     def __init__(self, cpu: TrialCpu, module: Module, rules: Rules) -> None:
         listener = CountingListener()
         framework = listener
-        kernel, engine = cpu.kernel, cpu.engine
-        patcher = rules.patcher(KernelCode(engine, cpu.space))
+        patcher = rules.patcher(KernelCode(cpu.engine, cpu.space))
         traps = TrapHandler()
         self._provider = fbt.FBT(framework, patcher, traps, cpu.isa, fidelity=rules.fidelity, port=rules.fbt)
         self._provider.provide_module(module)
@@ -241,17 +239,8 @@ class FbtProber(Prober):
             for record in first.of_probe()
         }
 
-        def faulted(_address: int, error: BadAddressError) -> int:
-            return kernel.raise_bad_address(error.address)
-
-        def unclaimed(address: int) -> int:
-            return kernel.raise_fault(SignalInfo(Signal.SIGTRAP, 0x80, address=address))
-
-        def trap() -> HostTrap:
-            return HostTrap(engine, traps, patcher, unclaimed=unclaimed, faulted=faulted, table=rules.displaced)
-
         self._table = rules.displaced or cpu.isa.stub
-        self._native, self._python = trap(), trap()
+        self._native, self._python = (TrialTraps(cpu, traps, patcher, table=rules.displaced) for _ in range(2))
         self._python.use_python()
 
     def look(self, site: CheckSite) -> Treated | NoProbe:

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, Final
 
 from emu.engine.errors import EngineError, GuestCrashError
+from emu.engine.handlers import TrapTaker, WrappedTaker
 from emu.engine.state import DELIVER
 from emu.guest.base import GuestError
 from emu.guest.kernel.guest import KernelGuest
@@ -39,6 +40,19 @@ _DEPTH: Final = 1_024
 _WINDOW: Final = 512
 # Stands for a frame pointer near the stack pointer.
 _NEAR: Final = 1
+
+
+class _Faults(WrappedTaker):
+    """Notes exceptions, and leaves them to the guest's kernel."""
+
+    def __init__(self, inner: TrapTaker) -> None:
+        super().__init__(inner)
+        self.faults: list[int] = []
+
+    def trap(self, number: int) -> int:
+        """Note an exception."""
+        self.faults.append(number)
+        return DELIVER
 
 
 class KernelPathChecker:
@@ -71,6 +85,7 @@ class KernelPathChecker:
             port=rules.fbt,
         )
         self._provider.provide_module(Module("kernel", self._patched.image.symbols, self._patched.patcher.original))
+        self._taker = self._plain.engine.handlers.taker
         self._contexts = [guest.engine.new_context() for guest in (self._plain, self._patched)]
         self._pristine = bytes(self._plain.engine.memory.ram)
         self._pool = _survivable(self._isa.name)
@@ -123,18 +138,12 @@ class KernelPathChecker:
         for guest, context in zip((self._plain, self._patched), self._contexts, strict=True):
             self._load(guest, context, site, state)
         plain, patched = self._plain.engine, self._patched.engine
-        faults: list[int] = []
-
-        def trap(number: int) -> int:
-            faults.append(number)
-            return DELIVER
-
-        plain.handlers.on_trap = trap
+        plain.handlers.taker = met = _Faults(self._taker)
         try:
             plain.step()
         except (GuestCrashError, GuestError):
             return None
-        if faults:
+        if met.faults:
             return None
         sp = self._isa.registers.sp
         owned = max(self._sp + state.registers[sp], plain.read_register(sp))
