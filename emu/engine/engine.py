@@ -50,6 +50,7 @@ from emu.engine.qemu.tlb import SoftTlb
 from emu.engine.qemu.ud_hooks import Refusals
 from emu.engine.run import Running
 from emu.engine.state import BLOCKS, Word
+from emu.engine.time.clock_words import NO_CLOCK, ClockState
 from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
 
@@ -60,8 +61,8 @@ class Engine:
     """One emulated CPU and its RAM.
 
     `handlers` passes breakpoints and every other synchronous exception on to its `taker`, which the
-    engine's user sets.  With `pages` the host keeps the address space, otherwise the guest's page tables
-    define it.  System calls go to the guest's vector, unless `on_system_call` serves them: it is
+    engine's user sets.  With `pages` the host keeps the address space, otherwise the guest's page
+    tables define it.  System calls go to the guest's vector, unless `on_system_call` serves them: it is
     called with the pc after the instruction.  `accelerated` says whether the callbacks are machine
     code.  `blocks`: the number of blocks whose sizes are remembered, a power of two; whenever code
     is written, the engine forgets all of them.  `inlined`: the count is written into the translated
@@ -101,13 +102,14 @@ class Engine:
         self.code = Code(self.cpu, self.memory, self.counter, self._code_hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
         self._windows = Windows()
-        self._take_over_parts()
+        # These five are called at every hit that Python serves: a method around each would cost as much as it does.
+        self.load, self.store, self.read = self.memory.load, self.memory.store, self.memory.read
+        self.read_register, self.write_register = self.cpu.read_register, self.cpu.write_register
         self._tlb: SoftTlb | None = None
         if isinstance(self.memory, HostMemory):
             self._tlb = SoftTlb(self.cpu, self.memory, NOWHERE, self._state)
             self.cpu.on_public_write = self._tlb.jumps.forget
-        self.spaces = Spaces(self.memory, self._tlb, self._state, self.forget_user_blocks)
-        self._take_over_spaces()
+        self.spaces = Spaces(self.memory, self._tlb, self._state, self.counter.forget_user_blocks)
         self.callbacks = self._install_callbacks(delivers=on_system_call is None)
         now = python_callbacks.Interrupted(self.cpu, self._state, self.handlers)
         self.emulated = InstructionEmulator(isa, self.cpu, self.memory, self.counter, now)
@@ -131,7 +133,6 @@ class Engine:
             self._hooks,
             self._tlb,
         )
-        self._take_over_running()
         if isinstance(pages, PageMap):
             self._follow(pages)
         self._show_windows()
@@ -147,29 +148,29 @@ class Engine:
 
         pages.on_change = changed
 
-    def _take_over_parts(self) -> None:
-        """Offer methods of the parts as the engine's own, without an additional call."""
-        self.load, self.store, self.read = self.memory.load, self.memory.store, self.memory.read
-        self.read_register, self.write_register = self.cpu.read_register, self.cpu.write_register
-        self.write_vector, self.vectors = self.cpu.write_vector, self.cpu.vectors
-        self.new_context, self.save, self.restore = self.cpu.new_context, self.cpu.save, self.cpu.restore
-        self.lose_reservation = self.cpu.lose_reservation
-        self.write_code, self.on_code = self.code.write, self.code.on_code
-        self.forget_code, self.code_changed = self.code.forget, self.code.changed
-        self.forget_instruction = self.code.forget_instruction
-        self.refuse_in = self.code.refuse_in
-        self.discount, self.forget_user_blocks = self.counter.discount, self.counter.forget_user_blocks
+    def run(self, soft: int | None = None, hard: int | None = None, clock: ClockState = NO_CLOCK) -> bool:
+        """Run until `stop`, until the CPU waits for an interrupt, or to a deadline (`Running.run`)."""
+        return self.running.run(soft, hard, clock)
 
-    def _take_over_spaces(self) -> None:
-        spaces = self.spaces
-        self.use, self.fills, self.forget_space = spaces.use, spaces.fills, spaces.forget
-        self.space_number, self.flush_page = spaces.number, spaces.flush_page
+    def step(self) -> bool:
+        """Execute one instruction (`Running.step`)."""
+        return self.running.step()
 
-    def _take_over_running(self) -> None:
-        running = self.running
-        self.run, self.step, self.watch = running.run, running.step, running.watch
-        self.stop, self.stop_in_user_mode, self.leave = running.stop, running.stop_in_user_mode, running.leave
-        self.end_earlier = running.end_earlier
+    def stop(self) -> None:
+        """End the current run before its next block (`Running.stop`)."""
+        self.running.stop()
+
+    def write_code(self, address: int, data: bytes) -> None:
+        """Write code, of which Unicorn then forgets its translation (`Code.write`)."""
+        self.code.write(address, data)
+
+    def write_vector(self, number: int, low: int, high: int) -> None:
+        """Set a vector register that has 128 bits."""
+        self.cpu.write_vector(number, low, high)
+
+    def discount(self, instructions: int, executed: int = 0) -> None:
+        """Subtract instructions from the count (`Counter.discount`)."""
+        self.counter.discount(instructions, executed)
 
     def _install_callbacks(self, *, delivers: bool) -> native_callbacks.Callbacks | python_callbacks.Callbacks:
         model, handlers = self.isa.unicorn, self.handlers

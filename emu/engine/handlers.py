@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.memory.memory import Memory
@@ -12,9 +12,6 @@ from emu.engine.state import DELIVER, HANDLED, Word
 from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
 from emu.support.bad_address import BadAddressError
-
-if TYPE_CHECKING:
-    from emu.engine.emulated_instructions import InstructionEmulator
 
 
 class TrapTaker:
@@ -56,6 +53,13 @@ class WrappedTaker(TrapTaker):
         return self.inner.trap(number)
 
 
+class Emulator(Protocol):
+    """Emulates instructions (`emu.engine.emulated_instructions`)."""
+
+    def take_fault(self) -> int | None:
+        """Emulate the instruction at the pc; None: the exception is not an emulated one's."""
+
+
 class Handlers:
     """Pass each exception of one CPU on to its `taker`.
 
@@ -73,7 +77,7 @@ class Handlers:
         on_system_call: Callable[[], None] | None,
     ) -> None:
         self._taker = TrapTaker()
-        self.emulator: InstructionEmulator | None = None
+        self.emulator: Emulator | None = None
         """Is asked first whether an exception is an emulated instruction's."""
         self._on_system_call = on_system_call
         self._system_call_number = isa.unicorn.system_call if on_system_call else None

@@ -24,7 +24,7 @@ If time was skipped, the run ends, and its user decides.
 
 Stale sizes.  Kernel addresses mean the same code in every address space; user addresses do not.  So
 the table has a half for each, and the user half is emptied when the address space changes
-(`Engine.forget_user_blocks`).
+(`Engine.counter.forget_user_blocks`).
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class Steps(LinuxObserver):
             thread = self._kernel.current
             assert thread is not None
             self._kernel.sending.send_thread(thread, SignalInfo(Signal.SIGTRAP))
-            engine.leave()
+            engine.running.leave()
         return True
 
     def _repetitions(self, words: InstalledWords) -> int:

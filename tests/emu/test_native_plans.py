@@ -181,7 +181,9 @@ def test_any_plan_does_natively_what_it_means(isa, pairs, data):
     interpret(plan, isa, python.engine, python.engine.pc)
     assert execute(machine, plan), plan
     assert state(machine) == state(python), plan
-    assert [bytes(view) for view in machine.engine.vectors()] == [bytes(view) for view in python.engine.vectors()]
+    assert [bytes(view) for view in machine.engine.cpu.vectors()] == [
+        bytes(view) for view in python.engine.cpu.vectors()
+    ]
 
 
 @isas

@@ -67,7 +67,8 @@ class Observer(WrappedTaker):
         """The address of the breakpoint that was just left to the guest's own vector."""
         super().__init__(engine.handlers.taker)
         engine.handlers.taker = self
-        self._discount, engine.discount = engine.discount, self._leave_out
+        self._discount = engine.discount
+        engine.discount = self._leave_out  # type: ignore[method-assign]
 
     def breakpoint(self, address: int) -> int:
         """Count a breakpoint."""

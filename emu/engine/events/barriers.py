@@ -20,7 +20,7 @@ def watch_barriers(engine: Engine, parts: Iterable[tuple[int, bytes]], call: Cal
         for offset, size in instructions(isa.instruction_length, code):
             barrier = isa.fetching.barrier(code[offset : offset + size])
             if barrier.effect:
-                engine.on_code(address + offset, partial(call, barrier))
+                engine.code.on_code(address + offset, partial(call, barrier))
                 served[address + offset + size] = barrier
     before = engine.emulated.served
 

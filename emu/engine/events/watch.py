@@ -1,4 +1,4 @@
-"""Watching a CPU instruction by instruction: what `Engine.watch` needs of Unicorn.
+"""Watching a CPU instruction by instruction: what `Engine.running.watch` needs of Unicorn.
 
 It is for the few instructions of a recording (`trapline.lab.step`).  The hook of memory accesses
 makes every access slow, so it exists only while something is watched.  It also sees what the CPU

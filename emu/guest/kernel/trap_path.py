@@ -94,7 +94,7 @@ class KernelTraps(HostTrap):
         else:
             self._engine.handlers.taker = VectorPath(self, self._clock)
         # The return instruction itself still belongs to the probe, and is counted as the displaced one.
-        self._engine.on_code(guest.image.symbol("dtrace_invop_return").value, lambda: self._resume(1))
+        self._engine.code.on_code(guest.image.symbol("dtrace_invop_return").value, lambda: self._resume(1))
 
     # -- breakpoints
 
@@ -119,7 +119,7 @@ class KernelTraps(HostTrap):
             self._clock.resume()
         else:
             self.probe_taken = True
-            self._engine.stop_in_user_mode()
+            self._engine.running.stop_in_user_mode()
 
     def leave_probe(self) -> None:
         """Start the clock, if user mode has returned from a probe."""

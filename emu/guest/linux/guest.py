@@ -160,7 +160,7 @@ class LinuxGuest:
             self.engine.discount(1)
             self.engine.pc = address
             self.kernel.schedule.interrupted = True
-            self.engine.leave()
+            self.engine.running.leave()
             return EXECUTED
 
         self.traps.add(stop)

@@ -104,7 +104,7 @@ class Kernel:
         for name, value in self.abi.initial_registers.items():
             self.engine.write_register(name, value)
         self.abi.prepare(self.engine.cpu)
-        self.frames = Frames(self.engine.memory.ram, self.engine.forget_code)
+        self.frames = Frames(self.engine.memory.ram, self.engine.code.forget)
         self.clock = VirtualClock(self.engine, rate)
         self.traps = TrapHandler()
         self.frame = LiveFrame(self.engine)
@@ -181,7 +181,7 @@ class Kernel:
         """Let time pass during a run, in which nothing is executed: the run ends sooner."""
         self.clock.let_pass(nanoseconds)
         if self._until is not None:
-            self.engine.end_earlier(self.clock.instructions_at(self._until))
+            self.engine.running.end_earlier(self.clock.instructions_at(self._until))
 
     def _on_system_call(self) -> None:
         self.trapping.on_system_call()

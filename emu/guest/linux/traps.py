@@ -101,12 +101,12 @@ class Traps(TrapTaker):
     def on_system_call(self) -> None:
         """Note a system call, and end the run."""
         self._called = True
-        self._engine.leave()
+        self._engine.running.leave()
 
     def raise_fault(self, fault: SignalInfo) -> int:
         """End the run, and send the thread that ran a signal it cannot refuse; from a trap."""
         self._fault = fault
-        self._engine.leave()
+        self._engine.running.leave()
         return HANDLED
 
     def breakpoint(self, address: int) -> int:

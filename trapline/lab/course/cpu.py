@@ -109,7 +109,7 @@ class Cpu:
 
     def lose_reservation(self) -> None:
         """Forget the reservation of a load-exclusive, as every return from an exception does."""
-        self._engine.lose_reservation()
+        self._engine.cpu.lose_reservation()
 
     def jump(self, site: int, target: int) -> bytes:
         """Return the ISA's jump from one address to another."""

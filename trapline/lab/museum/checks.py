@@ -145,7 +145,7 @@ class InRun:
             """Clear the reservation, as exceptions do; leave the breakpoint to its owner."""
             nonlocal hits
             hits += 1
-            cpu.engine.lose_reservation()
+            cpu.engine.cpu.lose_reservation()
             return 0
 
         cpu.kernel.traps.add(hit)
@@ -172,7 +172,7 @@ class InRun:
 
         def lose(_address: int, _frame: Frame, _extra: int) -> int:
             """Clear the reservation, as exceptions do."""
-            cpu.engine.lose_reservation()
+            cpu.engine.cpu.lose_reservation()
             return 0
 
         cpu.kernel.traps.add(lose)

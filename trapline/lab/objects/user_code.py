@@ -264,7 +264,7 @@ class UserCode:
                 if declared.result.size > word:
                     engine.write_register(calling.results[1], number >> 8 * word & isa.address_mask)
 
-        engine.on_code(address, call)
+        engine.code.on_code(address, call)
 
     def _arguments(self, engine: Engine, declared: Prototype) -> Iterator[int | str]:
         """Yield the arguments of the function that a CPU is entering."""

@@ -122,7 +122,7 @@ def _called(isa: Isa, image: Image) -> list[Symbol]:
         return called
 
     for one in image.functions:
-        traced.guest.engine.on_code(one.value, note(one.value))
+        traced.guest.engine.code.on_code(one.value, note(one.value))
     traced.guest.run(None)
     found = sorted({one.value: one for one in image.functions if counts[one.value] in _HITS}.items())
     return [one for _, one in found[:: max(1, len(found) // _MOST)]]

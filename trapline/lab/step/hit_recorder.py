@@ -85,7 +85,7 @@ class HitRecorder:
         hit.events.append(event)
 
     def accessed(self, write: bool, physical: int, size: int, value: int) -> None:
-        """Add an access of `size` bytes of memory to the latest event (`Engine.watch`)."""
+        """Add an access of `size` bytes of memory to the latest event (`Engine.running.watch`)."""
         hit = self.running
         if hit is None or not hit.events:
             return

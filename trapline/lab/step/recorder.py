@@ -113,17 +113,17 @@ class Recorder:
                 return
             self.hit_recorder.begin(window.start, window=window.end, taken=True)
             self._watch()
-            self._engine.leave()  # the hooked instruction is met once more, by the watcher
+            self._engine.running.leave()  # the hooked instruction is met once more, by the watcher
 
         self._on_code(window.start, begin)
 
     def _on_code(self, address: int, function: Callable[[], None]) -> None:
-        self._engine.on_code(address, function)
+        self._engine.code.on_code(address, function)
         # It may have been translated without the hook.
         self._engine.write_code(address, self._engine.read(address, 1))
 
     def _watch(self) -> None:
-        self._engine.watch(self._step, self.hit_recorder.accessed)
+        self._engine.running.watch(self._step, self.hit_recorder.accessed)
 
     # -- a hit
 

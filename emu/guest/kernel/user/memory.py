@@ -173,7 +173,7 @@ class UserMemory:
             step = min(len(data) - done, PAGE - address % PAGE)
             physical = self._own_page(space, address) + address % PAGE
             self._engine.memory.ram[physical : physical + step] = data[done : done + step]
-            self._engine.forget_code(physical, step)
+            self._engine.code.forget(physical, step)
             address += step
             done += step
 

@@ -38,7 +38,7 @@ class ProcessCode:
         Raises `BadAddressError`.
         """
         self.space.poke(address, data)
-        self.engine.code_changed()
+        self.engine.code.changed()
 
 
 class SlotPages:

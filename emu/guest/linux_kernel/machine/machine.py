@@ -149,7 +149,7 @@ class LinuxKernelMachine:
                 called = True
                 self.engine.stop()
 
-        self.engine.on_code(function, note)
+        self.engine.code.on_code(function, note)
         self.run(limit, until=lambda: called)
         if not called:
             raise self._not_booted(limit)

@@ -54,7 +54,7 @@ class Line:
         self.called = []
 
     def hook(self, place, name=None):
-        self.engine.on_code(place, lambda: self.called.append(place if name is None else name))
+        self.engine.code.on_code(place, lambda: self.called.append(place if name is None else name))
         self.rewrite()
 
     def rewrite(self):
@@ -133,7 +133,7 @@ def test_a_thousand_of_them():
     line = Line("x86_64", accelerated=True, count=3000)
     wanted = line.places[::3]
     for place in wanted:
-        line.engine.on_code(place, lambda place=place: line.called.append(place))
+        line.engine.code.on_code(place, lambda place=place: line.called.append(place))
     line.rewrite()
     assert line.run() == wanted
 

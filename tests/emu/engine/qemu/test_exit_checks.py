@@ -38,9 +38,9 @@ def ended(isa, *, accelerated=True, hooked=False):
     data = CODE + PAGE
     engine.write_register(register, data)
     engine.pc = CODE
-    engine._hooks.add(unicorn.UC_HOOK_MEM_WRITE, _ON_ACCESS(lambda *_: engine.leave()))
+    engine._hooks.add(unicorn.UC_HOOK_MEM_WRITE, _ON_ACCESS(lambda *_: engine.running.leave()))
     if hooked:
-        engine.on_code(CODE, lambda: None)
+        engine.code.on_code(CODE, lambda: None)
     engine.run()
     return engine.read_register(register) - data
 

@@ -129,12 +129,12 @@ class TrialCpu:
         self.kernel.on_cpu.switch(self.thread)
         self._registers = self._general()
         self._flags = isa.traps.flags
-        self._vectors = self.engine.vectors()
+        self._vectors = self.engine.cpu.vectors()
         self._vector_sizes = tuple(map(len, self._vectors))
         self._paddings = [
             list(_padding(file, len(place))) for file, place in zip(isa.unicorn.vectors, self._vectors, strict=True)
         ]
-        self._base = self.engine.new_context()
+        self._base = self.engine.cpu.new_context()
         self._contexts: dict[int, Any] = {}
         self.memory = self.engine.memory.pointer + self.space.memory_at
         """Address in this process of the eight pages."""
@@ -201,7 +201,7 @@ class TrialCpu:
 
     def load(self, state: State) -> None:
         """Put a state into the registers."""
-        self.engine.restore(self._base)
+        self.engine.cpu.restore(self._base)
         for name, value in state.registers.items():
             self.engine.write_register(name, value)
         if self._flags:
@@ -220,9 +220,9 @@ class TrialCpu:
         context = self._contexts.get(number)
         if context is None:
             self.load(states[number])
-            self._contexts[number] = self.engine.new_context()
+            self._contexts[number] = self.engine.cpu.new_context()
         else:
-            self.engine.restore(context)
+            self.engine.cpu.restore(context)
 
     def same_registers(self, other: TrialCpu, *, called: bool = False) -> bool:
         """Return whether two CPUs have the same registers, flags and vectors.

@@ -220,7 +220,7 @@ class KernelCode(ProcessCode):
     def write_code(self, address: int, data: bytes) -> None:
         """Write bytes, and drop what was translated from them.  Raises `BadAddressError`."""
         super().write_code(address, data)
-        self.engine.refuse_in(address, len(data))
+        self.engine.code.refuse_in(address, len(data))
 
 
 class FbtProber(Prober):

@@ -128,7 +128,7 @@ def _in_program(spec: RunSpec, rules: Rules) -> list[SiteResult]:
             return None
 
     visits = _Visits(spec, rules, loaded.bias, lend)
-    vectors = guest.engine.vectors()
+    vectors = guest.engine.cpu.vectors()
     framework = _Tap(lambda number: visits.hit(number, guest.engine, vectors))
     tap = fasttrap.Fasttrap(guest.kernel, framework)
     target = tap.target(process)

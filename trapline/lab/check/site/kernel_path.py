@@ -74,7 +74,7 @@ class KernelPathChecker:
         for guest in (self._plain, self._patched):
             guest.boot()
         returns = self._patched.image.symbol("dtrace_invop_return").value
-        self._patched.engine.on_code(returns, self._returned)
+        self._patched.engine.code.on_code(returns, self._returned)
         framework = Listener()
         self._provider = fbt.FBT(
             framework,
@@ -86,7 +86,7 @@ class KernelPathChecker:
         )
         self._provider.provide_module(Module("kernel", self._patched.image.symbols, self._patched.patcher.original))
         self._taker = self._plain.engine.handlers.taker
-        self._contexts = [guest.engine.new_context() for guest in (self._plain, self._patched)]
+        self._contexts = [guest.engine.cpu.new_context() for guest in (self._plain, self._patched)]
         self._pristine = bytes(self._plain.engine.memory.ram)
         self._pool = _survivable(self._isa.name)
         self._sp = self._stack_pointer()
@@ -151,7 +151,7 @@ class KernelPathChecker:
 
     def _load(self, guest: KernelGuest, context: Any, site: CheckSite, state: State) -> None:
         engine = guest.engine
-        engine.restore(context)
+        engine.cpu.restore(context)
         sp = self._sp + state.registers[self._isa.registers.sp]
         engine.memory.write(self._sp - _WINDOW, self._stack)
         for name, value in state.registers.items():
@@ -213,7 +213,7 @@ class KernelPathChecker:
     def _clean(self) -> None:
         """Make both kernels' memory as it was after the boot."""
         for guest, context in zip((self._plain, self._patched), self._contexts, strict=True):
-            guest.engine.restore(context)
+            guest.engine.cpu.restore(context)
             guest.engine.memory.ram[:] = self._pristine
 
 
