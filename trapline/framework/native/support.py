@@ -33,9 +33,9 @@ from emu.native.values import Word
 from trapline.framework.base.dif import Subr, Var
 from trapline.framework.base.faults import BADALIGN
 from trapline.framework.native import reserve, scratch, speculation, stacks
-from trapline.framework.native.firing_words import FLAGS_OFFSET
+from trapline.framework.native.firing_words import FLAGS_OFFSET, Firing
 from trapline.framework.native.stacks import UNKNOWN
-from trapline.framework.native.subroutines import strings, strtok
+from trapline.framework.native.subroutines import strings
 from trapline.framework.native.subroutines.subroutines import SUBROUTINES, subroutine_name
 from trapline.framework.native.subroutines.writer import Writing
 from trapline.framework.native.upcall_code import Upcall, asks
@@ -111,16 +111,22 @@ class Support:
             self._load(size)
             self._load_user(size)
         self._strings()
-        strtok.write_forget(self._function("forget_tokens", 3))
+        self._forget_tokens()
         self._speculations(speculations)
+
+    def _forget_tokens(self) -> None:
+        """Write `forget_tokens()`, which a firing does first: strtok() begins without a string."""
+        f = self._function("forget_tokens", 3)
+        for name in ("strtok", "strtok_limit"):
+            f.store(f.module.symbol("firing"), 0, Firing.offset(name))
+        f.ret()
 
     @property
     def symbols(self) -> dict[str, int]:
         """The names of the guest's that the functions use, and their own memory."""
         self._names = (ctypes.c_uint8 * (_NAMES * _ENTRY))()
         self._starts = (ctypes.c_uint8 * (stacks.START_SIZE << stacks.STARTS_BITS))()
-        self._room = (ctypes.c_uint8 * max(1, self._string_size))()
-        memory = {"names": self._names, "starts": self._starts, "string_room": self._room}
+        memory = {"names": self._names, "starts": self._starts}
         own = {name: ctypes.addressof(place) for name, place in memory.items()}
         return {**self._guest.symbols, **own}
 
