@@ -40,7 +40,7 @@ class Frame(NamedRegisters, Protocol):
         ...
 
     def stack_word(self, index: int) -> int:
-        """Return the word at sp + `index` words.  Raises `emu.support.bad_address.BadAddressError`."""
+        """Return the word at sp + `index` words.  Raises `emu.support.words.BadAddressError`."""
         ...
 
     def stack_words(self, first: int) -> tuple[int, int, int, int, int]:
@@ -59,6 +59,6 @@ class Frame(NamedRegisters, Protocol):
 
         Returns True, except for a push if the trap frame of this context occupies its place: then
         the word is left in scratch space for the stub.  Raises
-        `emu.support.bad_address.BadAddressError`.
+        `emu.support.words.BadAddressError`.
         """
         ...

@@ -14,8 +14,8 @@ from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.ud_hooks import Refusals
 from emu.engine.state import TableEntry, Word
 from emu.engine.time.counter import PREPAID, Counter
-from emu.support.bad_address import BadAddressError
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
+from emu.support.words import BadAddressError
 
 # The alignment of instructions that have two sizes.
 _HALF: Final = 2

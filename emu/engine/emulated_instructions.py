@@ -13,7 +13,7 @@ from emu.engine.qemu.cpu import Cpu
 from emu.engine.state import HANDLED, Word
 from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _LONGEST: Final = 15
 # The seed of the random numbers that instructions give.

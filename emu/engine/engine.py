@@ -62,12 +62,12 @@ class Engine:
 
     `handlers` passes breakpoints and every other synchronous exception on to its `taker`, which the
     engine's user sets.  With `pages` the host keeps the address space, otherwise the guest's page
-    tables define it.  System calls go to the guest's vector, unless `on_system_call` serves them: it is
-    called with the pc after the instruction.  `accelerated` says whether the callbacks are machine
-    code.  `blocks`: the number of blocks whose sizes are remembered, a power of two; whenever code
-    is written, the engine forgets all of them.  `inlined`: the count is written into the translated
-    blocks (`emu.engine.qemu.inlined_count`) where that is possible.  `shared`: the memory of
-    another engine, whose RAM this one uses too, if the host keeps the address space.
+    tables define it.  System calls go to the guest's vector, unless `on_system_call` serves them:
+    it is called with the pc after the instruction.  `accelerated` says whether the callbacks are
+    machine code.  `blocks`: the number of blocks whose sizes are remembered, a power of two;
+    whenever code is written, the engine forgets all of them.  `inlined`: the count is written into
+    the translated blocks (`emu.engine.qemu.inlined_count`) where that is possible.  `shared`: the
+    memory of another engine, whose RAM this one uses too, if the host keeps the address space.
     """
 
     def __init__(

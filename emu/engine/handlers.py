@@ -11,7 +11,7 @@ from emu.engine.qemu.cpu import Cpu
 from emu.engine.state import DELIVER, HANDLED, Word
 from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 
 class TrapTaker:

@@ -40,8 +40,8 @@ from emu.native import available
 from emu.native.builder import Module
 from emu.native.compile import compiled
 from emu.native.link import Linked
-from emu.native.values import Value
-from emu.support.function_address import function_address
+from emu.native.operations import Value
+from emu.support.plain import function_address
 from emu.unicorn_layout.functions import CALLBACKS
 
 # Functions of Unicorn that the callbacks call.

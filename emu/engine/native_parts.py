@@ -20,7 +20,7 @@ from emu.engine.time.counter import PREPAID
 from emu.isa.base import Isa
 from emu.native.builder import Function
 from emu.native.guest import GuestCode, Writer
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from emu.support.words import WORD_MASK
 
 _WORD: Final = 8

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from emu.engine.errors import GuestCrashError, PageFaultError, shut_down
-from emu.engine.events.watch import Accessed, Watch
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.engine.state import NEVER, Word
@@ -22,6 +21,35 @@ if TYPE_CHECKING:
     from emu.engine.qemu.hooks import Hooks
     from emu.engine.qemu.tlb import SoftTlb
     from emu.engine.time.counter import Counter
+import ctypes
+from typing import Final
+
+from emu.engine.qemu.hooks import ACCESS, WRITE, Hooks
+from emu.support.words import WORD_MASK
+
+# (whether it writes, physical address, size in bytes, value written)
+Accessed = Callable[[bool, int, int, int], object]
+
+_HOOK: Final = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int, ctypes.c_int64, ctypes.c_void_p
+)
+
+
+class Watch:
+    """One watcher, and the hook of what is accessed meanwhile."""
+
+    def __init__(self, watcher: Callable[[], bool], accessed: Accessed, hooks: Hooks) -> None:
+        self.watcher = watcher
+
+        def access(_uc: int, kind: int, address: int, size: int, value: int, _data: int) -> None:
+            accessed(kind == WRITE, address, size, value & WORD_MASK >> 64 - 8 * size)
+
+        self._hooks = hooks
+        self._handle = hooks.add(ACCESS, _HOOK(access))
+
+    def end(self) -> None:
+        """Remove the hook."""
+        self._hooks.remove(self._handle)
 
 
 class Running:

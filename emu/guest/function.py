@@ -20,11 +20,11 @@ from emu.engine.memory.pages import PAGE, PageMap
 from emu.engine.time.clock import VirtualClock
 from emu.guest.base import Abilities, Location, RunState, Thread
 from emu.isa.base import Isa
-from emu.probe.calls import pass_arguments
+from emu.probe.arguments import pass_arguments
 from emu.probe.host_trap import HostTrap
 from emu.probe.patcher import Patcher
 from emu.probe.trap import TrapHandler
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 if TYPE_CHECKING:
     from emu.native.guest import GuestCode

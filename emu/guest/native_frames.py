@@ -31,8 +31,8 @@ from emu.guest.stack_walker import DEEPEST, StackWalker
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Loop, Module, Variable
 from emu.native.guest import GuestCode
-from emu.native.values import Value, Word
-from emu.support.function_address import function_address
+from emu.native.operations import Value, Word
+from emu.support.plain import function_address
 from emu.support.words import WORD_MASK
 
 _WORD: Final = 8

@@ -18,7 +18,7 @@ from emu.guest.stack_walker import DEEPEST
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
 from emu.native.guest import NAME_SIZE, GuestCode, Writer
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from emu.support.words import WORD_MASK
 
 _WORD: Final = 8

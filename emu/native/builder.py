@@ -27,8 +27,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from emu.native.compile import compiled
-from emu.native.operations import Operations
-from emu.native.values import Condition, Value, Word, text_of
+from emu.native.operations import Condition, Operations, Value, Word, text_of
 
 # Weights of a branch that nearly always goes one way; names of the metadata.
 _LIKELY: Final = ", !prof !90"

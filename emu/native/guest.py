@@ -30,7 +30,7 @@ from enum import StrEnum
 from typing import Final
 
 from emu.native.builder import Function
-from emu.native.values import Word
+from emu.native.operations import Word
 from emu.support.immutable import immutable
 
 # Size in bytes of a process's name (`execname`).

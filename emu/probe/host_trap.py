@@ -24,7 +24,7 @@ from emu.probe.hit_cache import HitCache, Rest
 from emu.probe.patcher import Patcher
 from emu.probe.trap import TrapHandler
 from emu.probe.trap_frames import LiveFrame
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 
 class _Displaced(NamedTuple):

@@ -14,7 +14,7 @@ from emu.displaced.frame import Frame
 from emu.displaced.plans import Plan
 from emu.engine.engine import Engine
 from emu.probe.execute_plan import Words, interpret
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # Arguments that `dtrace_probe()` takes.
 _FIVE = 5

@@ -14,7 +14,7 @@ import unicorn
 from unicorn import arm64_const as uc
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 from emu.unicorn_layout.bench import Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
 from emu.unicorn_layout.bench import words_of_code as _code
 

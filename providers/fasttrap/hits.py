@@ -31,8 +31,7 @@ from emu.guest.processes import EXECUTED, ProcessObserver
 from emu.probe.arguments import function_arguments
 from emu.probe.execute_plan import Cpu, interpret
 from emu.probe.trap import Hit, Served
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 from providers.fasttrap.out_of_line import Stepping, Steps
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import Point, ProbeType

@@ -24,7 +24,7 @@ from emu.displaced.plans import Load, Set
 from emu.engine.hits.hit_steps import Run
 from emu.engine.hits.plan_encoding import Deposit, NativeOperation
 from emu.guest.processes import EXECUTED, ProcessObserver
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import Point, Target
 

@@ -13,8 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.displaced.decision import Code, Decision, Emulated, OutOfLine, Refused
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import AFTER, Point, Probe, Target
 from providers.fidelity import Fidelity

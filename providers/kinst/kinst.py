@@ -81,7 +81,7 @@ def look(
     """Yield (offset, decision, frame) for each instruction of a function.
 
     It yields nothing if the function is excluded.  Raises
-    `emu.support.bad_address.BadAddressError`.
+    `emu.support.words.BadAddressError`.
     """
     if excluded(symbol.name, (*EXCLUSIONS, *port.exclusions)) is not None:
         return

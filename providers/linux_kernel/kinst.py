@@ -23,8 +23,7 @@ from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.isa.base import Isa
 from emu.native.guest import LateArguments
 from emu.probe.arguments import late_arguments
-from emu.support.bad_address import BadAddressError
-from emu.support.words import decimal
+from emu.support.words import BadAddressError, decimal
 from providers.base import Framework, Provider
 from providers.kinst.flow import follow
 from providers.kinst.port import PORTS as KINST_PORTS

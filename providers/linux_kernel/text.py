@@ -27,7 +27,7 @@ from emu.guest.linux_kernel.executable import NoSpaceError
 from emu.isa.base import Isa
 from emu.probe.patcher import Patcher, Tracepoint
 from emu.probe.trap import Hit, Served, TrapHandler
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.kinst.port import PORTS, hidden_instructions, hide_instructions
 from providers.linux_kernel.sites import LONGEST, treat
 

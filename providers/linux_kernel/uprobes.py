@@ -30,8 +30,7 @@ from emu.guest.linux_kernel.kernel_calls import Answer, KernelCallError, error_n
 from emu.guest.linux_kernel.program_cpu import ProgramCpu
 from emu.guest.linux_kernel.programs import Process, Programs
 from emu.probe.execute_plan import interpret
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.hits import PASSED
 from providers.fasttrap.points import EVERYWHERE as ANY_FUNCTION

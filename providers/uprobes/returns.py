@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from emu.displaced.frame import Frame
 from emu.guest.processes import EXECUTED
 from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.uprobes.port import Port
 from providers.uprobes.records import Uprobe, WatchedSpace
 from providers.uprobes.tasks import MAX_DEPTH, Task, Tasks

@@ -35,7 +35,7 @@ from emu.guest.linux.process.process import LinuxObserver
 from emu.guest.processes import EXECUTED
 from emu.probe.execute_plan import interpret
 from emu.probe.patcher import Patcher
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.fidelity import Fidelity
 from providers.uprobes.hit_description import Description
 from providers.uprobes.port import PORTS, Port

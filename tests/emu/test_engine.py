@@ -10,8 +10,8 @@ from emu.engine.state import HANDLED
 from emu.engine.time.clock import VirtualClock
 from emu.guest.function import CODE, STACK, FunctionFaultError, FunctionGuest
 from emu.isa import ISAS
-from emu.probe.calls import pass_arguments
-from emu.support.bad_address import BadAddressError
+from emu.probe.arguments import pass_arguments
+from emu.support.words import BadAddressError
 from tests.emu.code import ADD, ADD_ENTRY, ADD_INSTRUCTIONS, EXCLUSIVE, LOAD, LOOP
 
 LANDING = 1  # the wait instruction a call returns to

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.displaced.decision import Emulated, OutOfLine, Refused, Stepped
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.fasttrap.records import AFTER, Probe
 from trapline.consumer.tracer import Tracer
 from trapline.cost.hit_work import Events, of_decision

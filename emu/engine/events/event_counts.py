@@ -28,9 +28,8 @@ from emu.engine.state import NEVER, TableEntry, Word
 from emu.engine.time.clock import VirtualClock
 from emu.isa.base import Events, Isa
 from emu.native.link import Linked
-from emu.support.bad_address import BadAddressError
-from emu.support.function_address import function_address
-from emu.support.plain import address_of, zeroed
+from emu.support.plain import address_of, function_address, zeroed
+from emu.support.words import BadAddressError
 
 _AT_BLOCK: Final = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
 _FILL: Final = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint64)

@@ -10,8 +10,8 @@ from emu.engine.state import TableEntry, Word
 from emu.engine.time.clock_words import ClockWord
 from emu.engine.time.counter import PREPAID
 from emu.native.builder import Function, Module
-from emu.native.values import Value
-from emu.native.values import Word as Operand
+from emu.native.operations import Value
+from emu.native.operations import Word as Operand
 
 # The addresses that the linker inserts: the words of the counter and of the clock, `EventWords`, the sums of both
 # modes, the table, and two functions of Python: fill(entry, place) fills a place, check() looks at the sums.

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.displaced.cpu_core import CoreWord
-from emu.engine.hits.address_table_code import return_found
+from emu.engine.hits.address_table import return_found
 from emu.engine.hits.hit_steps import ARGUMENTS
 from emu.engine.hits.plan_code import ARGUMENT, Places, PlanCode
 from emu.engine.hits.tracepoint_blocks import EVERY, Entry, Firing, Header, Step, StepKind
 from emu.engine.state import DELIVER, HANDLED, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
-from emu.native.values import Condition, Value
+from emu.native.operations import Condition, Value
 
 # Answers of `take` beside HANDLED, different from DELIVER.
 ASK: Final = DELIVER + 1

@@ -17,7 +17,7 @@ from emu.engine.qemu.tlb import FILLS
 from emu.engine.state import Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module, Variable
-from emu.native.values import Condition, Value
+from emu.native.operations import Condition, Value
 
 # Bits of a page's offset, and the mask of it.
 _PAGE_BITS: Final = 12

@@ -15,7 +15,7 @@ from emu.engine.hits.tracepoint_blocks import Firing
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function
 from emu.native.guest import LateArguments, Writer, need
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 
 _WORD: Final = 8
 

@@ -24,7 +24,7 @@ from emu.engine.qemu.library import Library
 from emu.engine.qemu.targets import TARGETS, before_hook
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
-from emu.native.values import Condition, Value
+from emu.native.operations import Condition, Value
 
 # In place of a block's result: it was left by an exception; it is not translated yet.
 _LONGJUMP: Final = -1

@@ -28,7 +28,7 @@ from emu.engine.qemu.layout import ADVICE, HOOK_RANGE
 from emu.engine.qemu.sticky_flags import Accrued
 from emu.engine.qemu.temporaries import Temporaries
 from emu.native.block import Block
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 
 # An address that no code has.
 NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0

@@ -16,7 +16,7 @@ Unicorn's data.  So the block is left by a long jump then, as by an exception.
 
 from __future__ import annotations
 
-from emu.engine.hits.address_table_code import return_found
+from emu.engine.hits.address_table import return_found
 from emu.engine.hits.firing_code import FiringCode
 from emu.engine.hits.watched import Hooked
 from emu.engine.qemu import temporaries

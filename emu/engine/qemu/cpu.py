@@ -9,7 +9,8 @@ from typing import Any, Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import UcContext, uclib
 
-from emu.engine.qemu import layout, vectors
+from emu.engine.errors import EngineError
+from emu.engine.qemu import layout
 from emu.isa.base import Isa
 from emu.support.words import WORD_MASK
 
@@ -201,7 +202,7 @@ class Cpu:
 
     def vectors(self) -> tuple[memoryview, ...]:
         """Return the vector and floating-point registers as bytes of the CPU state."""
-        places = vectors.locate(self.uc, self.isa, self.env, self.new_context())
+        places = _locate(self.uc, self.isa, self.env, self.new_context())
         return tuple(memoryview((ctypes.c_uint8 * size).from_address(place)).cast("B") for place, size in places)
 
     def lose_reservation(self) -> None:
@@ -211,3 +212,30 @@ class Cpu:
         """
         if self.model.reservation is not None:
             ctypes.c_uint64.from_address(self.env + self.model.reservation).value = WORD_MASK
+
+
+# Bytes of the CPU state that are searched: the vectors come early in it.
+_STATE: Final = 16 << 10
+
+
+def _locate(uc: unicorn.Uc, isa: Isa, env: int, context: UcContext) -> tuple[tuple[int, int], ...]:
+    """Return (address, size) of each run of registers in the state at `env`.
+
+    The registers are unchanged afterwards.
+
+    `context` is used to save them.  Raises `EngineError` if a register is not found.
+    """
+    uc.context_update(context)
+    found = []
+    for file in isa.unicorn.vectors:
+        places = []
+        for number in (file.first, file.last):
+            pattern = (0x5AB1_7E57_0DDB_A115_C0FF_EE00_0000_0000 | number).to_bytes(16, "little")[: file.size]
+            uc.reg_write(number, file.value(pattern))
+            place = ctypes.string_at(env, _STATE).find(pattern)
+            if place < 0:
+                raise EngineError(f"unicorn: register {number} of {isa.name} is not in the CPU state that is searched")
+            places.append(place)
+        found.append((env + places[0], places[1] + file.size - places[0]))
+    uc.context_restore(context)
+    return tuple(found)

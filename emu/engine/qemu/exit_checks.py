@@ -31,7 +31,7 @@ from typing import Final
 
 from emu.engine.qemu import rewriters
 from emu.engine.qemu.cpu import Cpu
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 
 _BEGINNING: Final = re.compile(rb"\x48\x8b\xb7....\x80\xbe(....)\x00\x74.\xc3", re.DOTALL)
 _SIZE: Final = 17

@@ -13,7 +13,7 @@ from emu.engine.qemu.inlined_count import SERVED_HOOK
 from emu.engine.state import Word
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Module
-from emu.native.values import Value
+from emu.native.operations import Value
 
 # call rel32, call *constant(%rip); where each begins, from the place behind it.
 _NEAR_CALL, _NEAR = 0xE8, -5

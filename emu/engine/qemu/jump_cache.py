@@ -43,8 +43,7 @@ from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.inlined_count import ASKED_BLOCK, GO_ON
 from emu.engine.qemu.temporaries import context
 from emu.engine.state import NEVER, Word
-from emu.support.function_address import function_address
-from emu.support.plain import WORD, address_of, words
+from emu.support.plain import WORD, address_of, function_address, words
 
 # A count that QEMU does not reach.
 FORGOTTEN: Final = NEVER

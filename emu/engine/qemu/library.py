@@ -8,8 +8,8 @@ import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.native.builder import Callee, Function, Module
-from emu.native.values import Value
-from emu.support.function_address import function_address
+from emu.native.operations import Value
+from emu.support.plain import function_address
 
 # The kind of a read; those of a write and of a fetch follow (enum uc_mem_type of unicorn.h).
 READ: Final[int] = unicorn.UC_MEM_READ

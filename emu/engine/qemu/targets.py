@@ -14,7 +14,7 @@ from emu.isa.riscv64.registers import OFFSETS as RISCV
 from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.registers import OFFSETS as X86
 from emu.native.builder import Callee, Function
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 
 # x86: the code segment's base, and the bits of rflags that a block depends on.
 _X86_CS_BASE: Final = x86.SEGMENTS + x86.SEGMENT_SIZE + 8

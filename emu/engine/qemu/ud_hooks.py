@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.engine.memory.memory import Memory
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _LONGEST: Final = 15
 # Bytes of the prefix that makes the CPU refuse an instruction.

@@ -15,8 +15,7 @@ from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.inlined_count import ENTRIES, ENTRY_SIZE, Late, low_memory
 from emu.engine.state import NEVER, WORDS, TableEntry, Word
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 
 # The initial count: instructions may be subtracted from it before the first has run.
 PREPAID: Final = 64

@@ -26,7 +26,7 @@ from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.view import KernelView
 from emu.guest.modules import Module
 from emu.probe.trap_frames import SavedFrame
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # The initial number of ids in the table.
 _SIZE: Final = 1 << 12

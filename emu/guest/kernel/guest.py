@@ -31,7 +31,7 @@ from emu.guest.timers import Timers
 from emu.isa.base import Isa
 from emu.probe.patcher import CodeMemory, Patcher
 from emu.probe.trap import TrapHandler
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 RAM: Final = 64 << 20
 # The limit of the virtual time that the kernel takes to boot.

@@ -17,7 +17,7 @@ from emu.engine.errors import GuestCrashError
 from emu.engine.time.clock import VirtualClock
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.panic import KernelPanicError
-from emu.probe.calls import pass_arguments
+from emu.probe.arguments import pass_arguments
 
 # Bytes below the kernel's stack pointer that a call leaves alone: compilers keep values there.
 _RED_ZONE: Final = 256

@@ -20,7 +20,7 @@ from emu.engine.hits.tracepoint_blocks import Firing
 from emu.guest.kernel.introspection import Introspection
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
-from emu.native.values import Condition, Value, Word
+from emu.native.operations import Condition, Value, Word
 from emu.probe.patcher import Patcher
 from emu.probe.trap_frames import LiveFrame
 from emu.support.plain import address_of, words

@@ -28,7 +28,7 @@ from emu.guest.kernel.view import KernelView
 from emu.probe.hit_cache import Rest
 from emu.probe.host_trap import HostTrap
 from emu.probe.trap_frames import SavedFrame
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 
 class TrapPath(Enum):

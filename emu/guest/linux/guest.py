@@ -26,7 +26,7 @@ from emu.guest.timers import Timers
 from emu.isa.base import Isa
 from emu.isa.linux_signals import Signal, SignalInfo, name_of
 from emu.probe.patcher import Patcher
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 if TYPE_CHECKING:
     from emu.guest.native_frames import FrameTable

@@ -13,7 +13,7 @@ from emu.guest.linux.process.process import InterruptedBySignalError, Life, Syst
 from emu.guest.linux.sched.core import Schedule
 from emu.guest.linux.signal.deliver import Delivery
 from emu.guest.linux.signal.pending_signals import has_signal
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

@@ -22,7 +22,7 @@ from emu.engine.memory.pages import PAGE
 from emu.guest.linux_kernel.files.btf import BtfError
 from emu.guest.linux_kernel.files.facts import KernelFacts
 from emu.guest.linux_kernel.tasks import Tasks
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _WORD: Final = 8
 _VM_EXEC: Final = 4

@@ -29,7 +29,7 @@ from emu.probe.host_trap import HostTrap
 from emu.probe.patcher import Patcher
 from emu.probe.trap import TrapHandler
 from emu.probe.trap_frames import LiveFrame
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 if TYPE_CHECKING:
     from emu.native.guest import GuestCode

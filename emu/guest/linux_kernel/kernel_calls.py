@@ -92,7 +92,7 @@ class Kernel(Protocol):
     """The number of instructions when it became a guest."""
 
     def store(self, address: int, data: bytes) -> None:
-        """Write memory.  Raises `emu.support.bad_address.BadAddressError`."""
+        """Write memory.  Raises `emu.support.words.BadAddressError`."""
         ...
 
 

@@ -23,7 +23,7 @@ from emu.guest.linux_kernel.tasks import COMM, Tasks
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function
 from emu.native.guest import NAME_SIZE, GuestCode, Writer, need
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 
 _WORD: Final = 8
 _INT: Final = 4

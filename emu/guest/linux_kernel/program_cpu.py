@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from emu.displaced.plans import Plan
 from emu.isa.base import Isa
 from emu.probe.execute_plan import interpret
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _FIVE = 5
 

@@ -7,7 +7,7 @@ import unicorn
 from emu.displaced.plans import Plan
 from emu.isa.base import Isa
 from emu.probe.execute_plan import interpret
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from tests.emu.displaced.ins import CODE
 
 MEMORY_SIZE = 0x0500_0000

@@ -13,7 +13,7 @@ from emu.native.block import Block
 from emu.native.builder import Module
 from emu.native.compile import compiled
 from emu.native.link import Linked, LinkError
-from emu.native.values import Condition
+from emu.native.operations import Condition
 
 MASK = (1 << 64) - 1
 WORDS = st.integers(0, MASK) | st.integers(0, 40) | st.sampled_from((MASK, 1 << 63, (1 << 63) - 1))

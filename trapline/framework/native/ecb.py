@@ -21,7 +21,7 @@ from contextlib import nullcontext
 from typing import Final, NamedTuple
 
 from emu.native.builder import Module
-from emu.native.values import Word
+from emu.native.operations import Word
 from trapline.framework.base import dif
 from trapline.framework.base.blocks import AggregationWord, BufferWord, ConsumerWord, EcbWord
 from trapline.framework.base.dif import Op, Var

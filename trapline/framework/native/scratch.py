@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.native.builder import Callee, Function
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from trapline.framework.native.memory import own
 from trapline.framework.native.subroutines.writer import Writing
 

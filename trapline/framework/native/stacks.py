@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.native.builder import Callee, Function
-from emu.native.values import Word
+from emu.native.operations import Word
 from emu.support.words import WORD_MASK
 
 _WORD: Final = 8

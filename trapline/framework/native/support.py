@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final
 from emu.displaced.cpu_core import CoreWord
 from emu.native.builder import Callee, Function, Module
 from emu.native.guest import NAME_SIZE, GuestCode, LateArguments, need
-from emu.native.values import Word
+from emu.native.operations import Word
 from trapline.framework.base.dif import Subr, Var
 from trapline.framework.base.faults import BADALIGN
 from trapline.framework.native import reserve, scratch, speculation, stacks

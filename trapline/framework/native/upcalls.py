@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from emu.displaced.cpu_core import CoreWord
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 from emu.support.words import WORD_MASK
 from trapline.framework.base.dynvars import slot
 from trapline.framework.base.faults import DROP, ILLOP

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from emu.native.block import Block
 from emu.native.builder import Callee, Function, Module
 from emu.native.guest import GuestCode
-from emu.native.values import Value
+from emu.native.operations import Value
 from trapline.ftrace import output
 from trapline.ftrace.definition import Definition
 from trapline.ftrace.native import filters, text, values

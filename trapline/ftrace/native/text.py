@@ -12,7 +12,7 @@ from typing import Final
 from emu.engine.memory.pages import PAGE
 from emu.native.builder import Callee, Function, Module
 from emu.native.guest import NAME_SIZE
-from emu.native.values import Condition, Value, Word
+from emu.native.operations import Condition, Value, Word
 
 # Size of a number, with space for its alignment.
 NUMBER_SIZE: Final = 24

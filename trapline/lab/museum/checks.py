@@ -17,8 +17,8 @@ from emu.engine.state import HANDLED
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest, FunctionTraps
 from emu.guest.modules import Module
 from emu.probe.trap import TrapHandler
-from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import counted
+from emu.support.words import BadAddressError
 from providers import fbt
 from trapline.lab.check.cpu.cpu import Ending, Stretch, TrialCpu
 from trapline.lab.check.cpu.listener import Listener

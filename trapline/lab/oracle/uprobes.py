@@ -20,7 +20,7 @@ from emu.elf.symbols import Symbol
 from emu.guest.base import GuestError
 from emu.guest.linux_kernel.programs import Process
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.linux_kernel.sites import return_sites, tail_calls
 from providers.linux_kernel.uprobes import KernelUprobes
 from trapline.lab.oracle import values as oracle_values

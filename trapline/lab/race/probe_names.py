@@ -13,8 +13,8 @@ from emu.elf.symbols import Binding, Symbol, SymbolType
 from emu.guest.kernel.boot.images import built
 from emu.isa.base import Isa
 from emu.isa.disassembly import instructions
-from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import did_you_mean
+from emu.support.words import BadAddressError
 from providers import fasttrap, fbt, kinst, uprobes
 from providers.fbt.exclusions import EXCLUSIONS, excluded
 from providers.fbt.port import Function

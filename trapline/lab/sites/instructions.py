@@ -22,8 +22,8 @@ from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.guest.linux_kernel.files.text import LinuxText
 from emu.isa import ISAS, Isa, disassembly
 from emu.isa.disassembly import Syntax
-from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import did_you_mean
+from emu.support.words import BadAddressError
 from providers import fasttrap, kinst, uprobes
 from providers.fidelity import Fidelity
 from trapline.lab.sites.fbt import SitesError

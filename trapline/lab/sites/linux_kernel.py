@@ -17,7 +17,7 @@ from emu.guest.linux_kernel.files.module_file import ModuleFile
 from emu.guest.linux_kernel.files.tables import Table, addresses
 from emu.guest.linux_kernel.files.text import LinuxText
 from emu.guest.linux_kernel.platforms.boards import BOARDS
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers import kinst
 from providers.linux_kernel.kinst import instructions
 from providers.linux_kernel.refusals import SECTIONS, Blacklist, reserved

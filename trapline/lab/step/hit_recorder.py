@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from emu.engine.errors import GuestCrashError
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.lab.step.hit_events import Event, Hit, Kind, RawAccess
 from trapline.lab.step.subject import Subject
 

@@ -22,7 +22,7 @@ from typing import Any
 from emu.elf.image import Image
 from emu.engine.engine import Engine
 from emu.engine.time.clock import KeptClock, VirtualClock
-from emu.probe.calls import pass_arguments
+from emu.probe.arguments import pass_arguments
 
 
 class Reason(IntFlag):

@@ -17,7 +17,7 @@ from emu.guest.linux.mm.address_space import Space
 from emu.guest.linux.process.cred import WRITE, Capability
 from emu.guest.linux.process.process import NOTHING, Process, Wait
 from emu.isa.linux_signals import LAST, SA_NODEFER, SA_RESETHAND, UNBLOCKABLE, Signal, SignalInfo
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _PARTS_MAX: Final = 1024
 _KCMP_FILE, _KCMP_VM, _KCMP_FILES, _KCMP_FS, _KCMP_SIGHAND = 0, 1, 2, 3, 4

@@ -15,7 +15,7 @@ from typing import Any, Final
 from emu.engine.engine import Engine
 from emu.guest.linux.process.process import Thread
 from emu.isa.linux_signals import SIGINFO_SIZE, SignalInfo
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # uc_stack by the bytes of a word.
 _STACK: Final = {8: struct.Struct("<QixxxxQ"), 4: struct.Struct("<IiI")}

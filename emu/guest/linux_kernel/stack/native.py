@@ -30,7 +30,7 @@ from emu.guest.linux_kernel.stack.walk import (
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
 from emu.native.guest import Writer
-from emu.native.values import Condition, Value, Word
+from emu.native.operations import Condition, Value, Word
 from emu.support.words import WORD_MASK
 
 _WORD: Final = 8

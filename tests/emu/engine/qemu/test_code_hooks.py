@@ -10,7 +10,8 @@ from emu.engine import native_callbacks
 from emu.engine.engine import Engine
 from emu.engine.errors import EngineError
 from emu.engine.handlers import TrapTaker
-from emu.engine.memory.pages import PAGE, Access, PageMap
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE, PageMap
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.state import HANDLED
 from emu.isa import ISAS

@@ -6,7 +6,8 @@ import pytest
 import unicorn
 
 from emu.engine.engine import Engine
-from emu.engine.memory.pages import PAGE, Access, PageMap
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE, PageMap
 from emu.engine.qemu import exit_checks
 from emu.engine.qemu.cpu import Cpu
 from emu.isa import ISAS

@@ -6,7 +6,8 @@ import pytest
 
 from emu.engine import native_callbacks
 from emu.engine.engine import Engine
-from emu.engine.memory.pages import PAGE, Access, PageMap
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE, PageMap
 from emu.engine.qemu import inlined_count, jump_cache
 from emu.engine.qemu.cpu import Cpu
 from emu.engine.state import Word

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from trapline.framework.base.dif import Subr
 from trapline.framework.native.subroutines.writer import Text, Writer, Writing
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.native.builder import Callee, Function
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from trapline.framework.base.memory import SLOTS_MAX
 from trapline.framework.native.firing_words import Firing
 from trapline.framework.native.memory import ENTRY_SHIFT, slot

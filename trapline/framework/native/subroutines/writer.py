@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from emu.native.builder import Callee, Function
-from emu.native.values import Condition, Value, Word
+from emu.native.operations import Condition, Value, Word
 from trapline.framework.base.faults import NOSCRATCH
 from trapline.framework.dif.strings import DIGITS
 from trapline.framework.native.firing_words import ENTRY, FLAGS_OFFSET, Firing

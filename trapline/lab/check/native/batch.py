@@ -16,7 +16,7 @@ from emu.guest.linux.traps import page_fault
 from emu.isa import ISAS
 from emu.native.compile import compiled
 from emu.native.link import Linked
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 from trapline.framework.base.engines import ProgramEngine, chosen
 from trapline.lab.check.cpu.states import LAST_PAGE
 from trapline.lab.check.native.code import TrialCode

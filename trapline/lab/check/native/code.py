@@ -13,7 +13,7 @@ from emu.engine.qemu.library import Library
 from emu.engine.state import NEVER, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
-from emu.native.values import Value
+from emu.native.operations import Value
 from trapline.lab.check.cpu.states import LAST_PAGE
 from trapline.lab.check.native.cpu_loop import VECTOR, RunningCode, each_range
 from trapline.lab.check.native.memory_code import MemoryCode

@@ -15,7 +15,7 @@ from emu.engine.qemu.block_code import BlockCode
 from emu.engine.state import HANDLED, NEVER, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
-from emu.native.values import Value
+from emu.native.operations import Value
 from trapline.lab.check.cpu.states import LAST_PAGE, POOL, REPEATED
 from trapline.lab.check.native.memory_code import MemoryCode
 from trapline.lab.check.native.trial import BatchBlock, Outcome, TrialBlock

@@ -22,7 +22,7 @@ from emu.engine.qemu.library import Library
 from emu.engine.state import Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
-from emu.native.values import Value
+from emu.native.operations import Value
 from trapline.lab.check.cpu.aliased import RIGHTS
 from trapline.lab.check.cpu.states import KINDS, LAST_PAGE
 from trapline.lab.check.native.trial import NOTED, BatchBlock, TrialBlock

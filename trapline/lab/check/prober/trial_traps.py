@@ -7,7 +7,7 @@ from emu.isa.linux_signals import Signal, SignalInfo
 from emu.probe.host_trap import HostTrap
 from emu.probe.patcher import Patcher
 from emu.probe.trap import TrapHandler
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.lab.check.cpu.cpu import TrialCpu
 
 

@@ -20,7 +20,7 @@ from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.launch import Program
 from emu.guest.modules import Module
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers import fasttrap, fbt
 from providers.fasttrap.records import Probe, ProbeType
 from trapline.lab.check.cpu.borrowed_memory import BorrowedSpace, BorrowingCpu, Lend

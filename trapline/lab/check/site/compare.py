@@ -18,7 +18,7 @@ from functools import partial
 from itertools import count
 from typing import Final, NamedTuple
 
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.lab.check.cpu.cpu import Ending, TrialCpu
 from trapline.lab.check.cpu.site import CheckSite
 from trapline.lab.check.cpu.states import LAST_PAGE, REPEATED, State, States, chosen, general_registers

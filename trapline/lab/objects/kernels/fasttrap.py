@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from emu.displaced.decision import Code, Emulated, Refused
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers import dis_tables, fasttrap
 from providers.fidelity import Fidelity
 from trapline.lab.objects.build import Recipe

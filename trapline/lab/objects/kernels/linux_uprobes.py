@@ -12,7 +12,7 @@ from typing import Final
 
 from emu.displaced.decision import Code, Emulated, Refused, Stepped
 from emu.guest.function import FunctionFaultError
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers import uprobes
 from providers.fidelity import Fidelity
 from trapline.d.types.rules import size_of

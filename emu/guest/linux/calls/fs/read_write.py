@@ -34,7 +34,7 @@ from emu.guest.linux.fs.regular import need_size
 from emu.guest.linux.process.process import InterruptedBySignalError, Wait
 from emu.guest.linux.process.rlimit import FSIZE, INFINITE
 from emu.isa.linux_signals import SI_USER, Signal, SignalInfo
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _LARGEST: Final = 0x7FFF_F000
 _IOVECS_MAX: Final = 1024
