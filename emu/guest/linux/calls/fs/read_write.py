@@ -279,8 +279,10 @@ _KEEP_SIZE, _PUNCH_HOLE, _ZERO_RANGE = 1, 2, 0x10
 @call("ftruncate")
 def ftruncate(c: Caller, fd: Int, size: Long) -> int:
     """Make an open file this long."""
+    if size < 0:
+        raise LinuxError(EINVAL)
     file = c.file(fd)
-    if not isinstance(file, RegularOpen) or not file.can_write or size < 0:
+    if not isinstance(file, RegularOpen) or not file.can_write:
         raise LinuxError(EINVAL)
     set_length(c, file.inode, size)
     c.kernel.watches.tell(file.inode, IN_MODIFY)
