@@ -23,27 +23,26 @@ _UNKNOWN: Final = 0x1FFF
 
 @dataclass(frozen=True)
 class _Entry:
-    """One way into the kernel: the instruction, the ISA whose numbers it takes, and the registers of number and argument."""
+    """The way into the kernel: the instruction, and the registers of the number and the first argument."""
 
     instruction: bytes
-    numbers: str
     number: int
     first: int
 
 
 _ENTRIES: Final = {
-    "x86_64": (_Entry(bytes.fromhex("0f05"), "x86_64", 0, 7), _Entry(bytes.fromhex("cd80"), "i386", 0, 3)),
-    "i386": (_Entry(bytes.fromhex("cd80"), "i386", 0, 3),),
-    "aarch64": (_Entry(bytes.fromhex("010000d4"), "aarch64", 8, 0),),
-    "riscv64": (_Entry(bytes.fromhex("73000000"), "riscv64", 17, 10),),
+    "x86_64": _Entry(bytes.fromhex("0f05"), 0, 7),
+    "i386": _Entry(bytes.fromhex("cd80"), 0, 3),
+    "aarch64": _Entry(bytes.fromhex("010000d4"), 8, 0),
+    "riscv64": _Entry(bytes.fromhex("73000000"), 17, 10),
 }
 
 
 def calls(random: Random, isa: str) -> Case:
     """Return a case of one or two system calls with the same registers."""
     general, vectors, flags, control = (x86 if isa in ("x86_64", "i386") else words).state(random, isa)
-    entry = random.choice(_ENTRIES[isa])
-    numbers = {name: number for number, name in ISAS[entry.numbers].linux.calls.items()}
+    entry = _ENTRIES[isa]
+    numbers = {name: number for number, name in ISAS[isa].linux.calls.items()}
     name = random.choice([*(name for name in (_REFUSED_BY_QEMU if isa in QEMU else _REFUSED) if name in numbers), _NOTHING, "unknown"])
     registers = list(general)
     registers[entry.number] = numbers.get(name, _UNKNOWN)
@@ -52,4 +51,4 @@ def calls(random: Random, isa: str) -> Case:
         registers[entry.number] |= random.getrandbits(32) << 32 & ISAS[isa].address_mask
         registers[entry.first] &= 0xFFFFFFFF
     code = entry.instruction * random.choice((1, 1, 2))
-    return Case(code, ("call", entry.instruction.hex(), name), tuple(registers), vectors, flags, control)
+    return Case(code, ("call", name), tuple(registers), vectors, flags, control)

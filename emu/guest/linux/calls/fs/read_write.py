@@ -225,12 +225,19 @@ def _need_offsets(c: Caller, fd: int) -> None:
         raise LinuxError(ESPIPE)
 
 
+def _need_offset(c: Caller, fd: int, size: int, offset: int) -> None:
+    """Check an access at an offset, in the kernel's order.  Raises `LinuxError`: EINVAL, EBADF, ESPIPE."""
+    if offset < 0:
+        raise LinuxError(EINVAL)
+    _need_offsets(c, fd)
+    if offset + size > LARGEST:
+        raise LinuxError(EINVAL)
+
+
 @call("pread64")
 def pread64(c: Caller, fd: Int, buffer: Address, size: Size, offset: Long) -> Blocking:
     """Read at an offset."""
-    if offset < 0 or offset + size > LARGEST:
-        raise LinuxError(EINVAL)
-    _need_offsets(c, fd)
+    _need_offset(c, fd, size, offset)
     data = yield from read_in(c, readable(c, fd), size, offset)
     c.write(buffer, data)
     return len(data)
@@ -239,9 +246,7 @@ def pread64(c: Caller, fd: Int, buffer: Address, size: Size, offset: Long) -> Bl
 @call("pwrite64")
 def pwrite64(c: Caller, fd: Int, buffer: Address, size: Size, offset: Long) -> Blocking:
     """Write at an offset."""
-    if offset < 0 or offset + size > LARGEST:
-        raise LinuxError(EINVAL)
-    _need_offsets(c, fd)
+    _need_offset(c, fd, size, offset)
     file = writable(c, fd)
     return (yield from write_out(c, file, c.read(buffer, min(size, _LARGEST)), offset))
 
