@@ -1,1 +1,1 @@
-"""An independent judge of the CPU below the guests: cases of a few instructions, executed here, by the host's CPU and below qemu-user."""
+"""Programs of a few instructions, executed by a guest, and by the host's CPU or qemu-user as its judge."""

@@ -12,7 +12,9 @@ from tests.fuzz.judge.case import Case
 from tests.fuzz.judge.judges import QEMU
 
 # Refused with EBADF for this descriptor, whatever the other arguments are.
-_REFUSED: Final = "close read write lseek dup readv writev pread64 pwrite64 ftruncate fchdir fchmod flock fdatasync".split()
+_REFUSED: Final = (
+    "close read write lseek dup readv writev pread64 pwrite64 ftruncate fchdir fchmod flock fdatasync".split()
+)
 _NO_DESCRIPTOR: Final = (1 << 64) - 1
 # qemu-user looks at the other arguments first for the others, and cuts the number on every ISA.
 _REFUSED_BY_QEMU: Final = "close lseek dup fchdir fchmod fdatasync".split()
@@ -43,7 +45,9 @@ def calls(random: Random, isa: str) -> Case:
     general, vectors, flags, control = (x86 if isa in ("x86_64", "i386") else words).state(random, isa)
     entry = _ENTRIES[isa]
     numbers = {name: number for number, name in ISAS[isa].linux.calls.items()}
-    name = random.choice([*(name for name in (_REFUSED_BY_QEMU if isa in QEMU else _REFUSED) if name in numbers), _NOTHING, "unknown"])
+    name = random.choice(
+        [*(name for name in (_REFUSED_BY_QEMU if isa in QEMU else _REFUSED) if name in numbers), _NOTHING, "unknown"]
+    )
     registers = list(general)
     registers[entry.number] = numbers.get(name, _UNKNOWN)
     registers[entry.first] = _NO_DESCRIPTOR & ISAS[isa].address_mask

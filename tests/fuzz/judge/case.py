@@ -1,7 +1,7 @@
 """A case for the judge, and its result: the structures of `testbins/linux/judge/judge.c`.
 
-A case is the code, the registers before it, and what is done to the code's pages.  A case gives one result, or two where
-the code is changed and executed again.
+A case is the code, the registers before it, and what is done to the code's pages.  A case gives one result, or two
+where the code is changed and executed again.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Case:
     judged: Case | None = None
     """The case that the judge executes in its stead, where qemu-user does less than the architecture; None: itself."""
     refused: bool = False
-    """Whether the guest's CPU lacks the instruction: its result is an undefined instruction, whatever the judge does."""
+    """Whether the guest's CPU lacks the instruction: it is undefined, whatever the judge does."""
 
     @property
     def results(self) -> int:

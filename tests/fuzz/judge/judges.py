@@ -53,7 +53,11 @@ def by_judge(isa: str, cases: Sequence[Case]) -> list[Result]:
     if prefix is None:
         raise JudgeError(f"this host executes no {isa}: it needs {QEMU[isa][0] if isa in QEMU else 'an x86-64 CPU'}")
     ended = subprocess.run(
-        [*prefix, program(isa)], input=_input([case.judged or case for case in cases]), capture_output=True, timeout=_PATIENCE, check=False
+        [*prefix, program(isa)],
+        input=_input([case.judged or case for case in cases]),
+        capture_output=True,
+        timeout=_PATIENCE,
+        check=False,
     )
     return _all(cases, ended.stdout, f"the judge's process ended with {ended.returncode}")
 

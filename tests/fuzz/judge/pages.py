@@ -115,7 +115,9 @@ def _itself(random: Random, isa: str) -> Case:
         return case
     # qemu-user does not see a store to another mapping of the page.
     general[encoding.address] += CODE - ALIAS
-    return replace(case, judged=replace(case, general=tuple(general)), ignored=frozenset({f"general[{encoding.address}]"}))
+    return replace(
+        case, judged=replace(case, general=tuple(general)), ignored=frozenset({f"general[{encoding.address}]"})
+    )
 
 
 def _from_outside(random: Random, isa: str) -> Case:
@@ -131,7 +133,9 @@ def _from_outside(random: Random, isa: str) -> Case:
     alignment = {"aarch64": 4, "riscv64": 2}.get(isa, 1)
     size = len(fillers) * encoding.size
     offset = random.choice((random.randrange(0, PAGE - size, alignment), PAGE - random.randrange(0, size, alignment)))
-    changes = [change for change in Change if change is not Change.NONE and not (isa in QEMU and change is Change.VM_WRITE)]
+    changes = [
+        change for change in Change if change is not Change.NONE and not (isa in QEMU and change is Change.VM_WRITE)
+    ]
     change = random.choice(changes)
     if change is Change.PROTECTED:
         offset = min(offset, PAGE - size) & -alignment
@@ -143,4 +147,3 @@ def _from_outside(random: Random, isa: str) -> Case:
     if isa in QEMU and change is Change.ALIAS:
         return replace(case, judged=replace(case, change=Change.STORE))
     return case
-

@@ -15,14 +15,37 @@ from tests.fuzz.judge.case import CODE, Case
 # System calls, waits, branches (a backward one may never end), and what reads time.
 _OWN: Final = frozenset(
     "svc hvc smc wfe wfi eret drps hlt dcps1 dcps2 dcps3 msr mrs sys sysl at tlbi dc ic ecall mret sret uret wfi "
-    "sfence.vma rdcycle rdtime rdinstret rdcycleh rdtimeh rdinstreth csrr csrw csrs csrc csrwi csrsi csrci csrrw csrrs csrrc "
-    "csrrwi csrrsi csrrci fence.i dret sfence.w.inval sfence.inval.ir hfence.vvma hfence.gvma hfence.bvma ldxr stxr".split()
+    "sfence.vma rdcycle rdtime rdinstret rdcycleh rdtimeh rdinstreth csrr csrw csrs csrc csrwi csrsi csrci csrrw "
+    "csrrs csrrc "
+    "csrrwi csrrsi csrrci fence.i dret sfence.w.inval sfence.inval.ir hfence.vvma hfence.gvma hfence.bvma "
+    "ldxr stxr".split()
 )
-_BRANCHES: Final = frozenset((capstone.CS_GRP_JUMP, capstone.CS_GRP_CALL, capstone.CS_GRP_BRANCH_RELATIVE, capstone.CS_GRP_RET))
+_BRANCHES: Final = frozenset(
+    (capstone.CS_GRP_JUMP, capstone.CS_GRP_CALL, capstone.CS_GRP_BRANCH_RELATIVE, capstone.CS_GRP_RET)
+)
 # An A64 instruction's bits 28 to 25 by what they are, and how often each is drawn.
 _A64: Final = ((0b1000, 2), (0b1010, 1), (0b0100, 3), (0b0101, 4), (0b0111, 5), (0b1101, 3), (0b1111, 4))
 # RISC-V opcodes of four bytes.
-_RISCV: Final = (0x03, 0x07, 0x13, 0x17, 0x1B, 0x23, 0x27, 0x2F, 0x33, 0x37, 0x3B, 0x43, 0x47, 0x4B, 0x4F, 0x53, 0x53, 0x53)
+_RISCV: Final = (
+    0x03,
+    0x07,
+    0x13,
+    0x17,
+    0x1B,
+    0x23,
+    0x27,
+    0x2F,
+    0x33,
+    0x37,
+    0x3B,
+    0x43,
+    0x47,
+    0x4B,
+    0x4F,
+    0x53,
+    0x53,
+    0x53,
+)
 
 
 @cache
@@ -49,7 +72,39 @@ def _bytes(random: Random, isa: str) -> bytes:
     word = word & ~0x7F | random.choice(_RISCV)
     if random.random() < 0.6:
         word &= ~(0x7F << 25)
-        word |= random.choice((0, 0, 0x20, 1, 4, 5, 8, 9, 0xC, 0xD, 0x10, 0x11, 0x14, 0x15, 0x2C, 0x2D, 0x50, 0x51, 0x60, 0x61, 0x68, 0x69, 0x70, 0x71, 0x78, 0x79)) << 25
+        word |= (
+            random.choice(
+                (
+                    0,
+                    0,
+                    0x20,
+                    1,
+                    4,
+                    5,
+                    8,
+                    9,
+                    0xC,
+                    0xD,
+                    0x10,
+                    0x11,
+                    0x14,
+                    0x15,
+                    0x2C,
+                    0x2D,
+                    0x50,
+                    0x51,
+                    0x60,
+                    0x61,
+                    0x68,
+                    0x69,
+                    0x70,
+                    0x71,
+                    0x78,
+                    0x79,
+                )
+            )
+            << 25
+        )
     if random.random() < 0.5:
         word &= ~(0x18 << 7 | 0x18 << 15 | 0x18 << 20)
     return word.to_bytes(4, "little")
@@ -62,7 +117,16 @@ def _one(random: Random, isa: str) -> tuple[bytes, str, bool]:
         found = next(_decoder(isa).disasm(code, CODE), None)
         if found is None or found.mnemonic in _OWN:
             continue
-        branches = bool(_BRANCHES & set(found.groups)) or found.mnemonic in ("jal", "jalr", "j", "jr", "ret", "c.j", "c.jr", "c.jalr")
+        branches = bool(_BRANCHES & set(found.groups)) or found.mnemonic in (
+            "jal",
+            "jalr",
+            "j",
+            "jr",
+            "ret",
+            "c.j",
+            "c.jr",
+            "c.jalr",
+        )
         if branches and any(operand.type == capstone.CS_OP_IMM for operand in found.operands):
             continue
         return code[: found.size], found.mnemonic, branches

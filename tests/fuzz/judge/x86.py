@@ -29,13 +29,17 @@ _LACKING_NAMES: Final = frozenset(
     "xsha256 xcryptecb xcryptcbc xcryptctr xcryptcfb xcryptofb incsspd incsspq rdsspd rdsspq saveprevssp rstorssp "
     "wrssd wrssq wrussd wrussq setssbsy clrssbsy gf2p8mulb gf2p8affineqb gf2p8affineinvqb movdir64b movdiri".split()
 )
-# The host's and the guest's results may differ, and both are right: time, CPU, random numbers, privileged tables, system
-# calls; selectors, and images of the whole state, which have reserved bytes.
+# The host's and the guest's results may differ, and both are right: time, CPU, random numbers, privileged tables,
+# system calls; selectors, and images of the whole state, which have reserved bytes.
 _OWN: Final = frozenset(
-    "rdtsc rdtscp rdpmc rdrand rdseed cpuid xgetbv syscall sysenter sysexit sysret int int1 iret iretd iretq retf retfq "
-    "lcall ljmp lds les lss lfs lgs lar lsl verr verw sgdt sidt sldt str smsw xsave xsave64 xrstor xrstor64 fxsave fxsave64 "
-    "fxrstor fxrstor64 fnsave fnstenv fsave fstenv fldenv frstor rdfsbase wrfsbase rdgsbase wrgsbase swapgs monitor mwait "
-    "popf popfd popfq arpl bound sysretq sysexitq vmcall vmmcall vmfunc encls enclu hlt cli sti salc lwpval endbr32 endbr64 "
+    "rdtsc rdtscp rdpmc rdrand rdseed cpuid xgetbv syscall sysenter sysexit sysret int int1 iret iretd iretq retf "
+    "retfq "
+    "lcall ljmp lds les lss lfs lgs lar lsl verr verw sgdt sidt sldt str smsw xsave xsave64 xrstor xrstor64 fxsave "
+    "fxsave64 "
+    "fxrstor fxrstor64 fnsave fnstenv fsave fstenv fldenv frstor rdfsbase wrfsbase rdgsbase wrgsbase swapgs monitor "
+    "mwait "
+    "popf popfd popfq arpl bound sysretq sysexitq vmcall vmmcall vmfunc encls enclu hlt cli sti salc lwpval endbr32 "
+    "endbr64 "
     "ud0 ud1 ud2 ud2b ffreep fnop femms pause".split()
 )
 # Approximations, whose digits are the CPU model's.
@@ -97,7 +101,7 @@ def _one(random: Random, isa: str) -> tuple[bytes, capstone.CsInsn]:
         if found is None:
             continue
         name = found.mnemonic.split()[-1]
-        if name in _OWN or found.mnemonic.startswith(("rep", "bnd", "notrack")) and name in ("ins", "outs"):
+        if name in _OWN or (found.mnemonic.startswith(("rep", "bnd", "notrack")) and name in ("ins", "outs")):
             continue
         groups = set(found.groups)
         if capstone.CS_GRP_JUMP in groups or capstone.CS_GRP_CALL in groups:
@@ -133,12 +137,18 @@ def state(random: Random, isa: str) -> tuple[tuple[int, ...], tuple[int, ...], i
     general[4] = values.stack(random)
     if isa == "i386":
         general = [value & 0xFFFFFFFF for value in general]
-    vectors = [values.lane(random) for _ in range(32)] if isa == "x86_64" else [values.lane(random) for _ in range(16)] + [0] * 16
+    vectors = (
+        [values.lane(random) for _ in range(32)]
+        if isa == "x86_64"
+        else [values.lane(random) for _ in range(16)] + [0] * 16
+    )
     for _ in range(8):
         vectors += _extended(random)
     control = CONTROL
     if random.random() < 0.2:
-        control = (random.getrandbits(2) << 13 | 0x1F80) | (0x37F & ~0xF00 | random.choice((0, 2, 3)) << 8 | random.getrandbits(2) << 10) << 32
+        control = (random.getrandbits(2) << 13 | 0x1F80) | (
+            0x37F & ~0xF00 | random.choice((0, 2, 3)) << 8 | random.getrandbits(2) << 10
+        ) << 32
     top = random.choice((0, 0, 7, 6, 5, 4, 2))
     control |= (top << 11) << 48
     full = random.choice((-top % 8, -top % 8, 8, 0))
@@ -151,7 +161,8 @@ def _extended(random: Random) -> tuple[int, int]:
     if random.random() < 0.3:
         return random.choice((
             (0, 0), (0, 0x8000), (1 << 63, 0x3FFF), (1 << 63, 0xBFFF), (1 << 63, 0x7FFF), (1 << 63, 0xFFFF),
-            (3 << 62, 0x7FFF), (0xA << 60, 0x7FFF), (1, 0), (1 << 63, 1), ((1 << 64) - 1, 0x7FFE), (0xC90FDAA22168C235, 0x4000),
+            (3 << 62, 0x7FFF), (0xA << 60, 0x7FFF), (1, 0), (1 << 63, 1), ((1 << 64) - 1, 0x7FFE),
+            (0xC90FDAA22168C235, 0x4000),
         ))  # fmt: skip
     return random.getrandbits(64) | 1 << 63, random.randrange(0x3FE0, 0x4020) | random.getrandbits(1) << 15
 
