@@ -30,6 +30,7 @@ from emu.guest.linux.fs.inotify import IN_ACCESS, IN_MODIFY
 from emu.guest.linux.fs.open_file import O_APPEND, O_NONBLOCK, OpenFile
 from emu.guest.linux.fs.page_cache import LARGEST
 from emu.guest.linux.fs.pipe import PipeEnd
+from emu.guest.linux.fs.proc.mem import MemoryOpen
 from emu.guest.linux.fs.regular import need_size
 from emu.guest.linux.process.process import InterruptedBySignalError, Wait
 from emu.guest.linux.process.rlimit import FSIZE, INFINITE
@@ -130,7 +131,7 @@ def _write_all(c: Caller, file: OpenFile, data: bytes, offset: int | None) -> Bl
             if error.number == EPIPE:
                 c.kernel.sending.send_thread(c.thread, SignalInfo(Signal.SIGPIPE, SI_USER, pid=c.process.pid))
             raise
-        if done >= len(data):
+        if done >= len(data) or isinstance(file, MemoryOpen):  # a memory is written up to its first gap
             if data and isinstance(file, RegularOpen):
                 c.kernel.watches.tell(file.inode, IN_MODIFY)
             return done
