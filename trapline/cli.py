@@ -55,8 +55,6 @@ COMMANDS: Final = {
     "demo": Entry("demo_command", "Trace the kernel guest on every ISA: the first thing to run."),
 }
 
-# Exit status of a command that the user interrupts: 128 and the signal's number.
-INTERRUPTED: Final = 130
 # Exit status of a command whose output has no reader any more: 128 and SIGPIPE's number, as shells show it.
 BROKEN_PIPE: Final = 141
 
@@ -154,6 +152,7 @@ class LazyGroup(click.Group):
         module = import_module(f"trapline.commands.{cmd_name}")
         process.relieve_collector()
         gc.enable()
+        process.raise_at_signals()
         command: click.Command = getattr(module, COMMANDS[cmd_name].name)
         return command
 
@@ -178,11 +177,12 @@ class LazyGroup(click.Group):
             with _writing():
                 return super().invoke(ctx)
         except click.ClickException as error:
-            error.message = one_line(error.message, "\n")
+            vars(error)["message"] = one_line(error.message, "\n")
             raise
-        except KeyboardInterrupt:
-            click.echo("trapline: interrupted", err=True)
-            ctx.exit(INTERRUPTED)
+        except KeyboardInterrupt as end:
+            why, status = process.ending(end)
+            click.echo(one_line("; ".join((f"trapline: {why}", *map(str, end.args)))), err=True)
+            ctx.exit(status)
         except UnusableLibraryError as error:
             click.echo(f"trapline: {error}", err=True)
             ctx.exit(1)

@@ -12,13 +12,14 @@ import os
 import sys
 
 from trapline.support.neighbours import intruder
-from trapline.support.process import replace_closed
+from trapline.support.process import die_quietly, replace_closed
 
 
 def main() -> None:
     """Run `trapline`, if its packages are its own."""
     # The objects of modules are permanent: the command's loader (trapline/cli.py) sets what is searched after them.
     gc.disable()
+    die_quietly()
     replace_closed()
     problem = intruder()
     if problem is not None:
