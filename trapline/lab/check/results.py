@@ -22,6 +22,8 @@ from trapline.lab.check.cpu.site import CheckSite
 from trapline.lab.check.cpu.states import State
 from trapline.lab.check.site.compare import TROUBLE, Difference, Divergence, Outcome, SiteResult, why_left_out
 
+# The path of results that are not kept.
+MEMORY: Final = ":memory:"
 _VERSION: Final = 1
 # Seconds to wait for another process that writes.
 _PATIENCE: Final = 60.0
@@ -115,7 +117,7 @@ class Tally:
 
 
 class Results:
-    """The file; `path` ":memory:" for a temporary one.
+    """The file; `path` `MEMORY` for a temporary one.
 
     `spec` is the specification of the check: a file with results of another one is refused.  Raises
     `ResultsError`.

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 import emu
 import providers
 from trapline.lab.check.encodings.run import fingerprint
-from trapline.lab.check.results import Results, Tally
+from trapline.lab.check.results import MEMORY, Results, Tally
 from trapline.lab.check.runner.pool import Crew, MakeExecutor, local
 from trapline.lab.check.runner.unit import Done, EncodingsSpec, Spec, Unit, size, units, verdicts
 from trapline.lab.check.site.compare import Outcome
@@ -77,7 +77,7 @@ def default_results(description: dict[str, Any]) -> Path:
     name = hashlib.sha256(repr(sorted(description.items())).encode()).hexdigest()[:16]
     place = cache()
     # Without a place for them, an interrupted check starts again.
-    return Path(":memory:") if place is None else place / f"check-{name}.sqlite"
+    return Path(MEMORY) if place is None else place / f"check-{name}.sqlite"
 
 
 def cache() -> Path | None:
@@ -107,7 +107,7 @@ def check(
     worker cannot read the file.
     """
     spec.all_rules()
-    results = results or Results(":memory:", describe(spec))
+    results = results or Results(MEMORY, describe(spec))
     before = time.monotonic()
     finished = results.finished()
     every = units(spec)
