@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import signal
@@ -24,12 +23,6 @@ class Ended(KeyboardInterrupt):
     """A signal tells the command to end, as ^C does."""
 
     number = signal.SIGTERM
-
-
-def die_quietly() -> None:
-    """Let ^C end the process at once while its modules are imported: nothing is to be tidied up."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def raise_at_signals() -> None:
@@ -61,6 +54,8 @@ def end_with(parent: int) -> None:
 
     Source: Linux prctl(2), PR_SET_PDEATHSIG.
     """
+    import ctypes  # noqa: PLC0415  rarely needed, at a time when each module delays the command
+
     ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:  # it has ended before
         os._exit(1)
