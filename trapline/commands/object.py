@@ -16,9 +16,9 @@ from emu.elf.link.object_file import ObjectFile
 from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.isa.disassembly import Syntax
+from emu.support import disk_cache
 from providers.fidelity import Fidelity
 from trapline.commands.shared import CheckFailure
-from trapline.lab.check.runner.check import cache
 from trapline.lab.objects import report as reports
 from trapline.lab.objects.build import BuildError, build
 from trapline.lab.objects.check import check_objects
@@ -144,7 +144,7 @@ def _sweep(kept: str | None, options: Mapping[str, Any]) -> Path | None:
             raise RequestError(f"{word} has no effect with --sweep, which decides about all encodings")
     if kept is not None:
         return Path(kept)
-    found = cache()
+    found = disk_cache.folder()
     if found is None:
-        raise RequestError("no folder for the results of the sweep: name a file, --results FILE")
+        raise RequestError(f"no folder for the sweep's results ({disk_cache.why_none()}): name a file, --results FILE")
     return found
