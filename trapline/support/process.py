@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import gc
 import os
 import signal
 import sys
 import threading
+import time
 from contextlib import suppress
 from typing import Final
 
@@ -17,6 +19,11 @@ _STREAMS: Final = (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("
 _ENDS: Final = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
 # Linux include/uapi/linux/prctl.h.
 _SET_PARENT_DEATH_SIGNAL: Final = 1
+# Seconds until a signal is sent again, and until the process ends at one.
+_AGAIN: Final = 0.01
+_PATIENCE: Final = 1.0
+# The times at which C code has dropped a signal's exception.
+_dropped: list[float] = []
 
 
 class Ended(KeyboardInterrupt):
@@ -35,12 +42,37 @@ def raise_at_signals() -> None:
     for number in _ENDS:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else _end)
+    sys.unraisablehook = _again
 
 
 def _end(number: int, _frame: object) -> None:
     end = Ended()
     end.number = signal.Signals(number)
     raise end
+
+
+def _again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Send a signal again that has come in a callback of C code, which drops the exception.
+
+    The emulator makes callbacks: the signal is sent until it comes at another time, or the limit is
+    over, and then the process ends.
+    """
+    end = unraisable.exc_value
+    if not isinstance(end, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+        return
+    why, status = ending(end)
+    now = time.monotonic()
+    _dropped.append(now)
+    if now - _dropped[0] > _PATIENCE:
+        os.write(2, f"trapline: {why}\n".encode())
+        os._exit(status)
+    _thread.start_new_thread(_send, (status - 128,))  # threading's start waits, and that a signal can interrupt
+
+
+def _send(number: int) -> None:
+    time.sleep(_AGAIN)
+    os.kill(os.getpid(), number)
 
 
 def ending(end: KeyboardInterrupt) -> tuple[str, int]:

@@ -126,7 +126,8 @@ def check(
     finally:
         crew.close()
     tally = results.tally()
-    tally.encodings = verdicts(spec, results.chunks())
+    with results.usable():
+        tally.encodings = verdicts(spec, results.chunks())
     tally.seconds = time.monotonic() - before
     tally.fresh, tally.executed = fresh, executed
     tally.syntax = spec.syntax
