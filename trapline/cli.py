@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import sys
 from collections.abc import Iterator
@@ -76,9 +77,10 @@ def _writing() -> Iterator[None]:
         sys.exit(BROKEN_PIPE)
     except OSError as error:
         abandon_output()
-        file = error.filename or "standard output"
+        # Whoever writes a file names it: an error without a name is of standard output, or of no file.
+        file = error.filename or ("" if error.errno == errno.ENOMEM else "standard output")
         with suppress(OSError):
-            click.echo(f"trapline: {file}: {error.strerror or error}", err=True)
+            click.echo(": ".join(filter(None, ("trapline", str(file), error.strerror or str(error)))), err=True)
         sys.exit(1)
 
 

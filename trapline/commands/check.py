@@ -36,7 +36,7 @@ from trapline.lab.check.encodings.x86_space import DEFAULT_BOUND, MOST_PREFIXES
 from trapline.lab.check.results import MEMORY, Results, ResultsError, Tally
 from trapline.lab.check.run.guest_runs import RunSpec
 from trapline.lab.check.runner.check import check, default_results, describe
-from trapline.lab.check.runner.pool import MakeExecutor, local
+from trapline.lab.check.runner.pool import MakeExecutor, WorkersError, local
 from trapline.lab.check.runner.unit import EncodingsSpec, Spec
 from trapline.lab.check.site.assembly_file import assembly_file
 from trapline.lab.check.site.subject import PROVIDERS, Subject, SubjectError
@@ -60,6 +60,7 @@ ERRORS: Final = (
     MuseumError,
     EngineError,
     OutputError,
+    WorkersError,
 )
 
 
