@@ -66,7 +66,7 @@ def firing(row: Row) -> str:
 
 
 def _part(row: Row, part: Part) -> str:
-    """Return the instructions of a part; what replaces a displaced instruction may be the program's."""
+    """Return the instructions of a part; a displaced instruction may run in the program itself."""
     count = row.anatomy.parts.get(part, 0)
     return number(count) if row.modelled or (count and part is Part.DISPLACED) else NOT_MODELLED
 

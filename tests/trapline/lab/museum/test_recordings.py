@@ -28,7 +28,7 @@ def test_the_old_rule_is_marked_where_it_goes_wrong(name):
 
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_each_sentence_is_about_its_own_instruction(name):
-    for recording in play(EXHIBITS[name]):
+    for recording in some(play(EXHIBITS[name])):
         steps = recording.firings[0].steps
         for step, following in pairwise(some(steps)):
             inside = step.where.startswith("museum`exhibit")
