@@ -104,7 +104,7 @@ class Subject:
         return TrialCpu(self.isa, self.code(self.bias), stepping=stepping, accelerated=accelerated)
 
     def prober(self, cpu: TrialCpu, rules: Rules, bias: int = 0) -> Prober:
-        """Return the provider on a CPU that runs patched code `bias` bytes from its place."""
+        """Return the provider on a CPU that runs patched code `bias` bytes from its address."""
         if isinstance(self.image, LinuxText):
             return LinuxKernelProber(cpu, rules)
         if self.kind == "fbt":
@@ -148,7 +148,7 @@ class Subject:
     def _new_module(self, bias: int = 0) -> Module:
         """Return a new object of the kernel or module, because it stores its probes.
 
-        It is `bias` bytes from its place in the file.
+        It is `bias` bytes from its address in the file.
         """
         glob = self.function
         needed = dependencies(self.image.symbols)
@@ -171,7 +171,7 @@ class Subject:
 
     def _linux_kernel(self, file: LinuxText) -> Iterator[CheckSite]:
         glob = self.function
-        wanted = KernelSites(file).places(lambda name: glob is None or fnmatchcase(name, glob))
+        wanted = KernelSites(file).wanted_sites(lambda name: glob is None or fnmatchcase(name, glob))
         for symbol, probe, address in wanted:
             yield CheckSite(address, file.read(address, _LONGEST), symbol.name, symbol.value, probe)
 
