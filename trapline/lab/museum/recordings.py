@@ -97,9 +97,9 @@ def play(exhibit: Exhibit, syntax: Syntax = Syntax.INTEL) -> tuple[Recording, Re
     index = difference(firing.steps, right.firings[0].steps)
     if index is None:
         return replace(old, notes=(*old.notes, _UNSEEN)), right
-    verdict = " ".join(exhibit.check.verdict(exhibit, exhibit.old).lines)
+    verdict = "; ".join(exhibit.check.verdict(exhibit, exhibit.old).lines)
     steps = list(firing.steps)
-    steps[index] = replace(steps[index], fault=f"Here the old rule goes wrong: {exhibit.was}. {verdict}")
+    steps[index] = replace(steps[index], fault=f"Here the old rule goes wrong: {exhibit.was} ({verdict}).")
     return replace(old, firings=(replace(firing, steps=tuple(steps)),)), right
 
 
