@@ -12,8 +12,8 @@ from emu.engine.memory.memory import Memory
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.ud_hooks import Refusals
-from emu.engine.state import TableEntry, Word
-from emu.engine.time.counter import PREPAID, Counter
+from emu.engine.state import PREPAID, TableEntry, Word
+from emu.engine.time.counter import Counter
 from emu.support.plain import function_address
 from emu.support.words import BadAddressError
 

@@ -13,12 +13,10 @@ from typing import Final
 from emu.engine.memory.memory import Memory
 from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.inlined_count import ENTRIES, ENTRY_SIZE, Late, low_memory
-from emu.engine.state import NEVER, WORDS, TableEntry, Word
+from emu.engine.state import NEVER, PREPAID, WORDS, TableEntry, Word
 from emu.isa.base import Isa
 from emu.support.words import WORD_MASK, BadAddressError
 
-# The initial count: instructions may be subtracted from it before the first has run.
-PREPAID: Final = 64
 # As plain numbers: time is read at every firing.
 _TOTAL: Final = int(Word.TOTAL)
 _BLOCK: Final = int(Word.BLOCK)
