@@ -18,7 +18,7 @@ from emu.guest.linux_kernel.files.text import LinuxText
 from emu.isa import ISAS
 from emu.isa.disassembly import Syntax
 from providers.fidelity import Fidelity
-from trapline.commands.shared import print_lines, syntax_option
+from trapline.commands.shared import print_lines, say, syntax_option
 from trapline.lab.sites import instructions, report
 from trapline.lab.sites.fbt import SitesError, sites
 from trapline.lab.sites.linux_kernel import NOTE
@@ -127,4 +127,4 @@ def sites_command(
         return
     print_lines(text)
     if isinstance(opened, LinuxText):
-        click.echo(f"{opened.path}: {NOTE}", err=True)
+        say(f"{opened.path}: {NOTE}", err=True)

@@ -144,8 +144,10 @@ class SoftTlb:
                 self.failure = error
                 found = None
             if found is None:
-                if address // PAGE == nowhere // PAGE:
-                    found = (0, Access.READ | Access.EXECUTE)
+                # emu_start looks `nowhere` up with the pc elsewhere; a jump there is the program's own, and a fault.
+                ended = address // PAGE == nowhere // PAGE != int(cpu.pc_word.value) // PAGE
+                if access is Access.EXECUTE and ended:
+                    found = (0, Access.EXECUTE)
                 else:
                     self.missed = (address, access)
                     return False

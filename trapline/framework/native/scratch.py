@@ -79,9 +79,9 @@ def write_copy(w: Writing) -> None:
 
 
 def _in_scratch(w: Writing, address: Word, size: Word) -> Value:
-    """Return the place of some scratch space in this process."""
+    """Return the place of scratch space that was handed out, in this process."""
     f = w.f
-    inside = f.both(f.uge(address, w.get("scratch_base")), f.ule(f.add(address, size), w.get("scratch_end")))
+    inside = f.both(f.uge(address, w.get("scratch_base")), f.ule(f.add(address, size), w.get("scratch_pointer")))
     place = own(f, f.module.symbol("regions"), address, size)
     w.unless(f.fails(f.both(inside, f.ne(place, 0))))
     return place

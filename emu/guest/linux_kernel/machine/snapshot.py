@@ -152,9 +152,9 @@ def save(machine: LinuxKernelMachine, path: Path) -> None:
 def load(machine: LinuxKernelMachine, path: Path) -> bool:
     """Restore a new machine from its snapshot; False: there is no complete snapshot."""
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        with disk_cache.opened(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return _load(machine, memoryview(content))
-    except (OSError, ValueError, KeyError, struct.error):
+    except (OSError, ValueError, KeyError, TypeError, struct.error):
         return False
 
 

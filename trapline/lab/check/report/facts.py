@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -25,8 +24,6 @@ MEANING: Final[Mapping[Outcome, str]] = {
     Outcome.CRASHED: "the CPU emulator crashed",
     Outcome.FAILED: "the rules under test raised an exception",
 }
-# Characters that XML and HTML cannot contain, or that control terminals.
-_UNSPEAKABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # The number of shown bytes of an instruction that cannot be decoded.
 _LAST: Final = 16
 
@@ -69,11 +66,6 @@ class EncodingsSummary(NamedTuple):
     def same(self) -> bool:
         """Return whether everything agrees."""
         return not (self.disagreements or self.unreached)
-
-
-def printable(text: str) -> str:
-    """Return a text without unprintable characters; it may be from a hostile file."""
-    return _UNSPEAKABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def verdict(tally: Tally) -> str:
