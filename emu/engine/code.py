@@ -152,7 +152,7 @@ class Code:
         self._hooks.add(address, ctypes.c_void_p(self.watcher), watched.address)
 
     def _describe(self, watched: Watched, address: int) -> None:
-        """Store the number of instructions that precede a place in the current block."""
+        """Store the number of instructions that precede an address in the current block."""
         block = self._counter.state[Word.BLOCK]
         if not block:
             return

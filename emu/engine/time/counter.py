@@ -95,8 +95,8 @@ class Counter:
         entry = self.state[_BLOCK]
         if not entry:
             return self.state[_TOTAL] - PREPAID
-        place = entry - self._entries_at >> 3
-        address, numbers, pc = self._entries[place], self._entries[place + 1], self._words[self._pc]
+        slot = entry - self._entries_at >> 3
+        address, numbers, pc = self._entries[slot], self._entries[slot + 1], self._words[self._pc]
         # Unicorn's own count is wrong by one if an illegal instruction follows RISC-V's wfi: so the end is decoded too.
         if not 0 <= pc - address <= numbers >> 32:
             return int(self.state[_TOTAL]) - PREPAID
@@ -156,8 +156,8 @@ class Counter:
         entry = self._last
         if not entry:
             return False
-        place = entry - self._entries_at >> 3
-        block, size = self._entries[place], self._entries[place + 1] >> 32
+        slot = entry - self._entries_at >> 3
+        block, size = self._entries[slot], self._entries[slot + 1] >> 32
         if block + size != end or address < block:
             return False
         # Decoding from the start of the block finds the beginning of the instruction.
@@ -172,11 +172,11 @@ class Counter:
         if self._user_indices:
             self._user_indices.clear()
 
-    def forget_user_blocks_at(self, places: range) -> None:
+    def forget_user_blocks_at(self, addresses: range) -> None:
         """Forget the sizes of the user blocks that begin at some addresses."""
         self.on_forget()
         table, mask = self.table, self.half - 1
-        for address in places:
+        for address in addresses:
             entry = table[(address >> 1 ^ address >> 17) & mask]
             if entry.address == address:
                 entry.address = 0
