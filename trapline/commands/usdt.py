@@ -41,6 +41,8 @@ def usdt_command(
 
     Without ARGUMENTs, those of the marker are shown that uprobe_events can name.  The semaphore of
     a marker is set while it is traced, so a program that asks it first does fire.
+
+    Exit status 128 + N: signal N has killed the program.
     """
     del enabled  # the semaphores are set without it, as bcc, bpftrace and perf do
     show = Show(**shown)
