@@ -14,8 +14,9 @@ arch_uretprobe_is_alive() of each ISA.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from emu.displaced.frame import Frame
 from emu.guest.processes import CARRIED_OUT
@@ -28,6 +29,18 @@ from providers.uprobes.tasks import MAX_DEPTH, Task, Tasks
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
     from emu.guest.linux.process.process import Thread
+
+# Functions that use their own return address, or have none: a return probe breaks them on Linux, too.
+_NEEDS_RETURN_ADDRESS: Final = re.compile(
+    r"_*(?:start|_start_.*|x86\.get_pc_thunk\..*|(?:sig)?setjmp|getcontext|swapcontext|start_context|clone[23]?"
+    r"|tls_get_addr.*|dl_runtime_resolve.*|dl_tlsdesc.*|dl_start.*|morestack.*|restore(?:_rt)?|(?:rt_)?sigreturn|mcount"
+    r"|fentry_*)"
+)
+
+
+def needs_return_address(function: str) -> bool:
+    """Return whether a function is known to use its own return address, or to have none."""
+    return _NEEDS_RETURN_ADDRESS.fullmatch(function) is not None
 
 
 class Returns:
@@ -110,6 +123,11 @@ class Returns:
         task = self._tasks.of(thread)
         engine.discount(1)  # the trampoline's breakpoint is not counted as the program's
         if not task.words.depth:
+            process = thread.process
+            self._kernel.report(
+                f"{process.name} (pid {process.pid}): a function has returned whose return probe's entry was dropped: "
+                "SIGILL, as on Linux (docs/fidelity.md)"
+            )
             self._kernel.raise_fault(SignalInfo(Signal.SIGILL, SI_KERNEL, address=engine.pc))
             return CARRIED_OUT
         left = self._callers(task)
@@ -140,10 +158,11 @@ class Returns:
         return left
 
     def _is_pending(self, task: Task, depth: int) -> bool:
-        """Return whether the frame of a task's `depth`-th return exists, when a callee has returned.
+        """Return whether a caller's frame exists, now that its callee has returned.
 
-        With depth 0 the callee's is the only one.  The callee's own frame is not asked: `ret n` leaves
-        the stack pointer above it (arch_uretprobe_is_alive, RP_CHECK_RET).
+        The caller is the task's `depth`-th return; 0: it was not probed.  The callee's own frame is
+        not looked at, because `ret n` leaves the stack pointer above it (arch_uretprobe_is_alive,
+        RP_CHECK_RET).
         """
         if not depth:
             return True

@@ -97,6 +97,7 @@ class Kernel:
     ) -> None:
         self.isa = isa
         self.abi = isa.linux
+        self.report = report
         nothing = Space(Frames(memoryview(b""), lambda _p, _s: None), 0, 0)
         self.engine = Engine(
             isa, ram, pages=nothing, on_system_call=self._on_system_call, accelerated=accelerated, blocks=blocks

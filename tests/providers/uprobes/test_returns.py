@@ -105,3 +105,29 @@ def test_a_return_belongs_to_the_last_function_whose_frame_exists(isa, program, 
     assert hits == [(numbers[name], RESULT) for name in order] * ROUNDS
     if native:
         assert framework.by_python < len(hits)
+
+
+@pytest.mark.parametrize("names", [("outer", "inner"), ("inner",)])
+def test_a_caller_without_a_frame_loses_its_entry_as_on_linux(names, tmp_path):
+    """arch/arm64/kernel/probes/uprobes.c, arch_uretprobe_is_alive(): sp must be below the entry's."""
+    said = []
+    path = tmp_path / "program"
+    # bl outer; mov w8, #93; svc #0; outer: mov x9, x30; bl inner; ret x9; inner: mov w0, #7; ret
+    code = bytes.fromhex("03000094a80b8052010000d4e9031eaa0200009420015fd6e0008052c0035fd6")
+    path.write_bytes(elf_program("aarch64", code, writable=False))
+    path.chmod(0o755)
+    machine, _ = start("aarch64", [path], evaltime=EvalTime.EXEC, report=said.append)
+    guest, fired = machine.guest, []
+    uprobes = Uprobes(guest.kernel)
+    for name in names:
+        offset = PAGE + {"outer": 12, "inner": 24}[name]
+        consumer = Consumer(ret_handler=lambda _function, _frame, name=name: fired.append(name))
+        uprobes.register(guest.objects.of(guest.kernel.first)[0].file, offset, consumer)
+    guest.run(None)
+    assert fired == ["inner"]
+    if "outer" in names:
+        assert guest.exit_status == 128 + 4
+        (line,) = said
+        assert line.startswith("program (pid 100): a function has returned whose return probe's entry was dropped")
+    else:
+        assert (guest.exit_status, said) == (RESULT, [])
