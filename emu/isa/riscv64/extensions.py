@@ -40,5 +40,8 @@ LACKS: Final = (
     Extension("Zawrs", 0xFFFFFFFF, 0x00D00073),
     Extension("Zawrs", 0xFFFFFFFF, 0x01D00073),
     Extension("Zicbom or Zicboz", 0x707F, 0x200F),
+    Extension("Zcb", 0xE003, 0x8000),  # c.lbu, c.sb and the like
+    Extension("Zcb", 0xFC63, 0x9C41),  # c.mul
+    Extension("Zcb", 0xFC63, 0x9C61),  # c.not, c.zext.b and the like
     Extension("Zknh", 0xFE00707F, 0x10001013),
 )

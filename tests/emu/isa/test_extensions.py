@@ -96,6 +96,9 @@ riscv64 | Zfh                      | 53f50544     | fcvt.h.s fa0,fa1
 riscv64 | Zacas                    | 2f25b128     | amocas.w a0,a1,(sp)
 riscv64 | Zawrs                    | 7300d000     | wrs.nto
 riscv64 | Zicbom or Zicboz         | 0f204100     | cbo.zero (sp)
+riscv64 | Zcb                      | 8881         | c.lbu a0,0(a1)
+riscv64 | Zcb                      | 4d9d         | c.mul a0,a1
+riscv64 | Zcb                      | 759d         | c.not a0
 riscv64 | Zknh                     | 13950510     | sha256sum0 a0,a1
 x86_64  | AVX or AVX2              | c5f5fed0     | vpaddd %ymm0,%ymm1,%ymm2
 x86_64  | FMA                      | c4e2f1b8d0   | vfmadd231pd %xmm0,%xmm1,%xmm2
