@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.elf.image import no_instruction
+from emu.elf.stripped import selected
 from emu.elf.symbols import Symbol, SymbolType
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import Objects, Process, ProcessObserver
@@ -165,9 +166,8 @@ class PidProbes(ProcessObserver):
         if wanted.function and not _is_glob(wanted.function):
             symbols = [self._code_of(process, loaded, one) for one in loaded.named(wanted.function)[:1]]
         else:
-            test = _matcher(wanted.function)
-            every = loaded.functions()
-            symbols = [one for one in every if test(one.name) and one.name not in _SKIPPED]
+            found = selected(loaded.functions(), wanted.function)
+            symbols = [one for one in found if one.name not in _SKIPPED]
         for symbol in symbols:
             self._provide_function(provider, process, loaded, symbol, wanted)
         return bool(symbols)

@@ -26,6 +26,7 @@ from emu.isa import DEFAULT_ISA, ISAS
 from emu.isa.disassembly import Syntax
 from emu.support.did_you_mean import counted
 from providers.fidelity import Fidelity
+from providers.uprobes import needs_return_address
 from trapline.commands.shared import CheckFailure, print_lines, syntax_option, tui_option
 from trapline.framework.base.engines import EngineError
 from trapline.lab.check import report
@@ -141,6 +142,8 @@ class Wanted:
             yield from (RunSpec(subject, trap_path=path) for path in TrapPath)
         elif not self._why_not_run(subject):
             yield RunSpec(subject, self.arguments, self.root, self._in_root(subject))
+            if subject.kind == "uprobe":
+                yield RunSpec(subject, self.arguments, self.root, self._in_root(subject), returns=True)
 
     def _in_root(self, subject: Subject) -> str:
         """Return the path that the guest has for a program, "" if it is not in the root."""
@@ -157,6 +160,10 @@ class Wanted:
             yield f"ARGUMENTS and --root have no effect on {name}: it is not a program"
         if self.run and not subject.boots and (why := self._why_not_run(subject)):
             yield f"{name} was not run: {why}"
+        elif self.run and subject.kind == "uprobe":
+            names = sorted({one.name for one in subject.wanted if needs_return_address(one.name)})
+            if names:
+                yield f"{name} was run without return probes of {', '.join(names)}: they break on Linux, too"
 
     def _why_not_run(self, subject: Subject) -> str:
         """Return why a subject cannot be run; "" if it can."""

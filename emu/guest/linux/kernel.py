@@ -97,6 +97,7 @@ class Kernel:
     ) -> None:
         self.isa = isa
         self.abi = isa.linux
+        self.report = report
         nothing = Space(Frames(memoryview(b""), lambda _p, _s: None), 0, 0)
         self.engine = Engine(
             isa, ram, pages=nothing, on_system_call=self._on_system_call, accelerated=accelerated, blocks=blocks
@@ -158,7 +159,7 @@ class Kernel:
             self.semaphores,
             self.terminals,
         )
-        self.delivery = Delivery(self.engine, self.sending, self.timers, self.endings)
+        self.delivery = Delivery(self.engine, self.sending, self.timers, self.endings, report)
         self.trapping = Traps(self.engine, self.traps, self.frame, self.tasks, report)
         self.exceptions = self.trapping.exceptions
         self._serving = Serving(self.engine, self.tasks, self.schedule, self.delivery, calls(self), report)

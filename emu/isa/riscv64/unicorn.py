@@ -11,7 +11,7 @@ from typing import Final
 import unicorn
 from unicorn import riscv_const as uc
 
-from emu.isa.riscv64.emulated import CYCLE, EMULATED, INSTRET, READ, READ_MASK, TIME
+from emu.isa.riscv64.emulated import CYCLE, EMULATED, INSTRET, READ, READ_MASK, RESERVED, TIME
 from emu.isa.riscv64.registers import OFFSETS
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, UnicornModel, VectorFile, register_ids
 
@@ -64,6 +64,8 @@ UNICORN = UnicornModel(
         "CSR_CYCLE": CYCLE,
         "CSR_TIME": TIME,
         "CSR_INSTRET": INSTRET,
+        **{f"RESERVED_MASK_{number}": mask for number, (mask, _) in enumerate(RESERVED)},
+        **{f"RESERVED_{number}": value for number, (_, value) in enumerate(RESERVED)},
     },
     ir=(__package__,),
     on_invalid=_invalid,

@@ -63,7 +63,7 @@ LOCKED = {
 UNDEFINED = [
     *(("x86_64", code, INVALID_OPCODE) for code in ("0f0b", "06")),
     ("aarch64", "00000000", 1),
-    *(("riscv64", code, 2) for code in ("0000", "0400", "1c00", "0120", "ffffffff")),
+    *(("riscv64", code, 2) for code in ("0000", "0400", "1c00", "0120", "8881", "4d9d", "759d", "ffffffff")),
 ]
 # An instruction whose bytes hold a special one's; the same ones without LOCK, or with an operand in memory.
 ORDINARY = {

@@ -14,6 +14,7 @@ from typing import Final
 
 from emu.elf.file import ElfKind
 from emu.elf.image import FileSection, Image, SegmentFlag
+from emu.elf.stripped import selected
 from emu.elf.symbols import Symbol
 from emu.engine.memory.pages import PAGE
 from emu.guest.linux_kernel.files.kernel_file import open_image
@@ -142,8 +143,7 @@ class Subject:
     @cached_property
     def wanted(self) -> list[Symbol]:
         """The functions whose names match."""
-        glob = self.function
-        return [one for one in self.image.functions if one.size and (glob is None or fnmatchcase(one.name, glob))]
+        return [one for one in selected(self.image.functions, self.function or "") if one.size]
 
     def _new_module(self, bias: int = 0) -> Module:
         """Return a new object of the kernel or module, because it stores its probes.
