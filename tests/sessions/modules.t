@@ -13,7 +13,6 @@ EXPECT
 |{{...}}
 |hello, kernel
 |kldunload: can't unload file: Device busy
-|init: /etc/rc exited with 1
 |
 
 NAME a module that is told to go says good-bye

@@ -18,8 +18,6 @@ main(void)
 	while ((pid = wait(&status)) > 0)
 		if (pid == rc)
 			result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	if (result != 0)
-		printf("init: /etc/rc exited with %d\n", result);
 	fflush();
 	reboot(RB_POWEROFF | result);
 	return (1);

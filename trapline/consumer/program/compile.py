@@ -135,10 +135,12 @@ class Compiler:
         return self.compile_text(text, source, self._arguments)
 
     def _preprocessed(self, text: str, path: str) -> str:
-        from trapline.consumer.program.preprocess import PreprocessorError, preprocess  # noqa: PLC0415  takes time, for -C alone
+        from trapline.consumer.program.preprocess import PreprocessorError, predefined, preprocess  # noqa: PLC0415  takes time, for -C alone
 
         try:
-            found, included = preprocess(text, path, self._session.options)
+            found, included = preprocess(
+                text, path, self._session.options, predefined(self._libraries, self.names.model.model)
+            )
         except PreprocessorError as error:
             raise CompileError("", f"Preprocessor failed to process input program: {error}") from None
         if self._session.options.is_set("cpphdrs"):
@@ -168,6 +170,7 @@ class Compiler:
             target=self._has_target,
             first=self._session.device.first,
         )
+        self._debug(f"compiling {source.text}")
         return compile_program(text, context)
 
     def load_given_libraries(self) -> None:
@@ -190,11 +193,15 @@ class Compiler:
             for file in library.in_order(wanted, self._exists):
                 if file.path not in self._loaded:
                     self._loaded.add(file.path)
-                    if _DEBUG in os.environ:
-                        self._report(f"libdtrace DEBUG: loading library {file.path}\n")
+                    self._debug(f"loading library {file.path}")
                     self._compile_library(file)
         except library.LibraryError as error:
             raise CompileError("D_UNKNOWN", str(error)) from None
+
+    def _debug(self, text: str) -> None:
+        """Tell what is done, if that is wanted."""
+        if _DEBUG in os.environ or self._session.options.is_set("debug"):
+            self._report(f"libdtrace DEBUG: {text}\n")
 
     def _exists(self, kind: str, name: str) -> bool:
         """Return whether there is a module or a provider.

@@ -23,6 +23,7 @@ _FRAME = """\
 #ifndef\t{guard}
 #define\t{guard}
 
+#include <sys/sdt.h>
 #include <unistd.h>
 
 #ifdef\t__cplusplus

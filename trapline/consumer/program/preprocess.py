@@ -8,16 +8,46 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from pcpp import Preprocessor
 from pcpp.preprocessor import Action, OutputDirective
 
+from trapline.framework.base.program import DataModel
 from trapline.options import Options
 
 # Language version 1.14, as __SUNW_D_VERSION has it: 8 bits major, 12 minor, 12 micro.
 _VERSION: Final = 0x0100E000
-PREDEFINED: Final = ("__unix 1", "__SUNW_D 1", f"__SUNW_D_VERSION {_VERSION:#x}", "__SUNW_D_64 1")
+_EVERYWHERE: Final = f"""unix __unix __unix__ __ELF__ __STDC__ __LITTLE_ENDIAN__ __SUNW_D
+    __SUNW_D_VERSION={_VERSION:#x} __CHAR_BIT__=8 __ORDER_LITTLE_ENDIAN__=1234 __ORDER_BIG_ENDIAN__=4321
+    __BYTE_ORDER__=__ORDER_LITTLE_ENDIAN__"""
+_MODELS: Final = {
+    DataModel.LP64: "__LP64__ _LP64 __SIZEOF_POINTER__=8 __SIZEOF_LONG__=8 __SUNW_D_64",
+    DataModel.ILP32: "__ILP32__ _ILP32 __SIZEOF_POINTER__=4 __SIZEOF_LONG__=4 __SUNW_D_32",
+}
+_I386: Final = "i386 __i386 __i386__"
+# What cpp(1) of the traced system defines: a directory of trapline/dlib -> the names of its ISA or system.
+_MACHINES: Final = {
+    "x86_64": "__amd64 __amd64__ __x86_64 __x86_64__",
+    "i386": _I386,
+    "aarch64": "__aarch64__ __AARCH64EL__",
+    "riscv64": "__riscv __riscv_xlen=64",
+    "kernel": "__FreeBSD__=15 __FreeBSD_cc_version=1500001",
+    "linux": "linux __linux __linux__ __gnu_linux__",
+    "linux-kernel": "linux __linux __linux__ __gnu_linux__",
+}
+
+
+def predefined(libraries: Sequence[str], model: DataModel) -> Iterator[str]:
+    """Yield the names that cpp(1) of a machine defines, each with its value.
+
+    libdtrace calls it with -m32 or -m64 on x86 (dt_open.c, dt_vopen).
+    """
+    machines = [_I386 if (one, model) == ("x86_64", DataModel.ILP32) else _MACHINES.get(one, "") for one in libraries]
+    for word in " ".join((_EVERYWHERE, _MODELS[model], *machines)).split():
+        name, _, value = word.partition("=")
+        yield f"{name} {value or 1}"
 
 
 # The largest number of tokens after expansion of macros: a few lines can expand to a thousand million.
@@ -65,16 +95,17 @@ class _Preprocessor(Preprocessor):
         return file
 
 
-def preprocess(text: str, path: str, options: Options) -> tuple[str, list[str]]:
+def preprocess(text: str, path: str, options: Options, defined: Iterable[str] = ()) -> tuple[str, list[str]]:
     """Preprocess a script; also return the files it included.
 
-    Options define, undef and incdir are those of -D, -U and -I.  Raises `PreprocessorError`.
+    `defined` are the names that exist already.  Options define, undef and incdir are those of -D,
+    -U and -I.  Raises `PreprocessorError`.
     """
     if text.startswith("#!"):
         text = "\n" + text.partition("\n")[2]
     _check_branches(text, path)
     machine = _Preprocessor()
-    for definition in PREDEFINED:
+    for definition in defined:
         machine.define(definition)
     for folder in options.every("incdir"):
         machine.add_path(folder)

@@ -128,8 +128,10 @@ class Elements:
         (index,) = self._keys(variable.name, node.keys, (INT64,), node.line)
         if variable.id == Var.ARGS:
             return self._argument(variable, index, node.line)
-        if variable.id == Var.UREGS and isinstance(index, typed.Constant) and index.signed < 0:
-            raise CompileError("D_REGS_IDX", f"uregs[{index.signed}]: the index is negative", node.line)
+        if not isinstance(index, typed.Constant):
+            raise CompileError("D_PROTO_ARG", f"the index of {variable.name}[ ] is not an integer constant", node.line)
+        if index.signed < 0:
+            raise CompileError("D_REGS_IDX", f"{variable.name}[{index.signed}]: the index is negative", node.line)
         return typed.BuiltinElement(variable, index, variable.type)
 
     def _argument(self, variable: Variable, index: typed.Node, line: int) -> typed.Node:

@@ -153,7 +153,7 @@ class Statements:
         return [replace(action, format=self._names.print_as(self._values.operand(call.arguments[0]).type))]
 
     def _printm(self, call: ast.Call) -> ActionDescription:
-        size = self._values.constant(call.arguments[0], "D_PROTO_ARG", "printm( ) needs a constant size", least=1)
+        size = self._values.constant(call.arguments[0], "D_PRINTM_SIZE", "printm( ) needs a constant size", least=1)
         node = self._values.check(call.arguments[1])
         return ActionDescription(
             ActionKind.PRINTM, self._values.difo(node, DifType(TypeKind.CTF, 1, BY_REFERENCE, size + 8))
@@ -186,13 +186,13 @@ class Statements:
         return self._printf(ActionKind.FREOPEN, name, call)
 
     def _tracemem(self, _name: str, call: ast.Call) -> Actions:
-        if len(call.arguments) > 3:
-            raise CompileError("D_TRACEMEM_ARGS", "tracemem( ) takes three arguments at most", call.line)
         address = self._values.operand(call.arguments[0])
         if not is_integer(address.type) and not is_address(address.type):
             raise CompileError("D_TRACEMEM_ADDR", "tracemem( ) argument #1 is neither pointer nor integer", call.line)
         message = "tracemem( ) argument #2 is not a positive constant"
         size = self._values.constant(call.arguments[1], "D_TRACEMEM_SIZE", message, least=1)
+        if len(call.arguments) > 3:
+            raise CompileError("D_TRACEMEM_ARGS", "tracemem( ) takes three arguments at most", call.line)
         flags = BY_USER_REFERENCE if is_userland(address.type) else BY_REFERENCE
         memory = self._values.difo(address, DifType(TypeKind.CTF, Kind.ARRAY.value, flags, size))
         actions = [ActionDescription(ActionKind.TRACEMEM, memory)]

@@ -322,7 +322,7 @@ $ -x errtags -s tabs.d
 
 # A module of the kernel by illumos' names; names of illumos for what a thread has.
 
-$ -q -n 'fbt:genunix:sys_read:entry { printf("%d %s %d %d", curthread->t_procp->p_pid, stringof(`unix`proc0.p_comm), curpsinfo->pr_argc, curpsinfo->pr_nice); exit(0); }'
+$ -q -n 'fbt:genunix:sys_read:entry { printf("%d %s %d %d", curthread->t_procp->p_pid, stringof(`unix`proc0.p_comm), curpsinfo->pr_zoneid, curpsinfo->pr_projid); exit(0); }'
 |42 kernel 0 0
 
 # A module of the kernel by illumos' names; names of illumos for what a thread has.

@@ -560,3 +560,17 @@ $ -x errtags -q -s a.d
 |}
 |int 0x8
 |
+
+# Members that FreeBSD's psinfo.d does not translate
+
+$ -x errtags -q -n 'BEGIN { trace(curlwpsinfo->pr_cpu); }'
+!dtrace: invalid probe specifier ...: [D_XLATE_NOCONV] in action list: the translator to struct lwpsinfo does not define pr_cpu (did you mean pr_pri?)
+= 1
+
+$ -x errtags -q -n 'BEGIN { trace(curpsinfo->pr_nice); }'
+!dtrace: invalid probe specifier ...: [D_XLATE_NOCONV] in action list: the translator to struct psinfo does not define pr_nice (did you mean pr_fname?)
+= 1
+
+$ -x errtags -q -n 'BEGIN { trace(curpsinfo->pr_size); }'
+!dtrace: invalid probe specifier ...: [D_XLATE_NOCONV] in action list: the translator to struct psinfo does not define pr_size (did you mean pr_sid?)
+= 1

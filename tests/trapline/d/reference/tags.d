@@ -274,6 +274,7 @@ D_TRACEMEM_ADDR struct s { int a; }; struct s v; BEGIN { tracemem(v, 4) }
 D_TRACEMEM_ARGS BEGIN { tracemem(arg0, 8, 1, 2) }
 D_TRACEMEM_DYNSIZE BEGIN { tracemem(arg0, 8, "a") }
 D_TRACEMEM_SIZE BEGIN { tracemem(arg0, 0) }
+D_PRINTM_SIZE BEGIN { printm(0, memref(&`ticks, 4)) }
 D_TRACE_AGG BEGIN { @ = count(); trace(@) }
 D_TRACE_DYN struct t { int a; }; translator struct t < int X > { a = X; }; BEGIN { trace(xlate <struct t *> (1)) }
 D_TRACE_VOID BEGIN { trace((void)1) }
