@@ -93,7 +93,7 @@ def known_length(code: bytes, mode: Mode = LONG_MODE) -> int:
     if insn.opcode == _XOP and insn.vector_at is not None:
         # The disassembler reads XOP's second byte as ModRM.
         pop = code[: insn.at + 1] + bytes((insn.second & 0xC7,)) + code[insn.at + 2 :]
-        return instruction_length(pop, mode=mode.capstone)
+        return instruction_length(pop, mode)
     return insn.length
 
 

@@ -35,7 +35,7 @@ _FREEBSD_ENDINGS: Final = (b"\xc9\xc3", b"\xc9\xf3\xc3", b"\x8b\xe5\x5d\xc3", b"
 def boundaries(code: bytes, mode: Mode = LONG_MODE) -> Iterator[int]:
     """Yield the offsets of instructions."""
     offset = 0
-    for length in instruction_lengths(code, mode=mode.capstone):
+    for length in instruction_lengths(code, mode):
         yield offset
         offset += length
 
@@ -50,7 +50,7 @@ def has_jump_table(code: bytes, fidelity: Fidelity, mode: Mode = LONG_MODE) -> b
 
 def _lengths(code: bytes, fidelity: Fidelity, mode: Mode) -> Iterator[int]:
     if fidelity is not Fidelity.FREEBSD:
-        yield from instruction_lengths(code, mode=mode.capstone)
+        yield from instruction_lengths(code, mode)
         return
     offset = 0
     for length in known_lengths(code, mode):
@@ -79,7 +79,7 @@ def _return_sites(code: bytes, mode: Mode) -> Iterator[int]:
     """
     size = len(code)
     end = 0
-    for length in instruction_lengths(code, mode=mode.capstone):
+    for length in instruction_lengths(code, mode):
         offset, end = end, end + length
         if not _MAY_LEAVE.match(code, offset):
             continue

@@ -134,7 +134,6 @@ def test_an_operand_relative_to_rip_goes_by_a_register(data, fidelity):
     original = next(decoder.disasm(data, ADDRESS, 1), None)
     found = treat(X86_64, data, fidelity)
     if original is None or (isinstance(found, Refused) and found.rule.name == "UNKNOWN"):
-        assert isinstance(found, Refused)
         return
     relative = any(
         op.type == capstone.CS_OP_MEM and original.reg_name(op.mem.base) == "rip" for op in original.operands

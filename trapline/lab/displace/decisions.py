@@ -160,7 +160,7 @@ def _decision(snippet: Snippet, piece: Piece, provider: str, patch: bytes, treat
 
 def _copy(snippet: Snippet, piece: Piece, treatment: OutOfLine | Stepped) -> Copy:
     """Return the copy, and its relocations in words."""
-    told = disassembly.first(snippet.isa.capstone, treatment.code, piece.address, snippet.syntax)
+    told = disassembly.first(snippet.isa, treatment.code, piece.address, snippet.syntax)
     words = []
     if treatment.code != piece.data[: len(treatment.code)] or len(treatment.code) != len(piece.data):
         words.append(f"rewritten as {treatment.code.hex()}")

@@ -210,7 +210,7 @@ def _looked_at(
 
 def _site(image: Image, code: _CodeOf, names: str, told: tuple[str, str], syntax: Syntax) -> UserSite:
     address = code.symbol.value + code.offset
-    found = disassembly.first(image.isa.capstone, code.data, address, syntax)
+    found = disassembly.first(image.isa, code.data, address, syntax)
     text = found.text if found else disassembly.NO_INSTRUCTION
     return UserSite(code.symbol.name, code.offset, address, code.data.hex(), text, names, *told)
 
