@@ -14,7 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from emu.isa.x86.instruction import LONG_MODE, PREFIXES, Mode, instruction_lengths, take_apart
+from emu.isa.x86.instruction import LONG_MODE, Mode, instruction_lengths, take_apart
+from emu.isa.x86.length import PREFIXES
 from emu.support.words import WORD_MASK
 from providers.dis_tables import known_lengths
 from providers.fidelity import Fidelity

@@ -174,6 +174,15 @@ class Instruction:
         return self.layout.modrm if self.layout.modrm >= 0 else None
 
     @property
+    def refuses_lock(self) -> bool:
+        """Whether it has a LOCK prefix and cannot be locked: the CPU raises #UD."""
+        if LOCK not in self.prefixes:
+            return False
+        at, escape = self.modrm_at, self.opcode == 0x0F
+        opcode = self.second if escape else self.opcode
+        return at is None or self.vector_at is not None or not lockable(opcode, lambda: self.data[at], escape=escape)
+
+    @property
     def relative_at(self) -> int | None:
         """Offset of the ModRM byte if it names an operand relative to rip; None otherwise."""
         at = self.modrm_at if self.mode is LONG_MODE else None
@@ -187,14 +196,16 @@ class Instruction:
         return self.opcode == 0x0F and self.data[self.at + 1] >> 2 == 0x20 >> 2
 
 
-def take_apart(data: bytes, mode: Mode = LONG_MODE, length: int = 0) -> Instruction | None:
+def take_apart(
+    data: bytes, mode: Mode = LONG_MODE, length: int = 0, layout: Layout | None = None
+) -> Instruction | None:
     """Find prefixes and opcode; None: the bytes are not an instruction.
 
-    `length` is that of the instruction to who asks, who may know it better, or worse.  A REX that
-    is not the last prefix is void.
+    `length` and `layout` are those that another decoder has found.  A REX that is not the last
+    prefix is void.
     """
     long = mode is LONG_MODE
-    layout = find_layout(data, long=long)
+    layout = layout or find_layout(data, long=long)
     if layout is None:
         if not length:
             return None

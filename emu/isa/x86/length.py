@@ -35,6 +35,7 @@ _KINDS: Final[Mapping[str, tuple[bool, int | str]]] = {
     "g": (True, 1),  # group 3: test has an immediate, the others have none
     "h": (True, "z"),
     "C": (True, 0),  # control and debug registers: never memory, whatever mod is
+    "S": (True, 1),  # shifts, to a decoder that does not look at mod
     "X": (True, 0),  # extrq and insertq, with a prefix: two immediates
     "D": (True, 1),  # 3DNow!: the last byte is the opcode
 }
@@ -87,6 +88,8 @@ _MANDATORY_0F: Final[Mapping[int, frozenset[int]]] = {
     0xB8: frozenset({_F3}),
     0xF0: frozenset({_F2}),
 }
+# Opcodes behind 0f that exist with a register only if they have a prefix: extrq, insertq, movq2dq, movdq2q.
+_REGISTER_ONLY: Final = frozenset({(0x78, _66), (0x78, _F2), (0xD6, _F3), (0xD6, _F2)})
 # (Map, opcode) -> the register fields that exist: of an operand in memory, of one in a register.
 _ALL: Final = "01234567"
 _EVERY: Final = (_ALL, _ALL)
@@ -98,10 +101,9 @@ _GROUPS: Final[Mapping[tuple[int, int], tuple[str, str]]] = {
     (0, 0xC6): ("0", "07"),
     (0, 0xC7): ("0", "07"),
     (0, 0xD9): ("0234567", _ALL),
-    (0, 0xDA): (_ALL, "0123"),
+    (0, 0xDA): (_ALL, "01235"),
     (0, 0xDB): ("012357", "0123456"),
     (0, 0xDD): ("0123467", "012345"),
-    (0, 0xDE): (_ALL, "0124567"),
     (0, 0xDF): (_ALL, "0123456"),
     (0, 0xFE): ("01", "01"),
     (0, 0xFF): ("0123456", "01246"),
@@ -113,84 +115,87 @@ _GROUPS: Final[Mapping[tuple[int, int], tuple[str, str]]] = {
     (1, 0x71): ("", "246"),
     (1, 0x72): ("", "246"),
     (1, 0x73): ("", "2367"),
-    (1, 0xA6): ("", _ALL),
+    (1, 0xA6): ("", _ALL),  # PadLock
     (1, 0xA7): ("", _ALL),
     (1, 0xBA): ("4567", "4567"),
     (1, 0xC7): ("134567", "67"),
 }
-_3DNOW: Final = bytes.fromhex("0c0d1c1d868a8e9094969a9ea0a4a6aaaeb0b4b6b7bbbf")
+_3DNOW: Final = bytes.fromhex("0c0d1c1d8a8e909496979a9ea0a4a6a7aaaeb0b4b6b7bbbf")
 
 
-def _opcodes(text: str) -> frozenset[int]:
+def opcodes(text: str) -> frozenset[int]:
     """Return the opcodes of a row: `10-12 2a`."""
     ends = (part.partition("-") for part in text.split())
     return frozenset(opcode for first, _, last in ends for opcode in range(int(first, 16), int(last or first, 16) + 1))
 
 
 # The opcodes of a map, by mandatory prefix.
-_Map = tuple[frozenset[int], frozenset[int], frozenset[int], frozenset[int]]
+Map = tuple[frozenset[int], frozenset[int], frozenset[int], frozenset[int]]
 
 
-def _map(none: str, prefix_66: str, prefix_f3: str, prefix_f2: str) -> _Map:
-    return _opcodes(none), _opcodes(prefix_66), _opcodes(prefix_f3), _opcodes(prefix_f2)
+def opcode_map(none: str, prefix_66: str, prefix_f3: str, prefix_f2: str) -> Map:
+    """Return a map by its rows for each mandatory prefix."""
+    return opcodes(none), opcodes(prefix_66), opcodes(prefix_f3), opcodes(prefix_f2)
 
 
-def _any(opcodes: str) -> _Map:
-    return _map(opcodes, opcodes, opcodes, opcodes)
+def _plain(row: str) -> Map:
+    return opcode_map(row, "", "", "")
 
 
 _OLD_0F38: Final = "00-0b 1c-1e 8a-8b c8-cd f0-f1 f6 f9 fc"
-_0F38: Final = _map(
+_0F38: Final = opcode_map(
     _OLD_0F38,
     f"{_OLD_0F38} 10 14-15 17 20-25 28-2b 30-35 37-41 80-82 cf db-df f5 f8",
     f"{_OLD_0F38} d8 dc-df f8 fa-fb",
     f"{_OLD_0F38} f8",
 )
-_0F3A: Final = _map("0f cc", "08-0f 14-17 20-22 40-42 44 60-63 cc ce-cf df", "0f cc f0", "0f cc")
-_VEX: Final[Mapping[int, _Map]] = {
-    1: _map(
+# In 64-bit code only.
+_MOVRS: Final = opcodes("8a-8b")
+_0F3A: Final = opcode_map("0f cc", "08-0f 14-17 20-22 40-42 44 60-63 cc ce-cf df", "0f cc f0", "0f cc")
+_VEX: Final[Mapping[int, Map]] = {
+    1: opcode_map(
         "10-17 28-29 2b 2e-2f 41-42 44-47 4a-4b 50-5f 77 90-93 98-99 ae c2 c6",
         "10-17 28-29 2b 2e-2f 41-42 44-47 4a-4b 50-51 54-76 7c-7f 90-93 98-99 c2 c4-c6 d0-ef f1-fe",
         "10-12 16 2a 2c-2d 51-53 58-5f 6f-70 7e-7f c2 e6",
         "10-12 2a 2c-2d 51 58-5a 5c-5f 70 7c-7d 92-93 c2 d0 e6 f0",
     ),
-    2: _map(
+    2: opcode_map(
         "49 50-51 5e 6c b0 d2-d3 da f2-f3 f5 f7",
-        "00-0f 13 16-1a 1c-1e 20-25 28-41 45-49 50-53 58-5a 5e 6c 78-79 8c 8e 90-93 96-9f a6-b1 b4-bf cf d2-d3 da-ef "
+        "00-0f 13 16-1a 1c-1e 20-25 28-41 45-4b 50-53 58-5a 5e 6c 78-79 8c 8e 90-93 96-9f a6-b1 b4-bf cf d2-d3 da-ef "
         "f7",
-        "49 50-51 5c 5e 72 b0-b1 d2-d3 da f5 f7",
-        "49 4b 50-51 5c 5e b0 cb-cd da f5-f7",
+        "4b 50-51 5c 5e 72 b0-b1 d2-d3 da f5 f7",
+        "49-4b 50-51 5c 5e b0 cb-cd da f5-f7",
     ),
-    3: _map(
+    3: opcode_map(
         "",
         "00-02 04-06 08-0f 14-19 1d 20-22 30-33 38-39 40-42 44 46 48-4c 5c-63 68-6f 78-7f ce-cf de-df",
         "",
         "f0",
     ),
-    5: _any("fd"),
-    7: _map("", "", "f6 f8", "f6 f8"),
+    5: opcode_map("fd", "fd", "fd", "fd"),
+    7: opcode_map("", "", "f6 f8", "f6 f8"),
 }
-_EVEX: Final[Mapping[int, _Map]] = {
-    1: _map(
+_EVEX: Final[Mapping[int, Map]] = {
+    1: opcode_map(
         "10-17 28-29 2b 2e-2f 51 54-5f 78-79 90-93 c2 c6",
         "10-17 28-29 2b 2e-2f 51 54-76 78-7b 7e-7f 90-93 c2 c4-c6 d1-d6 d8-ef f1-f6 f8-fe",
         "10-12 16 2a 2c-2f 51 58-5f 6f-70 78-7b 7e-7f c2 e6",
         "10-12 2a 2c-2f 51 58-5a 5c-5f 6f-70 78-7b 7f 92-93 c2 e6",
     ),
-    2: _map(
+    2: opcode_map(
         "49 50-52 6d 74 d2-d3 f2-f3 f5 f7",
-        "00 04 0b-16 18-2d 30-40 42-47 49-4a 4c-55 58-5b 62-67 6d 70-73 75-7f 83 88-8b 8d 8f-93 96-9f a0-a3 a6-af "
+        "00 04 0b-0d 10-16 18-2d 30-40 42-47 49-55 58-5b 62-67 6d 70-73 75-7f 83 88-8b 8d 8f-93 96-9f a0-a3 a6-af "
         "b4-bf c4 c6-c8 ca-cd cf d2-d3 dc-ef f2-f3 f5 f7",
-        "10-15 20-2a 30-35 38-3a 4a 50-52 6d 72 74 d2-d3 da f5 f7",
-        "50-53 68 6d 72 74 9a-9b aa-ab da f5-f7",
+        "10-15 20-2a 30-35 38-3a 4a-4b 50-52 6d 72 74 d2-d3 da f5 f7",
+        "4a-4b 50-53 68 6d 72 74 9a-9b aa-ab da f5-f7",
     ),
-    3: _map(
+    3: opcode_map(
         "07-08 0a 26-27 52-53 56-57 66-67 c2",
         "00-01 03-05 07-0b 0f 14-1b 1d-23 25-27 38-3b 3e-3f 42-44 50-57 66-67 70-73 ce-cf",
         "07 42 77 c2",
         "07-08 26 52 56 66 77 c2 f0",
     ),
-    4: _map(
+    4: opcode_map(
         "00-03 08-0b 10-13 18-1b 20-24 28-2c 30-33 38-3b 40-4f 60-61 66 69 6b 80-81 83-85 88 8a-8b 8f a5 ad af c0-c1 "
         "d0-d3 f0-f1 f4-f7 f9 fc fe-ff",
         "00-03 08-0b 10-13 18-1b 20-24 28-2c 30-33 38-3b 40-4f 60-61 65-66 69 6b 80-81 83-85 88 8b 8f a5 ad af c0-c1 "
@@ -198,43 +203,57 @@ _EVEX: Final[Mapping[int, _Map]] = {
         "00-03 08-0b 20-24 28-2c 30-33 40-4f 66 69 6b 80-81 83 88 a5 ad af c0-c1 d0-d3 f0-f2 f4-f8 fc fe-ff",
         "00-03 08-0b 20-24 28-2c 30-33 40-4f 69 6b 80-81 83 88 a5 ad af c0-c1 d0-d3 f4-f8 fc fe-ff",
     ),
-    5: _map(
+    5: opcode_map(
         "18 1b 1d 2e-2f 51 58-5f 68-6d 74 78-79 7c-7d",
         "1d 2f 51 58-5f 68-6e 78-7e",
         "10-11 18 1b 2a 2c-2f 51 58-5f 6c-6f 74 78-79 7b 7d-7e",
         "18 1b 1e 5a 68-6d 6f 74 7a 7d",
     ),
-    6: _map(
+    6: opcode_map(
         "13 2c 42 4c 4e 98 9a 9c 9e a8 aa ac ae b8 ba bc be",
         "13 2c-2d 42-43 4c-4f 96-9f a6-af b6-bf",
         "56-57 d6-d7",
         "56-57 d6-d7",
     ),
-    7: _map("", "", "f6 f8", "f6 f8"),
+    7: opcode_map("", "", "f6 f8", "f6 f8"),
 }
-_XOP: Final[Mapping[int, _Map]] = {
-    8: _any("85-87 8e-8f 95-97 9e-9f a2-a3 a6 b6 c0-c3 cc-cf ec-ef"),
-    9: _any("01-02 12 80-83 90-9b c1-c3 c6-c7 cb d1-d3 d6-d7 db e1-e3"),
-    10: _any("10 12"),
+_XOP: Final[Mapping[int, Map]] = {
+    8: _plain("85-87 8e-8f 95-97 9e-9f a2-a3 a6 b6 c0-c3 cc-cf ec-ef"),
+    9: _plain("01-02 12 80-83 90-9b c1-c3 c6-c7 cb d1-d3 d6-d7 db e1-e3"),
+    10: _plain("10 12"),
 }
-_IMMEDIATES_OF_MAP_1: Final = _opcodes("70-73 c2 c4-c6")
+_IMMEDIATES_OF_MAP_1: Final = opcodes("70-73 c2 c4-c6")
 # Maps all of whose instructions have immediates.
 _IMMEDIATES_OF_MAPS: Final[Mapping[int, int]] = {3: 1, 7: 4, 8: 1, 10: 4}
 # Map 4 of EVEX: the old instructions with a third operand.  They have the immediates of the one-byte map, and those of
 # shld and shrd.
 _OLD_MAP: Final = 4
-_DOUBLE_SHIFTS: Final = _opcodes("24 2c")
-_IMMEDIATES_OF_OLD_MAP: Final = _opcodes("24 2c 69 6b 80-81 83 c0-c1 f6-f7")
+_DOUBLE_SHIFTS: Final = opcodes("24 2c")
+_IMMEDIATES_OF_OLD_MAP: Final = opcodes("24 2c 69 6b 80-81 83 c0-c1 f6-f7")
+_BMI: Final = frozenset({(2, 0xF2), (2, 0xF3), (2, 0xF5)})
 _VZEROUPPER: Final = 0x77
 # XOP is pop with a reg that pop has not.
-_XOP_BYTE, _FIRST_XOP = 0x8F, 8
-# First byte -> the maps behind it, offset of the opcode, of the byte with the map, of the byte with the prefix.
-_VECTORS: Final[Mapping[int, tuple[Mapping[int, _Map], int, int, int]]] = {
-    0xC5: (_VEX, 2, 0, 1),
-    0xC4: (_VEX, 3, 1, 2),
-    0x62: (_EVEX, 4, 1, 2),
-    _XOP_BYTE: (_XOP, 3, 1, 2),
-}
+XOP, EVEX, VEX = 0x8F, 0x62, frozenset({0xC4, 0xC5})
+_FIRST_XOP: Final = 8
+# First byte -> offset of the opcode, of the byte with the map, of the byte with the prefix.
+_VECTORS: Final = {0xC5: (2, 0, 1), 0xC4: (3, 1, 2), 0x62: (4, 1, 2), XOP: (3, 1, 2)}
+
+
+class Maps(NamedTuple):
+    """The opcode maps of a decoder."""
+
+    two_bytes: str
+    mandatory: Mapping[int, frozenset[int]]
+    """By the opcode behind 0f: the prefixes with which it exists, if not with all."""
+    groups: Mapping[tuple[int, int], tuple[str, str]]
+    behind_38: Map
+    behind_3a: Map
+    vex: Mapping[int, Map]
+    evex: Mapping[int, Map]
+    xop: Mapping[int, Map]
+
+
+CPU: Final = Maps(_TWO_BYTES, _MANDATORY_0F, _GROUPS, _0F38, _0F3A, _VEX, _EVEX, _XOP)
 SEGMENTS: Final = {0x26: "es", 0x2E: "cs", 0x36: "ss", 0x3E: "ds", 0x64: "fs", 0x65: "gs"}
 PREFIXES: Final = frozenset({*SEGMENTS, 0x66, 0x67, 0xF0, 0xF2, 0xF3})
 _OPERAND_SIZE, _ADDRESS_SIZE = 0x66, 0x67
@@ -325,20 +344,20 @@ def find_prefixes(code: bytes, *, long: bool) -> Prefixes:
         at += 1
 
 
-def find_layout(code: bytes, *, long: bool) -> Layout | None:
+def find_layout(code: bytes, *, long: bool, maps: Maps = CPU) -> Layout | None:
     """Return the layout of the instruction that begins `code`; None: it is none, or not all of it is there.
 
-    `long`: it is 64-bit code; otherwise 32-bit code.
+    `long`: it is 64-bit code; otherwise 32-bit code.  `maps`: those of another decoder.
     """
     try:
         prefixes = find_prefixes(code[:LONGEST], long=long)
-        found = _behind(code, prefixes, long=long)
+        found = _behind(code, prefixes, maps, long=long)
     except IndexError:  # the code ends before the instruction
         return None
     return found if found is not None and found.length <= min(len(code), LONGEST) else None
 
 
-def _behind(code: bytes, prefixes: Prefixes, *, long: bool) -> Layout | None:
+def _behind(code: bytes, prefixes: Prefixes, maps: Maps, *, long: bool) -> Layout | None:
     """Return the layout of what stands behind some prefixes."""
     at, rex, mandatory = prefixes
     seen = code[:at]
@@ -348,8 +367,8 @@ def _behind(code: bytes, prefixes: Prefixes, *, long: bool) -> Layout | None:
     if byte in _VECTORS:
         # Otherwise it is pop, or bound, les or lds of 32-bit code.
         following = code[at + 1]
-        if following & 0x1F >= _FIRST_XOP if byte == _XOP_BYTE else long or following >> 6 == 3:
-            return _vector(code, found, sizes)
+        if following & 0x1F >= _FIRST_XOP if byte == XOP else long or following >> 6 == 3:
+            return _vector(code, found, sizes, maps)
     table = 0
     if byte == _REX2 and long:
         table, wide = code[at + 1] >> 7, bool(code[at + 1] & _WIDE)
@@ -357,36 +376,37 @@ def _behind(code: bytes, prefixes: Prefixes, *, long: bool) -> Layout | None:
         opcode = code[at]
         if opcode == _JMPABS and not table and not wide and rex < 0:
             return found._replace(length=at + 9, read=at + 1)
-        if opcode >> 4 in _NOT_BEHIND_REX2[table] or rex >= 0:
+        if opcode >> 4 in _NOT_BEHIND_REX2[table] or opcode == _ESCAPE or rex >= 0:
             return None
         sizes = sizes._replace(wide=wide)
     elif byte == _ESCAPE:
         table = 1
         at += 1
     if table and code[at] in {0x38, 0x3A}:
-        return _three_bytes(code, at, found, sizes, mandatory)
-    return _legacy(code, table, at, found, sizes, mandatory)
+        return _three_bytes(code, at, found, sizes, maps, mandatory)
+    return _legacy(code, at, found, sizes, maps, (table, mandatory))
 
 
-def _legacy(code: bytes, table: int, at: int, found: Layout, sizes: _Sizes, mandatory: int) -> Layout | None:
-    """Return the layout of an instruction of the one-byte map, or of 0f."""
+def _legacy(code: bytes, at: int, found: Layout, sizes: _Sizes, maps: Maps, selected: tuple[int, int]) -> Layout | None:
+    """Return the layout of an instruction of a map and prefix: of the one-byte map, or of 0f."""
+    table, mandatory = selected
     opcode = code[at]
-    kind = (_TWO_BYTES if table else _ONE_BYTE)[opcode]
+    kind = (maps.two_bytes if table else _ONE_BYTE)[opcode]
     if kind in "-!" or (not table and sizes.long and opcode in _NOT_IN_LONG_MODE):
         return None
-    if table and mandatory not in _MANDATORY_0F.get(opcode, (mandatory,)):
+    if table and mandatory not in maps.mandatory.get(opcode, (mandatory,)):
         return None
     at += 1
     has_modrm, size = _KINDS[kind]
     if not has_modrm:
         return found._replace(length=at + sizes.immediate(size), read=at)
     extension, in_register = code[at] >> 3 & 7, code[at] >> 6 == 3
-    if str(extension) not in _GROUPS.get((table, opcode), _EVERY)[in_register]:
+    if str(extension) not in maps.groups.get((table, opcode), _EVERY)[in_register]:
         return None
-    end, read = (at + 1, at + 1) if kind == "C" else sizes.address(code, at)
+    end, read = (at + 1, at + 1) if kind in "CS" else sizes.address(code, at)
+    if table and maps is CPU and (opcode, mandatory) in _REGISTER_ONLY and not in_register:
+        return None
     if kind == "X" and mandatory in {_66, _F2}:
-        if not in_register:
-            return None
         size = 2
     elif kind in "gh" and extension > 1:
         size = 0
@@ -397,34 +417,44 @@ def _legacy(code: bytes, table: int, at: int, found: Layout, sizes: _Sizes, mand
     return found._replace(length=end + sizes.immediate(size), modrm=at, read=read)
 
 
-def _three_bytes(code: bytes, at: int, found: Layout, sizes: _Sizes, mandatory: int) -> Layout | None:
+def _three_bytes(code: bytes, at: int, found: Layout, sizes: _Sizes, maps: Maps, mandatory: int) -> Layout | None:
     """Return the layout of an instruction behind 0f 38 or 0f 3a."""
-    immediate = code[at] == 0x3A
-    if code[at + 1] not in (_0F3A if immediate else _0F38)[mandatory]:
+    immediate, opcode = code[at] == 0x3A, code[at + 1]
+    if opcode not in (maps.behind_3a if immediate else maps.behind_38)[mandatory]:
+        return None
+    if opcode in _MOVRS and not sizes.long:
         return None
     end, read = sizes.address(code, at + 2)
     return found._replace(length=end + immediate, modrm=at + 2, read=read)
 
 
-def _vector(code: bytes, found: Layout, sizes: _Sizes) -> Layout | None:
+def _vector(code: bytes, found: Layout, sizes: _Sizes, maps: Maps) -> Layout | None:
     """Return the layout of an instruction behind VEX, EVEX or XOP."""
     start = found.start
-    maps, to_opcode, to_map, to_prefix = _VECTORS[code[start]]
-    table = code[start + to_map] & (7 if maps is _EVEX else 0x1F) if to_map else 1
+    evex, vex = code[start] == EVEX, code[start] in VEX
+    known = maps.evex if evex else maps.vex if vex else maps.xop
+    to_opcode, to_map, to_prefix = _VECTORS[code[start]]
+    table = code[start + to_map] & (7 if evex else 0x1F) if to_map else 1
     mandatory = code[start + to_prefix] & 3
     at = start + to_opcode
     opcode = code[at]
-    if table not in maps or opcode not in maps[table][mandatory]:
+    if table not in known or opcode not in known[table][mandatory]:
         return None
+    if evex and not sizes.long and (table == _OLD_MAP or (table, opcode) in _BMI):
+        return None  # APX is of 64-bit code
     modrm = at + 1
-    if maps is _VEX and table == 1 and opcode == _VZEROUPPER:
+    if vex and table == 1 and opcode == _VZEROUPPER:
         return found._replace(length=modrm, vector=at, read=modrm)
     size: int | str = _IMMEDIATES_OF_MAPS.get(table, 0)
     if table == 1 and opcode in _IMMEDIATES_OF_MAP_1:
         size = 1
-    elif table == _OLD_MAP and opcode in _IMMEDIATES_OF_OLD_MAP:
+    elif table == _OLD_MAP and evex and opcode in _IMMEDIATES_OF_OLD_MAP:
         kind = _ONE_BYTE[opcode] if opcode not in _DOUBLE_SHIFTS else "B"
-        size = 0 if kind in "gh" and code[modrm] >> 3 & 7 > 1 else _KINDS[kind][1]
+        size = _KINDS[kind][1]
+        if kind in "gh" and code[modrm] >> 3 & 7 > 1:
+            size = 0
+        elif kind in "gh" and mandatory in {_F3, _F2}:
+            return None
         sizes = sizes._replace(narrow=mandatory == _66, wide=bool(code[start + to_prefix] >> 7))
     end, read = sizes.address(code, modrm)
     return found._replace(length=end + sizes.immediate(size), vector=at, modrm=modrm, read=read)

@@ -25,7 +25,7 @@ def drawn(isa, count):
         if isa.instruction_alignment == 2 and draw.random() < 0.6:
             code = bytes((code[0] | 3, *code[1:]))
         told = disassembly.first(isa, code, ADDRESS)
-        if told is not None:
+        if told is not None and told.text not in {disassembly.NO_INSTRUCTION, disassembly.NO_NAME}:
             count -= 1
             yield code[: told.size], told.text
 
