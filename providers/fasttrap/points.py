@@ -89,15 +89,15 @@ class Points:
         return self._treat(self._code(target, address, function), self._fidelity)
 
     def _code(self, target: Target, address: int, function: int) -> Code:
-        """Return the instruction at an address, with what is before it in its function."""
-        start = min(address, max(function, address - self._port.behind)) if function else address
-        before = address - start
-        for size in (self._port.longest, 4, 2, 1):
+        """Return the instruction at an address, with what is around it in its function."""
+        around = self._port.around
+        start = min(address, max(function, address - around)) if function else address
+        for size in (self._port.longest + around * bool(function), self._port.longest, 4, 2, 1):
             try:
-                data = target.patcher.original(start, before + size)
+                data = target.patcher.original(start, address - start + size)
             except BadAddressError:
                 continue
-            return Code(data[before:], address, data[:before])
+            return Code.at(data, address - start, address, longest=self._port.longest, around=around)
         raise BadAddressError(address)
 
     def _code_of(self, probe: Probe, address: int) -> Code:
@@ -116,9 +116,9 @@ class Points:
         offset = address - start
         if function is None or not 0 <= offset < probe.size:
             return self._code(target, address, start)
-        code, port = function.code, self._port
-        before = code[max(0, offset - port.behind) : offset]
-        return Code(code[offset : offset + port.longest], address, before, function.lengths.get(offset, 0))
+        longest, around = self._port.longest, self._port.around
+        length = function.lengths.get(offset, 0)
+        return Code.at(function.code, offset, address, longest=longest, around=around, length=length)
 
     def _read(self, target: Target, start: int, size: int) -> _Function | None:
         """Read a function.

@@ -19,7 +19,7 @@ from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, REGISTERS, Instru
 from emu.isa.x86.plans import indirect, jcc, jcxz, loop, push_fp, ret, transfer
 from providers.dis_tables import SOURCE, read
 from providers.fasttrap.port import Port
-from providers.fasttrap.x86_functions import boundaries, has_jump_table, returns
+from providers.fasttrap.x86_functions import boundaries, decoded, returns
 from providers.fidelity import Fidelity, by_fidelity
 from providers.x86 import Row, Table, always, copy, emulate, extended, moved, offset, opcodes, refuse
 
@@ -29,7 +29,6 @@ _JUMPS: Final = "it transfers control"
 # The instruction for system calls on i386.
 SYSTEM_CALL: Final = b"\xcd\x80"
 _ADDRESS_SIZE: Final = 0x67
-_REX: Final = 4  # the upper half of its byte
 _REX2: Final = 0xD5
 _COUNTED: Final = frozenset({0xE0, 0xE1, 0xE2})
 
@@ -43,7 +42,7 @@ def _by_register(rule: Rule, insn: Instruction) -> Treatment:
 def _by_rax(rule: Rule, insn: Instruction) -> Treatment:
     """Run a copy that names its operand by rax, or by rcx beside rax, as FreeBSD does.
 
-    A REX prefix with B, the first of several, turns them into r8 or r9. cmpxchg, mul and div use
+    A REX prefix with B turns them into r8 or r9. cmpxchg, mul and div use
     rax although no operand names it, and instructions with VEX may name it by their third operand:
     their results are then wrong.
     """
@@ -53,9 +52,7 @@ def _by_rax(rule: Rule, insn: Instruction) -> Treatment:
     number = 0 if other else 1
     code = bytearray(insn.data)
     code[at] = 0x80 | other << 3 | number
-    rex = _first_rex(insn)
-    extended_by = insn.data[rex] & 1 if rex >= 0 else 0
-    return OutOfLine(rule, insn.length, bytes(code), REGISTERS[number | extended_by << 3])
+    return OutOfLine(rule, insn.length, bytes(code), REGISTERS[number | (insn.rex & 1) << 3])
 
 
 def _taken_as_relative_at(insn: Instruction) -> int | None:
@@ -65,13 +62,6 @@ def _taken_as_relative_at(insn: Instruction) -> int | None:
     """
     at = insn.modrm_at if insn.mode is LONG_MODE else None
     return None if at is None or insn.data[at] & 0xC7 != 0x05 else at
-
-
-def _first_rex(insn: Instruction) -> int:
-    """Return the offset of the first REX prefix, -1 if there is none."""
-    if insn.mode is not LONG_MODE:
-        return -1
-    return next((at for at, byte in enumerate(insn.data[: insn.at]) if byte >> 4 == _REX), -1)
 
 
 def _nop(insn: Instruction) -> Plan:
@@ -238,7 +228,7 @@ def port(
         treat=treat,
         returns=partial(returns, mode=mode),
         boundaries=partial(boundaries, mode=mode),
-        has_jump_table=partial(has_jump_table, mode=mode),
+        decoded=partial(decoded, mode=mode),
         arguments=arguments,
         late_arguments=late_arguments,
         stack_skip=1,

@@ -41,12 +41,12 @@ def boundaries(code: bytes, mode: Mode = LONG_MODE) -> Iterator[int]:
         offset += length
 
 
-def has_jump_table(code: bytes, fidelity: Fidelity, mode: Mode = LONG_MODE) -> bool:
-    """Return whether disassembly fails somewhere.
+def decoded(code: bytes, fidelity: Fidelity, mode: Mode = LONG_MODE) -> int:
+    """Return where disassembly fails; the size of the code: nowhere.
 
     FreeBSD concludes then that data lies between the instructions.
     """
-    return sum(_lengths(code, fidelity, mode)) < len(code)
+    return sum(_lengths(code, fidelity, mode))
 
 
 def _lengths(code: bytes, fidelity: Fidelity, mode: Mode) -> Iterator[int]:
@@ -65,7 +65,7 @@ def returns(code: bytes, _address: int, fidelity: Fidelity, mode: Mode = LONG_MO
     """Yield the offsets of returns."""
     if fidelity is Fidelity.FREEBSD:
         return _libdtrace(code, mode)
-    return _certain_returns(code) if has_jump_table(code, fidelity, mode) else _return_sites(code, mode)
+    return _certain_returns(code) if decoded(code, fidelity, mode) < len(code) else _return_sites(code, mode)
 
 
 def _certain_returns(code: bytes) -> Iterator[int]:
@@ -98,7 +98,7 @@ def _return_sites(code: bytes, mode: Mode) -> Iterator[int]:
 def _libdtrace(code: bytes, mode: Mode) -> Iterator[int]:
     """Yield the returns that libdtrace finds."""
     text = code + bytes(4)
-    certain_only = has_jump_table(code, Fidelity.FREEBSD, mode)
+    certain_only = decoded(code, Fidelity.FREEBSD, mode) < len(code)
     end = 0
     for length in _lengths(code, Fidelity.FREEBSD, mode):
         offset, end = end, end + length
