@@ -488,7 +488,7 @@ def find_length(code: bytes, *, long: bool, at: int = 0) -> int:
 def find_lengths(code: bytes, *, long: bool) -> tuple[int, ...]:
     """Return the length of each instruction, up to the first bytes that are none."""
     known = _KNOWN[long]
-    found = []
+    found: list[int] = []
     at, sure = 0, len(code) - LONGEST
     while True:
         # Most instructions are not the last one, and known.
