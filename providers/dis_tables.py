@@ -21,9 +21,9 @@ from emu.isa.x86.length import (
     LONGEST,
     VEX,
     XOP,
-    Layout,
     Map,
     Maps,
+    Parts,
     find_layout,
     find_prefixes,
     opcode_map,
@@ -125,8 +125,8 @@ _UNKNOWN_SEGMENTS: Final = frozenset({0x26, 0x36, 0x3E})
 _REX: Final = 4  # the upper half of its byte
 
 
-def _find(code: bytes, mode: Mode) -> Layout | None:
-    """Return the layout of the instruction that starts `code`; None: the disassembler does not decode it.
+def _find(code: bytes, mode: Mode) -> Parts | None:
+    """Return the layout of the instruction that starts `code`; None: it does not decode.
 
     A decoder with its maps does what it does after some bytes are changed: without a prefix in VEX
     or EVEX it takes the opcode for one of map 1; it does not see XOP; and it takes an index that
@@ -162,7 +162,7 @@ def _find(code: bytes, mode: Mode) -> Layout | None:
 
 
 def _prefixes_known(prefixes: bytes, first: int) -> bool:
-    """Return whether 64-bit code may have these prefixes: REX is the last one, and no VEX follows it."""
+    """Return whether 64-bit code may have these prefixes: REX is last, and VEX does not follow."""
     if not _UNKNOWN_SEGMENTS.isdisjoint(prefixes):
         return False
     rex = [at for at, byte in enumerate(prefixes) if byte >> 4 == _REX]

@@ -189,7 +189,7 @@ class PidProbes(ProcessObserver):
         )
 
     def _undecoded(self, code: bytes) -> int | None:
-        """Return the offset of the first bytes of a function that are no instruction."""
+        """Return the offset of the first bytes of a function that do not decode; None: all do."""
         at = self._fasttrap.port.decoded(code, self._fasttrap.fidelity)
         return at if at < len(code) else None
 

@@ -19,7 +19,7 @@ from typing import Final
 from emu.displaced.decision import Code, Rule, Stepped, Treatment
 from emu.displaced.plans import Plan, Set, Store
 from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, Instruction, Mode
-from emu.isa.x86.length import PREFIXES, Layout
+from emu.isa.x86.length import PREFIXES, Parts
 from emu.isa.x86.plans import jcc, transfer
 from providers.fidelity import Fidelity, by_fidelity
 from providers.uprobes.port import ENOEXEC, ENOTSUPP, Port
@@ -240,7 +240,7 @@ def _as_jump(insn: Instruction, *, call: bool = False) -> Plan:
 
 def _as_jcc(insn: Instruction) -> Plan:
     jump = bytes((_opcode(insn), _immediate(insn) & 0xFF)).ljust(insn.length, b"\0")
-    return jcc(replace(insn, data=jump, layout=Layout(insn.length, 0)))
+    return jcc(replace(insn, data=jump, layout=Parts(insn.length, 0)))
 
 
 def _vector(test: Callable[[int, Instruction], bool]) -> _Test:

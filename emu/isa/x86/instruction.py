@@ -26,7 +26,7 @@ from emu.isa.disassembly import (
     CS_OP_MEM,
     decoder,
 )
-from emu.isa.x86.length import PREFIXES, SEGMENTS, Layout, find_layout, find_length, find_lengths, find_prefixes
+from emu.isa.x86.length import PREFIXES, SEGMENTS, Parts, find_layout, find_length, find_lengths, find_prefixes
 from emu.support.immutable import immutable
 
 REGISTERS: Final = (
@@ -59,7 +59,7 @@ PROTECTED_MODE: Final = Mode(CS_MODE_32, _I386, "eip", "esp", "ebp", "ecx", 4)
 
 
 def instruction_length(code: bytes, mode: Mode = LONG_MODE) -> int:
-    """Return the length in bytes of the first instruction; 0: it is none, or not all of it is there."""
+    """Return the length in bytes of the first instruction; 0: there is none, or a part of one."""
     return find_length(code, long=mode is LONG_MODE)
 
 
@@ -84,7 +84,7 @@ class Instruction:
     prefixes: frozenset[int]
     segments: tuple[str, ...]
     """The segments that its prefixes name, in their order."""
-    layout: Layout
+    layout: Parts
     mode: Mode = LONG_MODE
     following: bytes = b""
     """The bytes behind it: some systems take an instruction for longer than it is."""
@@ -196,9 +196,7 @@ class Instruction:
         return self.opcode == 0x0F and self.data[self.at + 1] >> 2 == 0x20 >> 2
 
 
-def take_apart(
-    data: bytes, mode: Mode = LONG_MODE, length: int = 0, layout: Layout | None = None
-) -> Instruction | None:
+def take_apart(data: bytes, mode: Mode = LONG_MODE, length: int = 0, layout: Parts | None = None) -> Instruction | None:
     """Find prefixes and opcode; None: the bytes are not an instruction.
 
     `length` and `layout` are those that another decoder has found.  A REX that is not the last
@@ -210,7 +208,7 @@ def take_apart(
         if not length:
             return None
         prefixes = find_prefixes(data[:length] + b"\0", long=long)
-        layout = Layout(length, prefixes.end, prefixes.rex)
+        layout = Parts(length, prefixes.end, prefixes.rex)
     length = length or layout.length
     before = data[: layout.start]
     segments = tuple(SEGMENTS[byte] for byte in before if byte in SEGMENTS)

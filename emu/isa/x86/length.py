@@ -2,9 +2,9 @@
 
 An instruction is prefixes, an opcode of some map, and what the map says that follows: a ModRM byte
 with its address, and an immediate.  An opcode that a map lacks, or has with another mandatory
-prefix or another register field only, is no instruction.  The rest is not checked, since it does
-not change a length: the CPU refuses (#UD) a wrong LOCK, an unfit VEX.W, VEX.L or vvvv, and features
-that it lacks.
+prefix or another register field only, is not an instruction.  The rest is not checked, since it
+does not change a length: the CPU refuses (#UD) a wrong LOCK, an unfit VEX.W, VEX.L or vvvv, and
+features that it lacks.
 
 Source: Intel SDM volume 2, chapter 2 and appendix A; AMD APM volumes 3 (appendix A) and 6 (XOP);
 Intel APX specification 3.1 (REX2, map 4 of EVEX); Linux arch/x86/lib/insn.c works in this way.
@@ -231,6 +231,7 @@ _OLD_MAP: Final = 4
 _DOUBLE_SHIFTS: Final = opcodes("24 2c")
 _IMMEDIATES_OF_OLD_MAP: Final = opcodes("24 2c 69 6b 80-81 83 c0-c1 f6-f7")
 _BMI: Final = frozenset({(2, 0xF2), (2, 0xF3), (2, 0xF5)})
+_TILES: Final = frozenset({(2, 0x49), (2, 0x4A), (2, 0x4B)})
 _VZEROUPPER: Final = 0x77
 # XOP is pop with a reg that pop has not.
 XOP, EVEX, VEX = 0x8F, 0x62, frozenset({0xC4, 0xC5})
@@ -264,7 +265,7 @@ _REX, _WIDE = 4, 8
 _NOT_BEHIND_REX2: Final = (frozenset({0x4, 0x7, 0xA, 0xE}), frozenset({0x3, 0x8}))
 
 
-class Layout(NamedTuple):
+class Parts(NamedTuple):
     """Offsets of the parts of an instruction; -1 for a part that it lacks."""
 
     length: int
@@ -344,8 +345,8 @@ def find_prefixes(code: bytes, *, long: bool) -> Prefixes:
         at += 1
 
 
-def find_layout(code: bytes, *, long: bool, maps: Maps = CPU) -> Layout | None:
-    """Return the layout of the instruction that begins `code`; None: it is none, or not all of it is there.
+def find_layout(code: bytes, *, long: bool, maps: Maps = CPU) -> Parts | None:
+    """Return the layout of the instruction that begins `code`; None: there is none, or part of one.
 
     `long`: it is 64-bit code; otherwise 32-bit code.  `maps`: those of another decoder.
     """
@@ -357,13 +358,13 @@ def find_layout(code: bytes, *, long: bool, maps: Maps = CPU) -> Layout | None:
     return found if found is not None and found.length <= min(len(code), LONGEST) else None
 
 
-def _behind(code: bytes, prefixes: Prefixes, maps: Maps, *, long: bool) -> Layout | None:
+def _behind(code: bytes, prefixes: Prefixes, maps: Maps, *, long: bool) -> Parts | None:
     """Return the layout of what stands behind some prefixes."""
     at, rex, mandatory = prefixes
     seen = code[:at]
     sizes = _Sizes(long, _OPERAND_SIZE in seen, rex >= 0 and bool(code[rex] & _WIDE), _ADDRESS_SIZE in seen)
     byte = code[at]
-    found = Layout(0, at, rex)
+    found = Parts(0, at, rex)
     if byte in _VECTORS:
         # Otherwise it is pop, or bound, les or lds of 32-bit code.
         following = code[at + 1]
@@ -387,7 +388,7 @@ def _behind(code: bytes, prefixes: Prefixes, maps: Maps, *, long: bool) -> Layou
     return _legacy(code, at, found, sizes, maps, (table, mandatory))
 
 
-def _legacy(code: bytes, at: int, found: Layout, sizes: _Sizes, maps: Maps, selected: tuple[int, int]) -> Layout | None:
+def _legacy(code: bytes, at: int, found: Parts, sizes: _Sizes, maps: Maps, selected: tuple[int, int]) -> Parts | None:
     """Return the layout of an instruction of a map and prefix: of the one-byte map, or of 0f."""
     table, mandatory = selected
     opcode = code[at]
@@ -417,7 +418,7 @@ def _legacy(code: bytes, at: int, found: Layout, sizes: _Sizes, maps: Maps, sele
     return found._replace(length=end + sizes.immediate(size), modrm=at, read=read)
 
 
-def _three_bytes(code: bytes, at: int, found: Layout, sizes: _Sizes, maps: Maps, mandatory: int) -> Layout | None:
+def _three_bytes(code: bytes, at: int, found: Parts, sizes: _Sizes, maps: Maps, mandatory: int) -> Parts | None:
     """Return the layout of an instruction behind 0f 38 or 0f 3a."""
     immediate, opcode = code[at] == 0x3A, code[at + 1]
     if opcode not in (maps.behind_3a if immediate else maps.behind_38)[mandatory]:
@@ -428,7 +429,7 @@ def _three_bytes(code: bytes, at: int, found: Layout, sizes: _Sizes, maps: Maps,
     return found._replace(length=end + immediate, modrm=at + 2, read=read)
 
 
-def _vector(code: bytes, found: Layout, sizes: _Sizes, maps: Maps) -> Layout | None:
+def _vector(code: bytes, found: Parts, sizes: _Sizes, maps: Maps) -> Parts | None:
     """Return the layout of an instruction behind VEX, EVEX or XOP."""
     start = found.start
     evex, vex = code[start] == EVEX, code[start] in VEX
@@ -440,8 +441,8 @@ def _vector(code: bytes, found: Layout, sizes: _Sizes, maps: Maps) -> Layout | N
     opcode = code[at]
     if table not in known or opcode not in known[table][mandatory]:
         return None
-    if evex and not sizes.long and (table == _OLD_MAP or (table, opcode) in _BMI):
-        return None  # APX is of 64-bit code
+    if not sizes.long and ((evex and (table == _OLD_MAP or (table, opcode) in _BMI)) or (table, opcode) in _TILES):
+        return None  # APX and AMX are of 64-bit code
     modrm = at + 1
     if vex and table == 1 and opcode == _VZEROUPPER:
         return found._replace(length=modrm, vector=at, read=modrm)

@@ -3,10 +3,10 @@
 With Branch Target Identification a function that is called through a pointer begins with `bti`.  A
 `brk` in its place raises no Branch Target Exception: Arm's manual names BRK, HLT, PACIASP and
 PACIBSP beside BTI as what may stand there.  But the kind of the branch (PSTATE.BTYPE) is saved with
-the pc, and the instruction behind the bti raises that exception, unless whoever continues there
-clears it.  FBT leaves the bti as it is.  FreeBSD marks assembly functions for FBT with a nop, which had to be their first
-instruction: once `bti c` stands before it, a scan that does not step over it finds no frame being
-opened either, and such functions lose their probes.
+the pc, and unless the handler clears it, the instruction behind the bti raises that exception.  FBT
+leaves the bti as it is.  FreeBSD marks assembly functions for FBT with a nop, which had to be their
+first instruction: once `bti c` stands before it, a scan that does not step over it finds no frame
+being opened either, and such functions lose their probes.
 """
 
 from dataclasses import replace
