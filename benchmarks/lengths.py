@@ -41,6 +41,7 @@ _LOCK: Final = b"\xf0"
 _REFUSED: Final = frozenset({0xF0, 0xF2, 0xF3})
 _REX2, _SECOND_MAP = 0xD5, 0x80
 _OPERAND_SIZE, _ADDRESS_SIZE = 0x66, 0x67
+_NEAR: Final = 0xE8  # call, jmp
 _MOV: Final = b"\x8b"
 _SIB: Final = 4  # rm
 _LONG: Final = 64
@@ -329,6 +330,8 @@ def compare_files(files: Sequence[Path]) -> dict[str, Any]:
                 counts["objdump does not know it: data, or newer than objdump"] += 1
             elif _OF_OBJDUMP.search(text) and ours in {theirs, 0}:
                 counts["objdump shows a prefix, or bytes that it does not know, alone: iced-x86 agrees with us"] += 1
+            elif ours == theirs and _OPERAND_SIZE in data[:3] and data[-3] & 0xFE == _NEAR:
+                counts["objdump: 66 makes near branches of 64-bit code shorter, as AMD's CPUs do"] += 1
             elif text.startswith("f") and data[0] == 0x9B and ours == 1:
                 counts["objdump shows fwait and what follows it as one"] += 1
             else:
