@@ -14,6 +14,7 @@ from typing import Final
 
 from emu.displaced.decision import (
     Code,
+    Decision,
     Displaced,
     DisplacedRow,
     DisplacedTable,
@@ -22,7 +23,6 @@ from emu.displaced.decision import (
     OutOfLine,
     Refused,
     Rule,
-    Treatment,
 )
 from emu.displaced.plans import Compare, Plan
 from emu.isa.aarch64.plans import (
@@ -178,7 +178,7 @@ def in_sequence(code: Code) -> bool:
     return is_between(code, _loads, _read)
 
 
-def _treat(code: Code, fidelity: Fidelity) -> Treatment:
+def _treat(code: Code, fidelity: Fidelity) -> Decision:
     """Decide about an instruction (dtrace_decode_arm64)."""
     if len(code.data) < 4:
         return Refused(MALFORMED)
