@@ -37,6 +37,7 @@ from emu.probe.execute_plan import interpret
 from emu.probe.patcher import Patcher
 from emu.support.words import BadAddressError
 from providers.fidelity import Fidelity
+from providers.sequences import REACH
 from providers.uprobes.hit_description import Description
 from providers.uprobes.port import PORTS, Port
 from providers.uprobes.records import (
@@ -191,7 +192,10 @@ class Uprobes(LinuxObserver):
         probe.code = probe.file.read(probe.offset, self.port.longest)
         if not probe.code:
             raise UprobeError(EIO, f"the file has no data at offset {probe.offset:#x}")
-        decision = self.port.treat(Code(probe.code, address), self.fidelity)
+        start = max(0, probe.offset - REACH)
+        around = probe.file.read(start, probe.offset - start + self.port.longest + REACH)
+        code = Code.at(around, probe.offset - start, address, longest=self.port.longest, around=REACH)
+        decision = self.port.treat(code, self.fidelity)
         if isinstance(decision, Refused):
             rule = decision.rule
             raise UprobeError(rule.errno, f"offset {probe.offset:#x}: {rule.why} ({rule.source})")

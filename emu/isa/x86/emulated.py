@@ -36,7 +36,8 @@ from typing import Final, NamedTuple
 from emu.isa.unicorn_model import EmulatedInstructions, ModelledCpu, Raise, ServingCpu
 from emu.isa.x86 import x87
 from emu.isa.x86.cpuid import answer
-from emu.isa.x86.instruction import LOCK, PREFIXES, lockable
+from emu.isa.x86.instruction import LOCK, lockable
+from emu.isa.x86.length import PREFIXES
 from emu.isa.x86.unicorn import general_protection, has_x87, in_user_mode, invalid_opcode, is_stepped, single_step
 
 _REX: Final = range(0x40, 0x50)

@@ -128,7 +128,7 @@ def _troubles(tally: Tally) -> Iterator[Trouble]:
 
 def disassembled(isa: Isa | None, site: CheckSite, syntax: Syntax) -> tuple[bytes, str]:
     """Return an instruction's own bytes, and its text."""
-    found = None if isa is None else disassembly.first(isa.capstone, site.code, site.address, syntax)
+    found = None if isa is None else disassembly.first(isa, site.code, site.address, syntax)
     if found is not None:
         return site.code[: found.size], found.text
     return site.code[: isa.instruction_alignment if isa else _LAST], disassembly.NO_INSTRUCTION
