@@ -77,6 +77,8 @@ def bench_command(
             raise click.UsageError(f"--threshold {others['threshold']:g}: a share in percent, 0 or more")
         if others["plots"]:
             _prepare(others["plots"])
+        if compare is not None:
+            report.compared(compare, (), 0)  # a file that cannot be compared is refused before the work
         if others["listed"]:
             _models(models, others["json_file"])
         elif program is not None:

@@ -42,10 +42,16 @@ def _settings(isa: str, texts: tuple[str, ...]) -> dict[str, int]:
     return dict(setting(isa_of(isa), word) for word in words)
 
 
+# Bytes where an ISA is expected.
+_HEX: Final = re.compile(r"(0x)?([0-9a-f]{2})+", re.IGNORECASE)
+
+
 def _words(words: tuple[str, ...], named: str | None) -> tuple[str, str]:
     """Return the ISA and the code."""
     given = (named, *words) if named is not None else words
     if len(given) < 2:
+        if given and _HEX.fullmatch(given[0]):
+            raise click.UsageError(f"no ISA; for bytes: displace x86_64 --hex {given[0]}")
         raise click.UsageError(f"no {'code' if given else 'ISA and no code'}: displace x86_64 'push rbp; ret'")
     if len(given) > 2:
         raise click.UsageError(f"'{given[2]}' is one word too many: quote the code")

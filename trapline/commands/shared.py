@@ -104,7 +104,7 @@ def write(name: str, text: str, told: str = "") -> None:
     except OutputError as error:
         raise OutputFailure(str(error)) from None
     if name != output_files.STANDARD:
-        say(f"{name}: {told or f'{len(text):,} bytes written'}", err=True)
+        say(f"{name}: {told or f'{len(text):,} bytes written'}")
 
 
 def write_json(name: str, data: object) -> None:

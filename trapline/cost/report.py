@@ -230,11 +230,13 @@ def program_data(profile: Profile, machines: Sequence[CostModel]) -> dict[str, A
 def compared(path: Path, rows: Sequence[Row], threshold: float) -> list[Change]:
     """Return the costs that are larger than in an earlier result, by more than a share of it.
 
-    Rows that only one of the two has are not compared.  Raises `ComparisonError` and OSError.
+    Rows that only one of the two has are not compared.  Raises `ComparisonError`.
     """
     try:
         earlier = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except OSError as error:
+        raise ComparisonError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except (ValueError, RecursionError) as error:
         raise ComparisonError(f"{path}: not JSON: {error}") from None
     if not isinstance(earlier, dict) or earlier.get("format") != _FORMAT or not isinstance(earlier.get("rows"), list):
         raise ComparisonError(f"{path}: not a result of `trapline bench --json`")
