@@ -143,6 +143,9 @@ def lockstat_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
     except UsageError as error:
         click.echo(f"{f'lockstat: {error}' + chr(10) if str(error) else ''}{usage()}", err=True, nl=False)
         ctx.exit(1)
+    except LockstatError as error:
+        click.echo(f"lockstat: {error}", err=True)
+        ctx.exit(2)
     if request is None:
         click.echo(usage(), nl=False)
         return
