@@ -64,7 +64,7 @@ def print_lines(lines: Iterable[Text]) -> None:
 
 
 class OutputFile(click.types.StringParamType):
-    """A file to write, or - for standard output; one that cannot be written is refused before the work."""
+    """A file to write, or -; one that cannot be written is refused before the work."""
 
     name = "file"
 
@@ -85,7 +85,7 @@ class OutputFailure(click.ClickException):
 
 
 def output_option(flag: str, text: str, *declarations: str) -> Callable[[Any], Any]:
-    """Return an option that names a file to write; they are spelled and checked alike in all commands."""
+    """Return an option that names a file to write, or - for standard output."""
     return click.option(flag, *declarations, type=OutputFile(), metavar="FILE", help=f"{text}; - is standard output.")
 
 
@@ -98,7 +98,7 @@ def lines_option(what: str) -> Callable[[Any], Any]:
 
 
 def write(name: str, text: str, told: str = "") -> None:
-    """Write a file, or standard output for -, and tell what was written.  Raises `OutputFailure`."""
+    """Write a file, or standard output for -, and tell it.  Raises `OutputFailure`."""
     try:
         output_files.write(name, text)
     except OutputError as error:
