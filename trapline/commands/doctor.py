@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from emu.engine.qemu import block_layout as blocks_layout
 from emu.engine.qemu import layout as engine_layout
 from emu.engine.qemu import rewriters
 from emu.engine.qemu.rewriters import REWRITERS
@@ -17,7 +18,6 @@ from emu.unicorn_layout.layout import BLOCKS, COMMON
 from emu.unicorn_layout.library import Parts
 from trapline.commands.shared import say
 from trapline.framework.base.engines import chosen, described
-from trapline.lab.check.native import layout as blocks_layout
 from trapline.version import installed_version
 
 # The offsets that every command needs; those that `trapline check` needs besides.

@@ -42,7 +42,7 @@ class _Asked:
         return report.text(found), report.as_data(found)
 
     def user(self, path: Path, provider: str, syntax: Syntax, *, summary: bool) -> tuple[Iterable[Text], list[Any]]:
-        """Return the treatment of each instruction as lines of text and as data."""
+        """Return the decision of each instruction as lines of text and as data."""
         asked: dict[str, Any] = {
             "isa": self.isa, "function": self.function, "provider": provider, "fidelity": self.fidelity
         }  # fmt: skip

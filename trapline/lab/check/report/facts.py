@@ -7,12 +7,12 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from emu.elf.file import ElfError
+from emu.engine.qemu.block_layout import reason
 from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.isa import ISAS, Isa, disassembly
 from emu.isa.disassembly import Syntax
 from emu.support.did_you_mean import counted
 from trapline.lab.check.cpu.site import CheckSite
-from trapline.lab.check.native.layout import reason
 from trapline.lab.check.results import Tally
 from trapline.lab.check.site.compare import ELSEWHERE, MACHINE_CODE, Divergence, Outcome, SiteResult
 
