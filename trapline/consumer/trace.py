@@ -92,7 +92,7 @@ class Tracing:
         return (self.session.status or SUCCESS) & 0xFF
 
     def _is_endless(self, compiled: Sequence[Compiled]) -> bool:
-        """Return whether probes of the clock fire without end: no command, limit or exit() stops them."""
+        """Return whether probes of the clock fire without end: nothing here stops them."""
         machine, options = self.request.machine, self.session.options
         if machine.commands or machine.pids or options.is_set("timeout") or options.is_set("hosttimeout"):
             return False
