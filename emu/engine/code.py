@@ -12,8 +12,8 @@ from emu.engine.memory.memory import Memory
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.ud_hooks import Refusals
-from emu.engine.state import TableEntry, Word
-from emu.engine.time.counter import PREPAID, Counter
+from emu.engine.state import PREPAID, TableEntry, Word
+from emu.engine.time.counter import Counter
 from emu.support.plain import function_address
 from emu.support.words import BadAddressError
 
@@ -152,7 +152,7 @@ class Code:
         self._hooks.add(address, ctypes.c_void_p(self.watcher), watched.address)
 
     def _describe(self, watched: Watched, address: int) -> None:
-        """Store the number of instructions that precede a place in the current block."""
+        """Store the number of instructions that precede an address in the current block."""
         block = self._counter.state[Word.BLOCK]
         if not block:
             return

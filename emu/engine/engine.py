@@ -7,7 +7,7 @@
 | `counter` (`emu.engine.time.counter`) | the exact count of instructions |
 | `code` (`emu.engine.code`) | code is written, and its translation is forgotten |
 | `handlers` (`emu.engine.handlers`) | breakpoints, other exceptions, system calls |
-| `spaces` (`emu.engine.memory.address_spaces`) | the address spaces that the host keeps |
+| `spaces` (`emu.engine.address_spaces`) | the address spaces that the host keeps |
 | `running` (`emu.engine.run`) | run, step, watch, stop |
 | `emulated` (`emu.engine.emulated_instructions`) | instructions that the host serves: counters, random numbers |
 | `emu.engine.native_callbacks`, `emu.engine.python_callbacks` | what Unicorn calls, in machine code and in Python |
@@ -31,14 +31,14 @@ from typing import Final
 
 from emu.displaced.plans import Plan
 from emu.engine import native_callbacks, python_callbacks
+from emu.engine.address_spaces import Spaces
 from emu.engine.code import Code
 from emu.engine.emulated_instructions import InstructionEmulator
 from emu.engine.handlers import Handlers
-from emu.engine.hits.plan_encoding import Adjust, Encoder, Window, Windows
+from emu.engine.hits.plan_encoding import Adjust, Encoder, Windows
 from emu.engine.hits.tracepoints import Tracepoints
-from emu.engine.memory.address_spaces import Spaces
 from emu.engine.memory.memory import GuestMemory, HostMemory, Memory
-from emu.engine.memory.pages import AddressSpace, PageMap
+from emu.engine.memory.pages import AddressSpace, PageMap, Window
 from emu.engine.qemu import exit_checks, exits, hooks, inline_caches, jump_cache, rewriters
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.cpu import NOWHERE, Cpu
@@ -49,8 +49,7 @@ from emu.engine.qemu.temporaries import Temporaries
 from emu.engine.qemu.tlb import SoftTlb
 from emu.engine.qemu.ud_hooks import Refusals
 from emu.engine.run import Running
-from emu.engine.state import BLOCKS, Word
-from emu.engine.time.clock_words import NO_CLOCK, ClockState
+from emu.engine.state import BLOCKS, NO_CLOCK, ClockState, Word
 from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
 

@@ -31,10 +31,9 @@ from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.code_hooks_code import CodeHooksCode
 from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.inlined_count import ENTRY_SIZE, MARKER, POSSIBLE
-from emu.engine.qemu.tlb import FILLS, SoftTlb
-from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, Word
-from emu.engine.time.clock_words import ClockWord
-from emu.engine.time.counter import PREPAID, Counter
+from emu.engine.qemu.tlb import SoftTlb
+from emu.engine.state import DELIVER, FILLS, HANDLED, PREPAID, TB_REQUEST_CACHE, ClockWord, Word
+from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
 from emu.native import available
 from emu.native.builder import Module

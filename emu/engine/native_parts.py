@@ -6,17 +6,14 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.engine.engine import Engine
-from emu.engine.hits.plan_encoding import Window
 from emu.engine.hits.stack_arguments import late_argument_code
 from emu.engine.hits.walk_code import write_walk
 from emu.engine.memory.access import Access
 from emu.engine.memory.memory import GuestMemory
-from emu.engine.memory.pages import PAGE
-from emu.engine.qemu.tlb import FILLS
+from emu.engine.memory.pages import PAGE, Window
+from emu.engine.state import FILLS, PREPAID, ClockWord
 from emu.engine.state import Word as EngineWord
 from emu.engine.time.clock import VirtualClock
-from emu.engine.time.clock_words import ClockWord
-from emu.engine.time.counter import PREPAID
 from emu.isa.base import Isa
 from emu.native.builder import Function
 from emu.native.guest import GuestCode, Writer

@@ -16,9 +16,8 @@ from emu.engine.errors import shut_down
 from emu.engine.handlers import Handlers
 from emu.engine.qemu import library
 from emu.engine.qemu.cpu import Cpu
-from emu.engine.state import DELIVER, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
-from emu.engine.time.clock_words import ClockWord
-from emu.engine.time.counter import PREPAID, Counter
+from emu.engine.state import DELIVER, PREPAID, TB_REQUEST_CACHE, ClockWord, TableEntry, TranslationBlock, Word
+from emu.engine.time.counter import Counter
 from emu.support.words import WORD_MASK, signed
 
 _BLOCK_HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 from emu.engine.errors import GuestCrashError, PageFaultError, shut_down
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
-from emu.engine.state import NEVER, Word
-from emu.engine.time.clock_words import NO_CLOCK, ClockState
-from emu.engine.time.counter import PREPAID
+from emu.engine.state import NEVER, NO_CLOCK, PREPAID, ClockState, Word
 
 if TYPE_CHECKING:
     from emu.engine.code import Code

@@ -31,7 +31,7 @@ def function_arguments(isa: Isa, registers: tuple[str, ...], first: int) -> tupl
     """Return registers; without them five words of the stack from sp + `first` words on."""
     if registers:
         return tuple(map(Register, registers))
-    return tuple(InMemory(isa.registers.sp, isa.word * (first + place), isa.word) for place in range(ARGUMENTS))
+    return tuple(InMemory(isa.registers.sp, isa.word * (first + number), isa.word) for number in range(ARGUMENTS))
 
 
 @cache
@@ -51,7 +51,7 @@ def pass_arguments(engine: Engine, arguments: Sequence[int]) -> None:
         raise EngineError(f"{len(arguments)} arguments: only {len(registers)} are passed in registers")
     for name, value in zip(registers, arguments, strict=False):
         engine.write_register(name, value & isa.address_mask)
-    place = engine.read_register(isa.registers.sp) + isa.calling.stack_arguments
+    slot = engine.read_register(isa.registers.sp) + isa.calling.stack_arguments
     for value in arguments[len(registers) :]:
-        engine.store(place, isa.word, value)
-        place += isa.word
+        engine.store(slot, isa.word, value)
+        slot += isa.word

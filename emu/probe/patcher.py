@@ -34,7 +34,7 @@ class CodeMemory(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Tracepoint:
-    """One place where an instruction is, or will be, displaced by a breakpoint."""
+    """A site whose instruction is, or will be, displaced by a breakpoint."""
 
     address: int
     original: bytes
@@ -168,9 +168,9 @@ class Patcher:
             self._write_pending()
         code = bytearray(self._memory.read(address, size))
         patched = self._layers
-        for place in [place for place in range(address, address + size) if place in patched] if patched else ():
-            first = patched[place][0]
-            code[place - address] = first.original[place - first.address]
+        for at in [at for at in range(address, address + size) if at in patched] if patched else ():
+            first = patched[at][0]
+            code[at - address] = first.original[at - first.address]
         return bytes(code)
 
     def _tell(self) -> None:
@@ -190,8 +190,8 @@ class Patcher:
             return
         pages: dict[int, list[tuple[int, bytes]]] = {}
         for address, data in self._pending:
-            room = PAGE - address % PAGE
-            for part, start in ((data[:room], address), (data[room:], address + room)):
+            left = PAGE - address % PAGE
+            for part, start in ((data[:left], address), (data[left:], address + left)):
                 if part:
                     pages.setdefault(start // PAGE, []).append((start, part))
         self._pending.clear()

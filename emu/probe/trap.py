@@ -79,8 +79,8 @@ class TrapHandler:
         """
         if handler not in self._handlers:
             raise RuntimeError(f"{handler!r} is not in the invop chain")
-        place = self._handlers.index(handler)
-        self._handlers = self._handlers[:place] + self._handlers[place + 1 :]
+        index = self._handlers.index(handler)
+        self._handlers = self._handlers[:index] + self._handlers[index + 1 :]
         if handler not in self._handlers:
             self._descriptions.pop(handler, None)
         self.changed()

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.displaced.decision import Code, Decision, Emulated, OutOfLine, Refused
+from emu.engine.memory.pages import PAGE
 from emu.support.words import WORD_MASK, BadAddressError
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import AFTER, Point, Probe, Target
@@ -88,10 +89,14 @@ class Points:
         return self._treat(self._code(target, address, function), self._fidelity)
 
     def _code(self, target: Target, address: int, function: int) -> Code:
-        """Return the instruction at an address, with what is before it in its function."""
+        """Return the instruction at an address, with what is before it in its function.
+
+        Of one near the end of a page the rest is read apart, since there may be no next page
+        (fasttrap_tracepoint_init in fasttrap_isa.c).
+        """
         start = min(address, max(function, address - self._port.behind)) if function else address
-        before = address - start
-        for size in (self._port.longest, 4, 2, 1):
+        before, longest = address - start, self._port.longest
+        for size in (longest, min(longest, PAGE - address % PAGE)):
             try:
                 data = target.patcher.original(start, before + size)
             except BadAddressError:

@@ -101,7 +101,7 @@ def check(
 
         >>> checked = trapline.check(asm="push rbp; mov rbp, rsp", states=4)
         >>> checked.same, checked.outcomes
-        (True, {'agreed': 2})
+        (True, {'agreed': 20})
         >>> trapline.check("testbins:zoo", function="fib", isa="riscv64", states=2, run=False).same
         True
 

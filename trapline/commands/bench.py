@@ -258,11 +258,15 @@ def _program(
 
 
 def _compare(path: Path, rows: list[Row], threshold: float) -> None:
-    changes = report.compared(path, rows, threshold)
-    for change in changes:
+    found = report.compared(path, rows, threshold)
+    if not found.rows:
+        raise report.ComparisonError(f"{path}: it has none of these rows")
+    for what in found.left_out:
+        click.echo(f"not compared: {what}", err=True)
+    for change in found.grown:
         click.echo(
             f"{change.row}: {change.what} {change.before:g} became {change.after:g} ({change.ratio - 1:+.0%})", err=True
         )
-    if changes:
+    if found.grown:
         sys.exit(1)
-    click.echo(f"no cost of {path} has grown by more than {threshold:.0%}", err=True)
+    click.echo(f"no cost of {found.rows} rows of {path} has grown by more than {threshold:.0%}", err=True)

@@ -38,7 +38,7 @@ from trapline.lab.check.run.guest_runs import RunSpec
 from trapline.lab.check.runner.check import check, default_results, describe
 from trapline.lab.check.runner.pool import MakeExecutor, WorkersError, local
 from trapline.lab.check.runner.unit import EncodingsSpec, Spec
-from trapline.lab.check.site.assembly_file import assembly_file
+from trapline.lab.check.site.assembly_file import NAME, assembly_file, placed
 from trapline.lab.check.site.subject import PROVIDERS, Subject, SubjectError
 from trapline.lab.museum.gallery import MuseumError, show
 from trapline.support.options import debug_root_option
@@ -103,9 +103,10 @@ class Wanted:
             raise SubjectError("--asm is the program: PROGRAM and --encodings do not go with it")
         isa = ISAS[self.isa] if self.isa else DEFAULT_ISA
         with assembly_file(isa, self.asm) as path:
+            provider = self.provider or "pid"
             yield replace(
-                self, program=str(path), isa=isa.name, provider=self.provider or "pid", every_instruction=True,
-                run=False, asm=None,
+                self, program=str(path), isa=isa.name, provider=provider, every_instruction=provider != "fbt",
+                function=self.function or NAME, run=False,
             )  # fmt: skip
 
     def spec(self) -> Spec:
@@ -121,6 +122,8 @@ class Wanted:
             for isa in isas
             for path in find_files(self.program, isa, self.root)
         )
+        if self.asm is not None:
+            subjects = tuple(placed(*subjects))
         runs = tuple(run for subject in subjects for run in self._runs(subject)) if self.run else ()
         return Spec(
             subjects,
@@ -236,7 +239,11 @@ class Wanted:
     help="Save the results in this SQLite file, and continue from it next time.",
 )
 @click.option("--encodings", type=click.Choice(SWEPT), help="Check the decode tables of an ISA, encoding by encoding.")
-@click.option("--asm", metavar="TEXT", help="Check assembly instead of PROGRAM, such as 'push rbp; mov rbp, rsp'.")
+@click.option(
+    "--asm",
+    metavar="TEXT",
+    help="Check assembly instead of PROGRAM, such as 'push rbp; mov rbp, rsp', at several addresses.",
+)
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Check a sample of about N encodings.")
 @syntax_option
 @click.option(

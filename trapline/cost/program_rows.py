@@ -143,7 +143,8 @@ class ProgramLab:
         instructions = (hits.counted.discounted - plain.counted.discounted + own) / hits.number
         exceptions = (hits.counted.exceptions - plain.counted.exceptions) / hits.number
         return Row(
-            self.isa.name, mechanism, what, instructions, events, exceptions, hits.number, recorded, idle
+            self.isa.name, mechanism, what, instructions, events, exceptions, hits.number, recorded, idle,
+            modelled=False,
         )  # fmt: skip
 
     def _recorded(self, argument: str, clause: str, *, uprobe: bool = False) -> Anatomy:

@@ -6,9 +6,7 @@ import ctypes
 from typing import Final
 
 from emu.engine.events.event_words import BLOCKS, ROW, Counted, EventWords, KnownBlock
-from emu.engine.state import TableEntry, Word
-from emu.engine.time.clock_words import ClockWord
-from emu.engine.time.counter import PREPAID
+from emu.engine.state import PREPAID, ClockWord, TableEntry, Word
 from emu.native.builder import Function, Module
 from emu.native.operations import Value
 from emu.native.operations import Word as Operand

@@ -13,8 +13,7 @@ from typing import Final
 from emu.displaced.plans import Compare
 from emu.engine.hits.plan_encoding import COMPARES, OPERATION_WORDS, Kind, condition_flags
 from emu.engine.hits.walk_code import write_walk
-from emu.engine.qemu.tlb import FILLS
-from emu.engine.state import Word
+from emu.engine.state import FILLS, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module, Variable
 from emu.native.operations import Condition, Value

@@ -31,6 +31,7 @@ from emu.displaced.plans import (
     Store,
     Sum,
 )
+from emu.engine.memory.pages import Window
 from emu.isa.base import Isa
 from emu.support.words import WORD_MASK
 
@@ -139,14 +140,6 @@ def satisfying(isa: Isa, number: int) -> int:
         flags = sum(1 << bit for place, bit in enumerate(places) if combination >> place & 1)
         found |= isa.condition(number, flags) << combination
     return found
-
-
-class Window(NamedTuple):
-    """`size` bytes from virtual address `start` on, which are in RAM at `offset`."""
-
-    start: int
-    size: int
-    offset: int
 
 
 class Windows:

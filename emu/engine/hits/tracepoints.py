@@ -161,7 +161,7 @@ class Tracepoints:
         if not self._entries.blocks:
             return
         if self.header.depth:
-            self._left += (self._kept, self._entries.places)
+            self._left += (self._kept, self._entries.slots)
         else:
             self._left = []
         self._kept = []

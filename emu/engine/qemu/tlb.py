@@ -29,7 +29,7 @@ from emu.engine.memory.memory import HostMemory
 from emu.engine.memory.pages import PAGE, AddressSpace
 from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.jump_cache import Jumps
-from emu.engine.state import Word
+from emu.engine.state import FILLS, Word
 from emu.support.plain import WORD, address_of, words
 from emu.support.words import WORD_MASK
 
@@ -38,8 +38,6 @@ _ACCESS: Final = {
     unicorn.UC_MEM_WRITE: Access.WRITE,
     unicorn.UC_MEM_FETCH: Access.EXECUTE,
 }
-# Entries of the table, a power of two: 64 MiB of pages.
-FILLS: Final = 1 << 14
 _GENERATION: Final = 1 << 40
 # Rights as plain numbers: the operators of flags are Python's.
 _WRITE: Final = int(Access.WRITE)

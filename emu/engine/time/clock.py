@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.engine.engine import Engine
-from emu.engine.time.clock_words import ClockState, ClockWord
+from emu.engine.state import ClockState, ClockWord
 from emu.support.immutable import immutable
 from emu.support.plain import address_of
 from emu.support.words import WORD_MASK

@@ -13,12 +13,10 @@ from typing import Final
 from emu.engine.memory.memory import Memory
 from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.inlined_count import ENTRIES, ENTRY_SIZE, Late, low_memory
-from emu.engine.state import NEVER, WORDS, TableEntry, Word
+from emu.engine.state import NEVER, PREPAID, WORDS, TableEntry, Word
 from emu.isa.base import Isa
 from emu.support.words import WORD_MASK, BadAddressError
 
-# The initial count: instructions may be subtracted from it before the first has run.
-PREPAID: Final = 64
 # As plain numbers: time is read at every firing.
 _TOTAL: Final = int(Word.TOTAL)
 _BLOCK: Final = int(Word.BLOCK)
@@ -97,8 +95,8 @@ class Counter:
         entry = self.state[_BLOCK]
         if not entry:
             return self.state[_TOTAL] - PREPAID
-        place = entry - self._entries_at >> 3
-        address, numbers, pc = self._entries[place], self._entries[place + 1], self._words[self._pc]
+        slot = entry - self._entries_at >> 3
+        address, numbers, pc = self._entries[slot], self._entries[slot + 1], self._words[self._pc]
         # Unicorn's own count is wrong by one if an illegal instruction follows RISC-V's wfi: so the end is decoded too.
         if not 0 <= pc - address <= numbers >> 32:
             return int(self.state[_TOTAL]) - PREPAID
@@ -158,8 +156,8 @@ class Counter:
         entry = self._last
         if not entry:
             return False
-        place = entry - self._entries_at >> 3
-        block, size = self._entries[place], self._entries[place + 1] >> 32
+        slot = entry - self._entries_at >> 3
+        block, size = self._entries[slot], self._entries[slot + 1] >> 32
         if block + size != end or address < block:
             return False
         # Decoding from the start of the block finds the beginning of the instruction.
@@ -174,11 +172,11 @@ class Counter:
         if self._user_indices:
             self._user_indices.clear()
 
-    def forget_user_blocks_at(self, places: range) -> None:
+    def forget_user_blocks_at(self, addresses: range) -> None:
         """Forget the sizes of the user blocks that begin at some addresses."""
         self.on_forget()
         table, mask = self.table, self.half - 1
-        for address in places:
+        for address in addresses:
             entry = table[(address >> 1 ^ address >> 17) & mask]
             if entry.address == address:
                 entry.address = 0

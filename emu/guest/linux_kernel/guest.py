@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from emu.displaced.frame import Frame
 from emu.elf.source.inlined import Source, SourceFrame
-from emu.engine.hits.plan_encoding import Window
+from emu.engine.memory.pages import Window
 from emu.engine.state import DELIVER, HANDLED
 from emu.guest.base import Abilities, Location, RunState, Thread
 from emu.guest.kernel_memory import KernelMemory

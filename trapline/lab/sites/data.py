@@ -21,7 +21,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class ProbeSite:
-    """A place that gets a probe."""
+    """An instruction that gets a probe."""
 
     probe: str
     """Probe name: "entry", "return"."""
@@ -39,7 +39,7 @@ class ProbeSite:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A place that resembles a site, but is not one."""
+    """An instruction that resembles a site, but is not one."""
 
     instruction: Instruction
     rule: Rule

@@ -103,7 +103,7 @@ def _function(
         return FunctionSites(symbol.name, symbol.value, symbol.size, (), (), rule)
     isa = reader.isa
     remarks = {remark.address: remark.rule for remark in port.remarks(function, result)}
-    places = {site.address for site in result.sites}
+    addresses = {site.address for site in result.sites}
     return FunctionSites(
         name=symbol.name,
         address=symbol.value,
@@ -123,7 +123,7 @@ def _function(
         passed_over=tuple(
             PassedOver(reader.instruction(function, address), rule)
             for address, rule in remarks.items()
-            if address not in places
+            if address not in addresses
         ),
         refusal=None,
     )

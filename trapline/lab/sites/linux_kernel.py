@@ -105,8 +105,8 @@ class KernelSites:
             return found(NO_ENTRY)
         if sites[0].probe != "entry":
             site = entry_site(self._isa, code[: 3 * LONGEST], start)
-            rule, place = (NO_ENTRY, start) if site is None else (REWRITTEN, site[0])
-            passed.insert(0, PassedOver(read(symbol, place), rule))
+            rule, address = (NO_ENTRY, start) if site is None else (REWRITTEN, site[0])
+            passed.insert(0, PassedOver(read(symbol, address), rule))
         return found(None, tuple(sites), tuple(passed))
 
     def _entry(self, symbol: Symbol) -> Iterator[tuple[int, Emulated]]:
@@ -118,7 +118,7 @@ class KernelSites:
         patch = kinst.PORTS[self._isa.name].patch(treated.length)
         return ProbeSite(probe, read(symbol, address), patch, None, "", treated, None)
 
-    def places(self, wanted: Callable[[str], bool]) -> Iterator[tuple[Symbol, str, int]]:
+    def wanted_sites(self, wanted: Callable[[str], bool]) -> Iterator[tuple[Symbol, str, int]]:
         """Yield function, name of the probe, and address of each site of FBT."""
         for symbol in self._file.functions:
             if not wanted(symbol.name) or symbol.value in self._blacklist:

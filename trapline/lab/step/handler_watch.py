@@ -88,7 +88,7 @@ class HandlerWatch:
         in_cpu = not isinstance(frame, SavedFrame)
         plan = self._subject.plan(address, answer) if answer and not moved else None
         before = hit.events[-1] if hit.events else None
-        self._recorder.add(Kind.ANSWERED, name=name, answer=answer, plan=plan, moved=moved)
+        self._recorder.add(Kind.ANSWERED, name=name, answer=answer, plan=plan, moved=moved, arguments=(address, 0))
         answered = hit.events[-1]
         if before is not None:
             # The handler's changes belong to its answer.
@@ -96,7 +96,7 @@ class HandlerWatch:
         if moved and in_cpu and not self._subject.is_machinery(self._engine.pc):
             answered.accesses = self._written(hit)
         if plan is not None and in_cpu:
-            event = self._recorder.snapshot(Kind.PLANNED, plan=plan)
+            event = self._recorder.snapshot(Kind.PLANNED, plan=plan, arguments=(address, 0))
             event.accesses = self._rehearse(plan, event.registers)
             hit.events.append(event)
 

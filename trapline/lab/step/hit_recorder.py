@@ -152,14 +152,14 @@ class HitRecorder:
         if self.done:
             self._subject.interrupt()
 
-    def crashed(self) -> Hit | None:
+    def crashed(self, why: str = "The guest does not get any further.") -> Hit | None:
         """Keep the hit in which the guest has crashed or hung; None: no hit was being recorded."""
         hit = self.hit
         if hit is None:
             return None
         self.leave_gate()
         self.hit = None
-        hit.broken = "The guest does not get any further."
+        hit.broken = why
         with suppress(BadAddressError, GuestCrashError):
             hit.events.append(self.snapshot(Kind.RESUMED))
         self.hits.append(hit)

@@ -9,8 +9,7 @@ from emu.engine.engine import Engine
 from emu.engine.errors import PageFaultError
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
-from emu.engine.qemu.tlb import FILLS
-from emu.engine.state import Word
+from emu.engine.state import FILLS, Word
 from emu.isa import ISAS
 
 CODE, DATA = 0x10000, 0x40_0000

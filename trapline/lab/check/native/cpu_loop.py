@@ -153,6 +153,8 @@ class RunningCode:
         code = self._blocks.code(f, uc, cpu, env, single=True)
         with f.when(f.eq(code, 0)):
             f.ret(f.call(self._end, trial, Outcome.STRANGE))
+        # A branch to another page would go on in the block there, if that is translated.
+        self._allow_one(f, f.load(trial, TrialBlock.offset("words")))
         found = self._blocks.run(f, uc, env, code)
         with f.when(self._blocks.is_exception(f, found)):
             fault = f.call(self._faulted, trial)
@@ -162,12 +164,23 @@ class RunningCode:
                 f.ret(f.call(self._end, trial, fault))
             with f.when(self._blocks.ends(f, cpu)):
                 f.ret(f.call(self._end, trial, f.call(self._excepted, trial)))
+            with f.when(self._blocks.no_exception(f, self._blocks.exception(f, cpu))):
+                f.ret(f.call(self._end, trial, self._due(f, trial)))
             known = f.call(self._trapped, batch, trial)
             f.ret(f.call(self._end, trial, f.mul(known, self._signal(f, uc))))
+        with f.when(f.fails(self._blocks.has_begun(f, found)), likely=False):
+            self._blocks.at_block(f, env, found)
+            f.ret(f.call(self._end, trial, self._due(f, trial)))
         # A system call asks the run to end.
-        whole = f.both(self._blocks.has_begun(f, found), self._blocks.may_go_on(f, uc))
-        f.ret(f.call(self._end, trial, f.mul(f.flag(whole), Outcome.DONE)))
+        f.ret(f.call(self._end, trial, f.mul(f.flag(self._blocks.may_go_on(f, uc)), Outcome.DONE)))
         return f
+
+    @staticmethod
+    def _allow_one(f: Function, words: Value) -> None:
+        """Let one block run: the next one is overdue."""
+        deadline = f.add(f.load(words, 8 * Word.TOTAL), 1)
+        f.store(words, deadline, 8 * Word.HARD)
+        f.store(words, deadline, 8 * Word.NEXT)
 
     def in_scratch(self, f: Function, batch: Value, pc: Value) -> Value:
         """Return whether the pc is in scratch space: 1 or 0."""
@@ -214,10 +227,7 @@ class RunningCode:
             with f.when(f.eq(left.get(), 0), likely=False):
                 f.ret(f.call(self._end, trial, Outcome.STRANGE))
             left.set(f.sub(left.get(), 1))
-            # One block at a time.
-            deadline = f.add(f.load(words, 8 * Word.TOTAL), 1)
-            f.store(words, deadline, 8 * Word.HARD)
-            f.store(words, deadline, 8 * Word.NEXT)
+            self._allow_one(f, words)
             found = f.variable(self._blocks.run_next(f, uc, env))
             with f.when(self._blocks.is_unknown(f, found.get()), likely=False):
                 code = self._blocks.code(f, uc, cpu, env, single=False)

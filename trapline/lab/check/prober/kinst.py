@@ -46,6 +46,7 @@ class KinstProber(Prober):
         code = ProcessCode(engine, cpu.space)
         patcher = Patcher(code)
         traps = TrapHandler()
+        super().__init__(traps)
         self._port = kinst.PORTS[cpu.isa.name]
         slots = SlotPages(kernel.code(cpu.process), self._port.size, "[kinst]", below=near)
         self._kinst = Kinst(self._listener, patcher, traps, cpu.isa, _Room(slots), VirtualClock(engine))

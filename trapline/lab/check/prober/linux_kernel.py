@@ -39,6 +39,7 @@ class LinuxKernelProber(Prober):
     def __init__(self, cpu: TrialCpu, rules: Rules) -> None:
         patcher = rules.patcher(KernelCode(cpu.engine, cpu.space))
         traps = TrapHandler()
+        super().__init__(traps)
         self._isa = cpu.isa
         self._text = Text(cpu.isa, patcher, traps, NoRoom(), VirtualClock(cpu.engine))
 

@@ -68,6 +68,10 @@ class Treated(NamedTuple):
 class Prober(ABC):
     """One provider on a CPU that runs patched code."""
 
+    def __init__(self, traps: TrapHandler) -> None:
+        self.traps = traps
+        """The handlers that are asked about its breakpoints."""
+
     @abstractmethod
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""
@@ -99,6 +103,7 @@ class PidProber(Prober):
     """The pid provider: probes before and after the instruction, scratch space far and near."""
 
     def __init__(self, cpu: TrialCpu, near: int, rules: Rules) -> None:
+        super().__init__(cpu.kernel.traps)
         framework = CountingListener()
         self._cpu = cpu
         self._own = rules.own
@@ -160,6 +165,7 @@ class UprobeProber(Prober):
     """Uprobes: simulated, or stepped in a slot far from the instruction and near."""
 
     def __init__(self, cpu: TrialCpu, near: int, rules: Rules) -> None:
+        super().__init__(cpu.kernel.traps)
         self._cpu = cpu
         self._own = rules.own
         self._listener = CountingListener()
@@ -231,6 +237,7 @@ class FbtProber(Prober):
         framework = listener
         patcher = rules.patcher(KernelCode(cpu.engine, cpu.space))
         traps = TrapHandler()
+        super().__init__(traps)
         self._provider = fbt.FBT(framework, patcher, traps, cpu.isa, fidelity=rules.fidelity, port=rules.fbt)
         self._provider.provide_module(module)
         self._records = {

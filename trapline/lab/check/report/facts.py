@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any, Final, NamedTuple
 
-from emu.elf.file import ElfError
 from emu.engine.qemu.block_layout import reason
-from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.isa import ISAS, Isa, disassembly
 from emu.isa.disassembly import Syntax
 from emu.support.did_you_mean import counted
@@ -122,22 +119,11 @@ def troubles(tally: Tally) -> list[Trouble]:
 
 
 def _troubles(tally: Tally) -> Iterator[Trouble]:
+    isas = {one["path"]: one["isa"] for one in tally.spec.get("programs", ())}
     for file, provider, result in tally.trouble:
-        code, instruction = disassembled(_isa(tally.spec.get("isa"), file), result.site, tally.syntax)
+        isa = ISAS[isas[file]] if file in isas else None
+        code, instruction = disassembled(isa, result.site, tally.syntax)
         yield Trouble(file, provider, result, code, instruction)
-
-
-def _isa(named: Any, file: str) -> Isa | None:
-    """Return the ISA of a file's sites: the one that was requested, or that of the file."""
-    return ISAS[named] if isinstance(named, str) and named in ISAS else _isa_of(file)
-
-
-@cache
-def _isa_of(file: str) -> Isa | None:
-    try:
-        return open_image(file).isa
-    except ElfError:
-        return None  # removed since: its sites are shown as bytes
 
 
 def disassembled(isa: Isa | None, site: CheckSite, syntax: Syntax) -> tuple[bytes, str]:

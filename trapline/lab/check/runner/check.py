@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -24,6 +25,7 @@ from trapline.lab.check.results import MEMORY, Results, Tally
 from trapline.lab.check.runner.pool import Crew, MakeExecutor, local
 from trapline.lab.check.runner.unit import Done, EncodingsSpec, Spec, Unit, size, units, verdicts
 from trapline.lab.check.site.compare import Outcome
+from trapline.lab.check.site.subject import Subject
 
 # The modules whose source determines the results of a check.
 _OURS: Final = (*(Path(str(package.__file__)).parent for package in (emu, providers)), Path(__file__).parents[1])
@@ -52,17 +54,7 @@ def describe(spec: Spec) -> dict[str, Any]:
         for path in sorted(place.rglob("*.py")):
             rules.update(path.read_bytes())
     return {
-        "programs": [
-            {
-                "path": str(subject.path),
-                "content": hashlib.sha256(subject.path.read_bytes()).hexdigest()[:16],
-                "isa": subject.isa.name,
-                "provider": subject.kind,
-                "function": subject.function,
-                "every instruction": subject.every_instruction,
-            }
-            for subject in spec.subjects
-        ],
+        "programs": _programs(spec),
         "states": spec.states or ", ".join(str(spec.states_of(kind)) for kind in ("sites", "guest")),
         "rules": spec.rules or spec.fidelity.value,
         "together": spec.together,
@@ -70,6 +62,25 @@ def describe(spec: Spec) -> dict[str, Any]:
         "encodings": [(one.isa, one.provider, one.sample, fingerprint(one.isa)) for one in spec.encodings],
         "source": rules.hexdigest()[:16],
     }
+
+
+def _programs(spec: Spec) -> list[dict[str, Any]]:
+    """Return the programs, each once, with the distances at which it is tried."""
+    found: dict[Subject, list[int]] = {}
+    for subject in spec.subjects:
+        found.setdefault(replace(subject, moved=0), []).append(subject.moved)
+    return [
+        {
+            "path": str(subject.path),
+            "content": hashlib.sha256(subject.path.read_bytes()).hexdigest()[:16],
+            "isa": subject.isa.name,
+            "provider": subject.kind,
+            "function": subject.function,
+            "every instruction": subject.every_instruction,
+            **({"moved": [f"{distance:#x}" for distance in moved]} if any(moved) else {}),
+        }
+        for subject, moved in found.items()
+    ]
 
 
 def default_results(description: dict[str, Any]) -> Path:

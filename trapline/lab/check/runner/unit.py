@@ -179,10 +179,11 @@ def _sites(spec: Spec, unit: Unit) -> list[CheckSite]:
 
 
 def _done(spec: Spec, unit: Unit, provider: str, results: Iterable[SiteResult], executed: Counter[str]) -> Done:
-    """Return the results of a unit, in the order of its sites, at their addresses in the file."""
-    path = str(spec.subjects[unit.number].path)
+    """Return the results of a unit, in the order of its sites, at their addresses for users."""
+    subject = spec.subjects[unit.number]
     found = [
-        (path, provider, replace(result, site=site)) for site, result in zip(_sites(spec, unit), results, strict=True)
+        (str(subject.path), provider, replace(result, site=site.moved(subject.moved)))
+        for site, result in zip(_sites(spec, unit), results, strict=True)
     ]
     return Done(unit, {"executed": dict(executed)}, found)
 
@@ -271,7 +272,7 @@ def crashed(spec: Spec, unit: Unit, error: BaseException | None) -> Done:
         lost = RunResult(name, same=False, instructions=0, fired=0, differences=(why,))
         return Done(unit, {"run": as_data(lost)}, [])
     subject = spec.subjects[unit.number]
-    site = sites_of(spec, unit.number)[unit.first]
+    site = sites_of(spec, unit.number)[unit.first].moved(subject.moved)
     provider = subject.kind if unit.kind == "sites" else GUEST_PATH
     return Done(unit, {}, [(str(subject.path), provider, SiteResult(site, Outcome.CRASHED, why))])
 

@@ -100,7 +100,7 @@ class KernelPathChecker:
         self._patched.engine.stop()
 
     def _stack_pointer(self) -> int:
-        """Return the approximate place of the states' stack pointers on process 1's kernel stack."""
+        """Return the approximate address of the states' stack pointers on process 1's kernel stack."""
         sp = self._plain.engine.read_register(self._isa.registers.sp)
         return sp - _DEPTH & ~0xFF
 
@@ -221,7 +221,7 @@ class KernelPathChecker:
 def _survivable(isa_name: str) -> tuple[State, ...]:
     """Return the states of the pool with stack pointers that a kernel's vector can use.
 
-    The stack pointer is an offset from the place of the stacks; in every second state the frame
+    The stack pointer is an offset from the address of the stacks; in every second state the frame
     pointer is near it.
     """
     isa = ISAS[isa_name]

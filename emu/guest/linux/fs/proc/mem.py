@@ -15,8 +15,7 @@ from emu.guest.linux.errno import EINVAL, EIO, LinuxError
 from emu.guest.linux.fs.inode import Inode
 from emu.guest.linux.fs.open_file import OpenFile
 from emu.guest.linux.process.process import Process
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 
 _SEEK_SET, _SEEK_CUR = 0, 1
 
