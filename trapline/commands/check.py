@@ -27,7 +27,7 @@ from emu.isa.disassembly import Syntax
 from emu.support.did_you_mean import counted
 from providers.fidelity import Fidelity
 from providers.uprobes import needs_return_address
-from trapline.commands.shared import CheckFailure, print_lines, syntax_option, tui_option
+from trapline.commands.shared import CheckFailure, OutputFile, output_option, print_lines, syntax_option, tui_option
 from trapline.framework.base.engines import EngineError
 from trapline.lab.check import report
 from trapline.lab.check.cpu.rules_under_test import RulesError
@@ -231,7 +231,12 @@ class Wanted:
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
 @click.option("--dask", metavar="ADDRESS", help="Use the workers of a Dask cluster, such as tcp://host:8786.")
 @click.option(
-    "--report", "reports", multiple=True, metavar="FILE", help="Write a report: .html, .json, .xml (JUnit) or .txt."
+    "--report",
+    "reports",
+    multiple=True,
+    type=OutputFile(),
+    metavar="FILE",
+    help="Write a report: .html, .json, .xml (JUnit) or .txt.",
 )
 @click.option(
     "--results",
@@ -280,7 +285,7 @@ class Wanted:
 )
 @click.option("--memory/--no-memory", default=True, help="With --object: watch each access to memory (slow).")
 @click.option("--museum", metavar="NAME", help="Show a bug of a real probe implementation; 'list' prints the names.")
-@click.option("--html", metavar="FILE", help="With --museum: write a page that plays the exhibit, wrong beside right.")
+@output_option("--html", "With --museum: write a page that plays the exhibit, wrong beside right")
 @tui_option
 def check_command(**options: Any) -> None:
     """Check that PROGRAM is the same program when it is probed, or show exactly where it is not.
