@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed-test
 ENGINES := reference
 ENGINE_TESTS := $(addprefix tests/trapline/framework/, test_firing.py buffers/test_buffers.py test_accounting.py)
 
-.PHONY: demo test test-exhaustive test-debian test-new-examples test-arm64 coverage engines lint testbins debian programs bench sweep encodings check course fuzz docs picture clean kernels release test-pythons release-check
+.PHONY: demo test test-exhaustive test-debian test-new-examples test-arm64 coverage engines lint testbins debian programs bench sweep encodings lengths check course fuzz docs picture clean kernels release test-pythons release-check
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
@@ -153,6 +153,11 @@ course: $(STAMP)
 # Every encoding of every ISA against capstone: an hour or so; stopped, it goes on where it was.
 encodings: $(STAMP)
 	$(BIN)/python -m benchmarks.encodings
+
+# The lengths of x86 instructions against iced-x86, LLVM and objdump: a million strings, and this system's programs.
+lengths: $(STAMP)
+	$(INSTALL) -e '.[fast,test,decoders]'
+	$(BIN)/python -m benchmarks.lengths
 
 # Every instruction of the kernel guest's programs, of busybox and of Linux kernels, each in many states: hours; stopped,
 # it goes on where it was.

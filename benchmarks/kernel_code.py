@@ -1,8 +1,8 @@
-"""Kinst's treatment of Debian's kernels: python -m benchmarks.kernel_code FOLDER...
+"""Kinst's decision of Debian's kernels: python -m benchmarks.kernel_code FOLDER...
 
 Each FOLDER is an unpacked kernel package: its `boot` has the kernel, its modules are somewhere
 below.  Each instruction of each function is given to kinst's port of the ISA.  The totals of an ISA
-go to results/kernel_code.json: instructions by treatment, refusals by rule, and files that could
+go to results/kernel_code.json: instructions by decision, refusals by rule, and files that could
 not be read.  The exit status is 1 if there was an error, or a refusal without a rule.
 """
 
@@ -25,13 +25,13 @@ from emu.guest.linux_kernel.files.image_file import read_kernel
 from emu.guest.linux_kernel.kallsyms import Symbols, symbols_of
 from emu.isa import ISAS
 from providers import fasttrap, kinst
+from providers.sequences import REACH
 from trapline.lab.sites.fbt import SitesError
 from trapline.lab.sites.instructions import UserCount, user_summary
 
 RESULTS = Path(__file__).parent / "results" / "kernel_code.json"
 # The bytes that the linker puts between functions: a symbol of kallsyms has no size but extends to the next one.
 _FILL = {"x86_64": b"\xcc"}
-_BEFORE = 64
 _LONGEST = 16
 _WHAT = {Emulated: "emulated", OutOfLine: "out of line", Stepped: "single-stepped", Refused: "refused"}
 
@@ -62,13 +62,9 @@ def _kernel(path: Path) -> tuple[str, list[UserCount]]:
         at = symbol.value - first
         body = image.data[at : at + symbol.size].rstrip(_FILL.get(image.isa, b""))
         for offset in fasttrap_port.boundaries(body):
-            code = Code(
-                image.data[at + offset : at + offset + _LONGEST],
-                symbol.value + offset,
-                body[max(0, offset - _BEFORE) : offset],
-            )
-            treatment = port.treat(code)
-            counts[_WHAT[type(treatment)], treatment.rule] += 1
+            code = Code.at(body, offset, symbol.value + offset, longest=_LONGEST, around=REACH)
+            decision = port.treat(code)
+            counts[_WHAT[type(decision)], decision.rule] += 1
     return image.isa, [
         UserCount(what, rule.name, count, rule.why, rule.source, rule.quirk) for (what, rule), count in counts.items()
     ]

@@ -43,7 +43,7 @@ class Displaced(NamedTuple):
 
 @immutable
 class Code:
-    """An instruction in its place: its bytes, its address, and the code before it."""
+    """An instruction in its place: its bytes, its address, and the code around it."""
 
     data: bytes
     address: int
@@ -51,6 +51,15 @@ class Code:
     """The bytes of its function that precede it, as far as they are known."""
     length: int = 0
     """Bytes of the instruction, if they are known; 0: they are not."""
+    after: bytes = b""
+    """The bytes behind `data`, as far as they are known."""
+
+    @classmethod
+    def at(cls, body: bytes, offset: int, address: int, *, longest: int, around: int, length: int = 0) -> Code:
+        """Return the instruction at an offset of some code, with as many bytes around it."""
+        end = offset + longest
+        before = body[max(0, offset - around) : offset]
+        return cls(body[offset:end], address, before, length, body[end : end + around])
 
 
 @immutable
@@ -72,7 +81,7 @@ class Rule:
 
 @immutable
 class Emulated:
-    """The plan is carried out instead of the instruction."""
+    """The plan is executed instead of the instruction."""
 
     rule: Rule
     length: int
@@ -128,7 +137,7 @@ class Refused:
     rule: Rule
 
 
-Treatment = Emulated | OutOfLine | Stepped | Refused
+Decision = Emulated | OutOfLine | Stepped | Refused
 
 # Bytes of the longest instruction there is.
 _LONGEST: Final = 15
@@ -139,7 +148,7 @@ ALWAYS: Final = -1
 
 
 class Otherwise(Enum):
-    """The treatment of an instruction that a row does not emulate."""
+    """The decision of an instruction that a row does not emulate."""
 
     OUT_OF_LINE = "out of line"
     STEP = "stepped"
@@ -170,7 +179,7 @@ class DisplacedRow(Rule):
         """Return whether an instruction word matches this row."""
         return word & self.mask == self.value
 
-    def treat(self, insn: Displaced, code: bytes) -> Treatment:
+    def treat(self, insn: Displaced, code: bytes) -> Decision:
         """Return how an instruction that matches this row is displaced.
 
         `code` begins with its bytes.
@@ -194,11 +203,11 @@ class DisplacedTable:
     by_code: bool
     """`dtrace_invop()` returns an invop code (x86); otherwise it returns the saved instruction
     word."""
-    _known: dict[bytes, DisplacedRow | Treatment] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """The decisions, by the bytes: a treatment, or the row whose plan depends on the address."""
+    _known: dict[bytes, DisplacedRow | Decision] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """By the bytes: a decision, or the row whose plan depends on the address."""
 
-    def decide(self, code: bytes, address: int) -> Treatment:
-        """Return the treatment of the instruction at `address` by the first row that matches."""
+    def decide(self, code: bytes, address: int) -> Decision:
+        """Return the decision of the instruction at `address` by the first row that matches."""
         word = int.from_bytes(code[:8], "little")
         key = code[:_LONGEST]
         known = self._known.get(key)

@@ -26,6 +26,7 @@ class SegmentKind(IntEnum):
 
     LOAD = 1
     INTERPRETER = 3
+    THREAD = 7
 
 
 class SectionKind(IntEnum):
@@ -69,6 +70,7 @@ class SegmentHeader(NamedTuple):
     physical: int
     file_size: int
     memory_size: int
+    alignment: int
 
 
 class SectionHeader(NamedTuple):
@@ -95,8 +97,8 @@ class _Form(NamedTuple):
 
 
 _FORMS: Final = {
-    4: _Form(struct.Struct("<16xHH4xIII6xHHHHH"), struct.Struct("<IIIIIII4x"), struct.Struct("<10I")),
-    8: _Form(struct.Struct("<16xHH4xQQQ6xHHHHH"), struct.Struct("<IIQQQQQ8x"), struct.Struct("<IIQQQQIIQQ")),
+    4: _Form(struct.Struct("<16xHH4xIII6xHHHHH"), struct.Struct("<8I"), struct.Struct("<10I")),
+    8: _Form(struct.Struct("<16xHH4xQQQ6xHHHHH"), struct.Struct("<IIQQQQQQ"), struct.Struct("<IIQQQQIIQQ")),
 }
 
 
@@ -164,8 +166,8 @@ class Headers:
             if word == 8:
                 yield SegmentHeader(*fields)
             else:
-                kind, offset, address, physical, file_size, memory_size, flags = fields
-                yield SegmentHeader(kind, flags, offset, address, physical, file_size, memory_size)
+                kind, offset, address, physical, file_size, memory_size, flags, alignment = fields
+                yield SegmentHeader(kind, flags, offset, address, physical, file_size, memory_size, alignment)
 
     def _sections(self) -> Iterator[SectionHeader]:
         header, form = self.header, self._form.section

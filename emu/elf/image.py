@@ -23,13 +23,13 @@ from emu.elf.source.inlined import Source
 from emu.elf.source.lines import SourceLines
 from emu.elf.source.units import Units
 from emu.elf.stripped import debug_companion, file_symbols
-from emu.elf.symbols import Symbol, SymbolTable
+from emu.elf.symbols import Symbol, SymbolTable, SymbolType
 from emu.elf.unwind.entries import FrameEntries, FrameSection
 from emu.elf.unwind.rows import FrameTable
 from emu.isa import Isa
-from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import did_you_mean
 from emu.support.immutable import immutable
+from emu.support.words import BadAddressError
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -266,6 +266,21 @@ class Image:
         except ElfError:
             return False
         return True
+
+    def thread_offset(self, name: str) -> int:
+        """Return the distance of a thread-local variable of a program from the thread pointer.
+
+        Raises `ElfError`.  Source: the processor supplements of the System V ABI; lld's
+        getTlsTpOffset().
+        """
+        symbol = self.symbol(name)
+        header = next((one for one in self._file.program_headers if one.kind == SegmentKind.THREAD), None)
+        if header is None or symbol.type is not SymbolType.TLS:
+            raise self._file.error(f"'{name}' is not thread-local")
+        first, last = self.isa.elf.thread_block, max(header.alignment, 1) - 1
+        if first is None:
+            return symbol.value - header.memory_size - (-header.address - header.memory_size & last)
+        return symbol.value + first + (header.address - first & last)
 
     @cached_property
     def soname(self) -> str | None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import lzma
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Final
 
 from emu.elf.debug_files import build_id, debug_file, linked_file
@@ -131,6 +132,18 @@ def _unnamed(file: ElfFile, functions: Iterable[Symbol], entries: FrameEntries) 
         if inside or entry.common.signal or any(entry.start in section for section in linkage):
             continue
         yield Symbol(f"{MARK}{entry.start:x}", entry.start, entry.size, SymbolType.FUNC, Binding.LOCAL, _TEXT)
+
+
+def selected(symbols: Iterable[Symbol], glob: str) -> list[Symbol]:
+    """Return the symbols whose names match a glob; an empty one matches all.
+
+    A name from .eh_frame is not the function's own: only a glob that means all names, or that
+    begins as such names do, matches it.
+    """
+    if not glob.strip("*"):
+        return list(symbols)
+    invented = glob.startswith(MARK)
+    return [one for one in symbols if fnmatchcase(one.name, glob) and (invented or not one.name.startswith(MARK))]
 
 
 def marked(symbols: Iterable[Symbol]) -> Sequence[Symbol]:

@@ -10,7 +10,7 @@ class EngineError(Exception):
 
 
 class GuestCrashError(EngineError):
-    """The CPU cannot continue: it left RAM, or an exception had no handler. `pc` is the place."""
+    """The CPU cannot continue: it left RAM, or an exception had no handler. `pc` is where."""
 
     def __init__(self, message: str, pc: int) -> None:
         super().__init__(message)

@@ -12,15 +12,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from unicorn.unicorn_py3.unicorn import uclib
-
-from emu.engine.cpu import Cpu
 from emu.engine.errors import shut_down
 from emu.engine.handlers import Handlers
 from emu.engine.qemu import library
-from emu.engine.state import DELIVER, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
-from emu.engine.time.clock_words import ClockWord
-from emu.engine.time.counter import PREPAID, Counter
+from emu.engine.qemu.cpu import Cpu
+from emu.engine.state import DELIVER, PREPAID, TB_REQUEST_CACHE, ClockWord, TableEntry, TranslationBlock, Word
+from emu.engine.time.counter import Counter
 from emu.support.words import WORD_MASK, signed
 
 _BLOCK_HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
@@ -55,7 +52,7 @@ class Interrupted:
 
         Where the guest has none QEMU leaves by a long jump, which would leave Python's frames too.
         """
-        if self._cpu.model.has_gate(self._cpu.uc, self.exception.value):
+        if self._cpu.model.has_gate(self._cpu, self.exception.value):
             self._cpu.deliver()
         else:
             self._handlers.fail(shut_down(self.pc.value))
@@ -98,7 +95,7 @@ class Callbacks:
         model = cpu.model
         now = Interrupted(cpu, counter.state, handlers)
         self.fill = None  # Python is the hook: emu.engine.qemu.tlb
-        self.special = None  # Python is called instead: emu.engine.emulated_instructions
+        self.emulated = None  # Python is called instead: emu.engine.emulated_instructions
         self.code_hook = None  # Python is the hook: emu.engine.qemu.code_hooks
         self.block = _BLOCK_HOOK(_block(counter, cpu))
         self.trap = _TRAP_HOOK(_trap(now, cpu, delivers=delivers))
@@ -147,7 +144,7 @@ def _block(counter: Counter, cpu: Cpu) -> Callable[..., None]:
         if due:
             words[Word.BLOCK] = 0
             words[Word.STOPPED] = 1
-            uclib.uc_emu_stop(handle)
+            cpu.stop()
             return
         index = (address >> 1 ^ address >> 17) & half - 1 | (half if address >= kernel_start else 0)
         entry = table[index]

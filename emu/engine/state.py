@@ -24,14 +24,14 @@ If time was skipped, the run ends, and its user decides.
 
 Stale sizes.  Kernel addresses mean the same code in every address space; user addresses do not.  So
 the table has a half for each, and the user half is emptied when the address space changes
-(`Engine.forget_user_blocks`).
+(`Engine.counter.forget_user_blocks`).
 """
 
 from __future__ import annotations
 
 import ctypes
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 
 class Word(IntEnum):
@@ -96,7 +96,7 @@ class Word(IntEnum):
     """An address in the block that was entered last for the first time."""
 
     CLOCK = 29
-    """Address of the clock's words (`emu.engine.time.clock_words`), whose times the deadlines are;
+    """Address of the clock's words (`emu.engine.state`), whose times the deadlines are;
     0: they are counts of instructions."""
     HIDDEN = 30
     """Its hidden instructions when the deadlines were last computed, and those executed until then
@@ -108,13 +108,17 @@ class Word(IntEnum):
     """Address of a function that is called at each block that begins: void (address of its entry);
     0: there is none.  NEXT is 0 meanwhile, so that no block begins without the call."""
     DISCOUNTED = 33
-    """What was subtracted from TOTAL for instructions that the CPU carries out."""
+    """What was subtracted from TOTAL for instructions that the CPU executes."""
 
     REFUSED = 34
     """1: REACH has refused an access, and takes care of the fault; the hit ends there."""
 
 
 WORDS: Final = 35
+# The initial count: instructions may be subtracted from it before the first has run.
+PREPAID: Final = 64
+# Entries of the table, a power of two: 64 MiB of pages.
+FILLS: Final = 1 << 14
 NEVER: Final = (1 << 63) - 1
 # Entries of the table for user blocks; then as many for kernel blocks.
 BLOCKS: Final = 1 << 15
@@ -138,3 +142,29 @@ TB_REQUEST_CACHE: Final = 8 | 2 << 26 | 3 << 30
 DELIVER: Final = 1
 # The answers of a Python trap callback: deliver the exception to the guest, or it is handled.
 HANDLED: Final = 0
+
+
+class ClockWord(IntEnum):
+    """The words of a clock, which machine code reads (`emu.engine.native_clock`)."""
+
+    HIDDEN = 0
+    """Number of instructions that take no time."""
+    SKIPPED = 1
+    """Nanoseconds in which no instruction ran."""
+    STANDS = 2
+    """1 while the clock is stopped."""
+    PAUSED = 3
+    """The count of instructions at which it was stopped."""
+
+
+class ClockState(NamedTuple):
+    """The state of a clock for which the deadlines of a run were computed."""
+
+    address: int
+    """The address of its words; 0: the deadlines belong to no clock."""
+    hidden: int
+    """As an unsigned word: it is negative while an instruction counts that was not executed."""
+    skipped: int
+
+
+NO_CLOCK: Final = ClockState(0, 0, 0)

@@ -14,27 +14,27 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from emu.engine.memory.pages import PAGE
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 
 class CodeMemory(Protocol):
     """Memory that holds code; addresses are virtual."""
 
     def read(self, address: int, size: int) -> bytes:
-        """Return `size` bytes.  Raises `emu.support.bad_address.BadAddressError`."""
+        """Return `size` bytes.  Raises `emu.support.words.BadAddressError`."""
         ...
 
     def write_code(self, address: int, data: bytes) -> None:
         """Write bytes and drop what was translated from them.
 
-        Raises `emu.support.bad_address.BadAddressError`.
+        Raises `emu.support.words.BadAddressError`.
         """
         ...
 
 
 @dataclass(slots=True, eq=False)
 class Tracepoint:
-    """One place where an instruction is, or will be, displaced by a breakpoint."""
+    """A site whose instruction is, or will be, displaced by a breakpoint."""
 
     address: int
     original: bytes
@@ -71,7 +71,7 @@ class Patcher:
 
         `original` is what `self.original` returns for its bytes, if that is known.
 
-        Raises `emu.support.bad_address.BadAddressError` if there is no code.
+        Raises `emu.support.words.BadAddressError` if there is no code.
         """
         if not patch:
             raise ValueError(f"{owner}: a tracepoint at {address:#x} needs patch bytes")
@@ -84,7 +84,7 @@ class Patcher:
     def together(self) -> Iterator[None]:
         """Write what tracepoints change meanwhile at the end, page by page.
 
-        Raises `emu.support.bad_address.BadAddressError` then, if memory has no code at one of them.
+        Raises `emu.support.words.BadAddressError` then, if memory has no code at one of them.
         """
         self.on_change()
         self._pending = []
@@ -162,15 +162,15 @@ class Patcher:
     def original(self, address: int, size: int) -> bytes:
         """Read code as it is in the program, without patches.
 
-        Raises `emu.support.bad_address.BadAddressError`.
+        Raises `emu.support.words.BadAddressError`.
         """
         if self._removed:
             self._write_pending()
         code = bytearray(self._memory.read(address, size))
         patched = self._layers
-        for place in [place for place in range(address, address + size) if place in patched] if patched else ():
-            first = patched[place][0]
-            code[place - address] = first.original[place - first.address]
+        for at in [at for at in range(address, address + size) if at in patched] if patched else ():
+            first = patched[at][0]
+            code[at - address] = first.original[at - first.address]
         return bytes(code)
 
     def _tell(self) -> None:
@@ -190,8 +190,8 @@ class Patcher:
             return
         pages: dict[int, list[tuple[int, bytes]]] = {}
         for address, data in self._pending:
-            room = PAGE - address % PAGE
-            for part, start in ((data[:room], address), (data[room:], address + room)):
+            left = PAGE - address % PAGE
+            for part, start in ((data[:left], address), (data[left:], address + left)):
                 if part:
                     pages.setdefault(start // PAGE, []).append((start, part))
         self._pending.clear()

@@ -38,7 +38,7 @@ class Hit:
     """The handler's answer, if it leaves the displaced instruction to its caller; 0: the steps
     execute it."""
     plan: Plan | None = None
-    """The plan that is carried out after the steps instead of the displaced instruction."""
+    """The plan that is executed after the steps instead of the displaced instruction."""
     rest: Callable[[int], int] | None = None
     """Does the rest in Python, beginning with the plan or operations whose memory was out of reach,
     and returns DELIVER or HANDLED. None: the plan is all that is left to do."""
@@ -79,8 +79,8 @@ class TrapHandler:
         """
         if handler not in self._handlers:
             raise RuntimeError(f"{handler!r} is not in the invop chain")
-        place = self._handlers.index(handler)
-        self._handlers = self._handlers[:place] + self._handlers[place + 1 :]
+        index = self._handlers.index(handler)
+        self._handlers = self._handlers[:index] + self._handlers[index + 1 :]
         if handler not in self._handlers:
             self._descriptions.pop(handler, None)
         self.changed()

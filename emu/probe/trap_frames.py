@@ -14,7 +14,7 @@ from emu.displaced.frame import Frame
 from emu.displaced.plans import Plan
 from emu.engine.engine import Engine
 from emu.probe.execute_plan import Words, interpret
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # Arguments that `dtrace_probe()` takes.
 _FIVE = 5
@@ -40,7 +40,7 @@ def _five_words(engine: Engine, address: int) -> tuple[int, int, int, int, int]:
     try:
         a, b, c, d, e = memoryview(engine.read(address, _FIVE * size)).cast("I" if size == 4 else "Q")
     except BadAddressError:
-        a, b, c, d, e = (_word_or_0(engine, address + size * place) for place in range(_FIVE))
+        a, b, c, d, e = (_word_or_0(engine, address + size * number) for number in range(_FIVE))
     return a, b, c, d, e
 
 
@@ -108,7 +108,7 @@ class LiveFrame:
         self._engine.pc = address
         self.moved = True
 
-    def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:  # noqa: ARG002
+    def execute(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:  # noqa: ARG002
         """Carry out a plan completely."""
         interpret(plan, self._engine.isa, self._engine, address)
         self.moved = True
@@ -132,13 +132,13 @@ class SavedFrame:
         """Return a register by name. Raises KeyError for one that the frame does not have."""
         if name == self._engine.isa.registers.zero:
             return 0
-        place = self.address + self._word * self._index(name)
+        slot = self.address + self._word * self._index(name)
         traps = self._engine.isa.traps
         # The CPU pushes the last fields only when it changes its stack.
         last = traps.frame[traps.frame.index(traps.frame_sp) :] if traps.privilege else ()
         if name in last and not self.register(traps.privilege) & 3:
-            return place if name == traps.frame_sp else self._engine.read_register(name)
-        value = self._engine.load(place, self._word)
+            return slot if name == traps.frame_sp else self._engine.read_register(name)
+        value = self._engine.load(slot, self._word)
         return value - self._pc_after if name == self._engine.isa.registers.pc else value
 
     def arguments(self) -> tuple[int, int, int, int, int]:
@@ -173,10 +173,10 @@ class SavedFrame:
 
     def _set_register(self, name: str, value: int) -> None:
         if name != self._engine.isa.registers.zero:
-            place = self.address + self._word * self._index(name)
-            self._engine.store(place, self._word, value & self._engine.isa.address_mask)
+            slot = self.address + self._word * self._index(name)
+            self._engine.store(slot, self._word, value & self._engine.isa.address_mask)
 
-    def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
+    def execute(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
         """Carry out a plan on the saved registers.
 
         A push is left to the stub, because the frame is on that stack.

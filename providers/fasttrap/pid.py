@@ -16,10 +16,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.elf.image import no_instruction
+from emu.elf.stripped import selected
 from emu.elf.symbols import Symbol, SymbolType
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import Objects, Process, ProcessObserver
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.base import Framework
 from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.pid_provider import PidProvider
@@ -165,12 +166,32 @@ class PidProbes(ProcessObserver):
         if wanted.function and not _is_glob(wanted.function):
             symbols = [self._code_of(process, loaded, one) for one in loaded.named(wanted.function)[:1]]
         else:
-            test = _matcher(wanted.function)
-            every = loaded.functions()
-            symbols = [one for one in every if test(one.name) and one.name not in _SKIPPED]
+            found = selected(loaded.functions(), wanted.function)
+            symbols = [one for one in found if one.name not in _SKIPPED]
         for symbol in symbols:
             self._provide_function(provider, process, loaded, symbol, wanted)
+        if self._fasttrap.fidelity is not Fidelity.FREEBSD and wanted.name != ENTRY:
+            self._report_undecoded(process, loaded, symbols)
         return bool(symbols)
+
+    def _report_undecoded(self, process: Process, loaded: LoadedObject, symbols: Sequence[Symbol]) -> None:
+        """Say which functions lack probes, because their bytes are not all instructions."""
+        read = self._fasttrap.target(process).patcher.original
+        codes = ((one.name, self._code(read, one.value + loaded.bias, one.size)) for one in symbols)
+        found = [(name, at) for name, code in codes if (at := self._undecoded(code)) is not None]
+        if not found:
+            return
+        name, at = found[0]
+        others = f" and {len(found) - 1:,} other functions" if len(found) > 1 else ""
+        self._fasttrap.report(
+            f"{loaded.name}`{name}+{at:#x}: no instruction begins there (data?), so {name}{others} "
+            f"{'have' if others else 'has'} no offset probes, and return probes only where a frame ends"
+        )
+
+    def _undecoded(self, code: bytes) -> int | None:
+        """Return the offset of the first bytes of a function that do not decode; None: all do."""
+        at = self._fasttrap.port.decoded(code, self._fasttrap.fidelity)
+        return at if at < len(code) else None
 
     def _code_of(self, process: Process, loaded: LoadedObject, symbol: Symbol) -> Symbol:
         """Return the code of a function's name.
@@ -207,7 +228,7 @@ class PidProbes(ProcessObserver):
         code = self._code(target.patcher.original, address, symbol.size)
         if not glob:
             self._offset(function, self._checked_offset(symbol, code, wanted.name))
-        elif not port.has_jump_table(code, self._fasttrap.fidelity):
+        elif self._undecoded(code) is None:
             for offset in port.boundaries(code):
                 if test(f"{offset:x}"):
                     self._offset(function, offset)
@@ -218,7 +239,7 @@ class PidProbes(ProcessObserver):
         offset = int(name, 16)
         if offset >= symbol.size:
             raise PidError("D_PROC_OFF", f"offset 0x{offset:x} outside of function '{symbol.name}'")
-        if self._fasttrap.port.has_jump_table(code, self._fasttrap.fidelity):
+        if self._undecoded(code) is not None:
             raise PidError("D_PROC_CREATEFAIL", f"'{symbol.name}' contains a jump table: no offset probes there")
         if offset not in self._fasttrap.port.boundaries(code):
             raise PidError("D_PROC_ALIGN", f"offset 0x{offset:x} is not aligned on an instruction")

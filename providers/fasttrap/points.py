@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Treatment
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.displaced.decision import Code, Decision, Emulated, OutOfLine, Refused
+from emu.engine.memory.pages import PAGE
+from emu.support.words import WORD_MASK, BadAddressError
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import AFTER, Point, Probe, Target
 from providers.fidelity import Fidelity
@@ -79,7 +79,7 @@ class Points:
 
     # -- decisions
 
-    def look(self, target: Target, address: int, function: int = 0) -> Treatment:
+    def look(self, target: Target, address: int, function: int = 0) -> Decision:
         """Decide about the instruction at an address.
 
         `function` is the start of its function, 0: unknown.
@@ -89,15 +89,19 @@ class Points:
         return self._treat(self._code(target, address, function), self._fidelity)
 
     def _code(self, target: Target, address: int, function: int) -> Code:
-        """Return the instruction at an address, with what is before it in its function."""
-        start = min(address, max(function, address - self._port.behind)) if function else address
-        before = address - start
-        for size in (self._port.longest, 4, 2, 1):
+        """Return the instruction at an address, with what is around it in its function.
+
+        Of one near the end of a page the rest is read apart, since there may be no next page
+        (fasttrap_tracepoint_init in fasttrap_isa.c).
+        """
+        around, longest = self._port.around, self._port.longest
+        start = min(address, max(function, address - around)) if function else address
+        for size in (longest + around * bool(function), longest, min(longest, PAGE - address % PAGE)):
             try:
-                data = target.patcher.original(start, before + size)
+                data = target.patcher.original(start, address - start + size)
             except BadAddressError:
                 continue
-            return Code(data[before:], address, data[:before])
+            return Code.at(data, address - start, address, longest=self._port.longest, around=around)
         raise BadAddressError(address)
 
     def _code_of(self, probe: Probe, address: int) -> Code:
@@ -116,9 +120,9 @@ class Points:
         offset = address - start
         if function is None or not 0 <= offset < probe.size:
             return self._code(target, address, start)
-        code, port = function.code, self._port
-        before = code[max(0, offset - port.behind) : offset]
-        return Code(code[offset : offset + port.longest], address, before, function.lengths.get(offset, 0))
+        longest, around = self._port.longest, self._port.around
+        length = function.lengths.get(offset, 0)
+        return Code.at(function.code, offset, address, longest=longest, around=around, length=length)
 
     def _read(self, target: Target, start: int, size: int) -> _Function | None:
         """Read a function.
@@ -172,13 +176,13 @@ class Points:
             code = self._code_of(probe, address)
         except BadAddressError:
             raise TracepointError(f"no code is loaded at {address:#x} in pid {target.process.pid}") from None
-        treatment = self._treat(code, self._fidelity)
-        if isinstance(treatment, Refused):
-            raise TracepointError(f"no tracepoint at {address:#x}: {treatment.rule.why} ({treatment.rule.source})")
-        assert isinstance(treatment, Emulated | OutOfLine), "fasttrap runs code out of line, it does not step"
-        patch = self._port.breakpoint(treatment.length)
+        decision = self._treat(code, self._fidelity)
+        if isinstance(decision, Refused):
+            raise TracepointError(f"no tracepoint at {address:#x}: {decision.rule.why} ({decision.rule.source})")
+        assert isinstance(decision, Emulated | OutOfLine), "fasttrap runs code out of line, it does not step"
+        patch = self._port.breakpoint(decision.length)
         tracepoint = target.patcher.create(address, patch, "fasttrap", code.data[: len(patch)])
-        return Point(target, address, treatment, tracepoint)
+        return Point(target, address, decision, tracepoint)
 
     def remove(self, probe: Probe, address: int) -> None:
         """Remove one of a probe's tracepoints, unless another probe still needs it."""

@@ -24,17 +24,18 @@ from emu.elf.stapsdt import (
     InMemory,
     Marker,
     MarkerArgument,
-    MarkerArgumentError,
+    Unreadable,
     evaluate,
     markers,
     parse_arguments,
+    resolver,
 )
 from emu.engine.hits import hit_steps
 from emu.engine.hits.hit_steps import ARGUMENTS, Argument, Number, Register
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import ProcessObserver
 from emu.isa.elf_format import InRegister
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.dof.layout import HEADER
 from providers.dof.probes import HelperProbe, helper_probes
 from providers.dof.sections import DofError, load_size
@@ -263,13 +264,8 @@ class UsdtProbes(ProcessObserver):
             return
         arguments = {}
         for marker in sites:
-            try:
-                arguments[marker.location + loaded.bias] = parse_arguments(marker.arguments, loaded.image.isa)
-            except MarkerArgumentError as error:
-                raise PidError(
-                    "D_PROC_USDT", f"marker {marker.provider}:{marker.name} in {loaded.name}: {error}"
-                ) from None
-        self._report_missing(loaded, name, arguments)
+            arguments[marker.location + loaded.bias] = parse_arguments(marker.arguments, loaded.image.isa)
+        self._report_unreadable(loaded, name, arguments)
         semaphores = {marker.semaphore + loaded.bias for marker in sites if marker.semaphore}
         probe = Probe(
             self._fasttrap.target(process),
@@ -287,17 +283,15 @@ class UsdtProbes(ProcessObserver):
         self._made[process.pid].add(key)
         probe.id = self._framework.probe_create(provider, name.module, name.function, name.name, _AFRAMES, probe)
 
-    def _report_missing(
+    def _report_unreadable(
         self, loaded: LoadedObject, name: _Name, arguments: dict[int, tuple[MarkerArgument, ...]]
     ) -> None:
-        """Report arguments whose symbols are not in the file; their values are 0."""
+        """Report arguments that cannot be read; their values are 0."""
         for argument in dict.fromkeys(one for each in arguments.values() for one in each):
-            symbol = argument.operand.symbol if isinstance(argument.operand, InMemory) else ""
-            if symbol and not loaded.image.defines(symbol):
+            why = argument.unreadable(loaded.image)
+            if why:
                 where = f"marker {name.provider}:{name.name} in {loaded.name}"
-                self._fasttrap.report(
-                    f"{where}: '{argument.text}' reads as 0: there is no symbol '{symbol}' (stripped?)"
-                )
+                self._fasttrap.report(f"{where}: '{argument.text}' reads as 0: {why}")
 
     def _locate(self, arguments: dict[int, tuple[MarkerArgument, ...]], site: int) -> Located | None:
         """Return the locations of a site's arguments; None: Python must read one of them."""
@@ -318,9 +312,13 @@ class UsdtProbes(ProcessObserver):
             match one.operand:
                 case Constant():
                     found.append(Number(evaluate(one, _nothing, _nothing, _nothing)))
-                case InRegister(register, 0) if register in slots:
+                case Unreadable():
+                    found.append(Number(0))
+                case InRegister(register, 0) if register in slots and one.size <= self._fasttrap.kernel.isa.word:
                     found.append(Register(register, one.size, one.signed))
-                case InMemory(base, displacement, scaled, scale, "") if {base, scaled} - {""} <= slots.keys():
+                case InMemory(base, displacement, scaled, scale, "", "", extended="") if {base, scaled} - {
+                    ""
+                } <= slots.keys():
                     address = f"%address {len(operations)}"
                     operations.append(Sum(address, base, scaled, scale.bit_length() - 1, displacement))
                     found.append(hit_steps.InMemory(address, 0, one.size, one.signed))
@@ -336,13 +334,11 @@ class UsdtProbes(ProcessObserver):
         An argument that cannot be read is 0.
         """
         kernel = self._fasttrap.kernel
-
-        def resolve(symbol: str) -> int:
-            return loaded.image.symbol(symbol).value + loaded.bias
+        resolve, mask = resolver(loaded.image, loaded.bias), kernel.isa.address_mask
 
         def value(argument: MarkerArgument) -> int:
             try:
-                return evaluate(argument, kernel.cpu.read_register, kernel.cpu.load, resolve)
+                return evaluate(argument, kernel.cpu.read_register, kernel.cpu.load, resolve, mask)
             except (BadAddressError, ElfError):
                 return 0
 

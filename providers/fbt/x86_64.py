@@ -14,7 +14,7 @@ from emu.isa.x86.instruction import LONG_MODE, Mode
 from emu.isa.x86.instruction import instruction_lengths as lengths
 from emu.isa.x86_64.stub import STUB
 from emu.probe.trap import Handler
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.dis_tables import known_lengths
 from providers.fbt.port import (
     ENTRY,
@@ -103,7 +103,7 @@ def instructions(function: Function, mode: Mode = LONG_MODE) -> Iterator[tuple[i
     """Yield (offset, length) of instructions, until the limit or bytes that do not decode."""
     freebsd = function.fidelity is Fidelity.FREEBSD
     offset = 0
-    for length in known_lengths(function.code, mode) if freebsd else lengths(function.code, mode=mode.capstone):
+    for length in known_lengths(function.code, mode) if freebsd else lengths(function.code, mode):
         if offset >= function.size:
             break
         yield offset, length

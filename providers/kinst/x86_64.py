@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from emu.displaced.decision import ALWAYS, Code, OutOfLine, Rule, Treatment
+from emu.displaced.decision import ALWAYS, Code, Decision, OutOfLine, Rule
 from emu.isa.x86.instruction import LONG_MODE, Instruction, instruction_lengths
 from emu.isa.x86.plans import indirect, transfer
 from emu.isa.x86_64.stub import STUB
@@ -18,6 +18,7 @@ from providers.x86 import Row, Table, Test, always, emulate, extended, offset, o
 _ISA: Final = "FreeBSD sys/cddl/dev/kinst/amd64/kinst_isa.c"
 _OURS: Final = "this simulator: FreeBSD copies it unchanged, and the copy would compute another result"
 _INT3: Final = 0xCC
+_REX2: Final = 0xD5
 # DTRACE_INVOP_CALL: the stub pushes the return address that the handler leaves in its scratch space.
 _CALL: Final = STUB.number("CALL")
 # jmp [rip]: to the address that follows.
@@ -30,7 +31,7 @@ def _refused(name: str, test: Test, why: str, source: str = _ISA) -> Row:
     return Row(name, why, source, test, refuse)
 
 
-def _copied(rule: Rule, insn: Instruction, leaves: int | None = None) -> Treatment:
+def _copied(rule: Rule, insn: Instruction, leaves: int | None = None) -> Decision:
     """Run a copy; a distance from rip in it is filled in later."""
     at = insn.relative_at
     if at is None:
@@ -39,18 +40,18 @@ def _copied(rule: Rule, insn: Instruction, leaves: int | None = None) -> Treatme
     return OutOfLine(rule, insn.length, insn.data, place=at + 1, target=target, leaves=leaves)
 
 
-def _leaving(rule: Rule, insn: Instruction) -> Treatment:
+def _leaving(rule: Rule, insn: Instruction) -> Decision:
     """Run a copy that leaves the trampoline."""
     return _copied(rule, insn, ALWAYS)
 
 
-def _jump(rule: Rule, insn: Instruction) -> Treatment:
+def _jump(rule: Rule, insn: Instruction) -> Decision:
     """Run a copy of a direct jump, in its form that reaches everywhere."""
     code = insn.data[: insn.at] + b"\xe9\0\0\0\0"
     return OutOfLine(rule, insn.length, code, place=insn.at + 1, target=offset(insn), leaves=ALWAYS)
 
 
-def _conditional(rule: Rule, insn: Instruction) -> Treatment:
+def _conditional(rule: Rule, insn: Instruction) -> Decision:
     """Run a copy of a conditional jump, in its form that reaches everywhere."""
     short = insn.opcode != 0x0F
     number = (insn.opcode if short else insn.second) & 15
@@ -66,6 +67,14 @@ TABLE: Final = Table(
     Rule("malformed", "the bytes are not an instruction", _ISA),
     (
         _refused("two segments", lambda insn: len(insn.segments) > 1, "it has two segment prefixes"),
+        _refused("lock", lambda insn: insn.refuses_lock, "the CPU refuses its LOCK prefix (#UD)", _OURS),
+        _refused("rex2", opcodes(_REX2), "no rule reads APX", _OURS),
+        _refused(
+            "xbegin",
+            lambda insn: insn.opcode == 0xC7 and insn.second == 0xF8,
+            "the address of its handler is relative to the pc",
+            _OURS,
+        ),
         _refused("int3", opcodes(_INT3), "it is a breakpoint", _OURS),
         _refused("int", opcodes(0xCD), "it is a software interrupt", _OURS),
         _refused("popf", opcodes(0x9D), "it may enable interrupts, and then two interrupts could need one trampoline"),
@@ -92,7 +101,7 @@ TABLE: Final = Table(
 )  # fmt: skip
 
 
-def _treat(code: Code) -> Treatment:
+def _treat(code: Code) -> Decision:
     """Decide about an instruction (kinst_instr_dissect)."""
     return TABLE.decide(code)
 
@@ -131,7 +140,7 @@ PORT: Final = Port(
     patch=lambda _length: bytes((_INT3,)),
     boundaries=_boundaries,
     longest=15,
-    behind=0,
+    around=0,
     treat=_treat,
     frame_after=_frame_after,
     size=_SIZE,

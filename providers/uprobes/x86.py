@@ -1,4 +1,4 @@
-"""The rules of uprobes for x86-64 and i386: one row for each treatment and each refusal.
+"""The rules of uprobes for x86-64 and i386: one row for each decision and each refusal.
 
 Linux 6.12 treats the byte after a VEX or EVEX prefix as an opcode of the one-byte map, so it treats
 some vector instructions as jumps, calls or returns.  And it takes a prefix for the opcode if it
@@ -16,9 +16,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from emu.displaced.decision import Code, Rule, Stepped, Treatment
+from emu.displaced.decision import Code, Decision, Rule, Stepped
 from emu.displaced.plans import Plan, Set, Store
-from emu.isa.x86.instruction import LONG_MODE, PREFIXES, PROTECTED_MODE, Instruction, Mode
+from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, Instruction, Mode
+from emu.isa.x86.length import PREFIXES, Parts
 from emu.isa.x86.plans import jcc, transfer
 from providers.fidelity import Fidelity, by_fidelity
 from providers.uprobes.port import ENOEXEC, ENOTSUPP, Port
@@ -45,6 +46,7 @@ _NOP: Final = 0x90
 _PUSHF, _POPF = 0x9C, 0x9D
 _OPERAND_SIZE: Final = 0x66
 _XOP: Final = 0x8F
+_XBEGIN, _XBEGIN_MODRM = 0xC7, 0xF8
 # The number of different prefixes, without REX, that Linux expects.
 _MOST_PREFIXES: Final = 4
 # Opcodes of VEX in map 1 whose instruction ends with an immediate byte; in map 3 all do.
@@ -118,19 +120,19 @@ def _nop(insn: Instruction) -> Plan:
     return Plan((Set(insn.mode.pc, insn.mode.pc, insn.length),))
 
 
-def _step(rule: Rule, insn: Instruction) -> Treatment:
+def _step(rule: Rule, insn: Instruction) -> Decision:
     """Step an instruction that continues after itself, or at the same distance as its copy."""
     code, scratch = (insn.data, "") if insn.relative_at is None else moved(insn)
     return Stepped(rule, insn.length, code, scratch)
 
 
-def _step_away(rule: Rule, insn: Instruction) -> Treatment:
+def _step_away(rule: Rule, insn: Instruction) -> Decision:
     """Step an instruction after which the pc is correct."""
     code, scratch = (insn.data, "") if insn.relative_at is None else moved(insn)
     return Stepped(rule, insn.length, code, scratch, absolute=True, calls=_is_plain(insn) and _calls(insn))
 
 
-def _step_flags(rule: Rule, insn: Instruction) -> Treatment:
+def _step_flags(rule: Rule, insn: Instruction) -> Decision:
     pushes, pops = insn.opcode == _PUSHF, insn.opcode == _POPF
     return Stepped(rule, insn.length, insn.data, pushes_flags=pushes, pops_flags=pops)
 
@@ -171,6 +173,12 @@ def _first(bad_opcodes: frozenset[int]) -> tuple[Row, ...]:
 
 # The instructions that Linux steps, and the errors that this causes.
 _UNTRUSTWORTHY: Final = (
+    _refused(
+        "xbegin",
+        lambda insn: insn.opcode == _XBEGIN and insn.second == _XBEGIN_MODRM,
+        "the address of its handler is relative to the pc",
+        _OURS,
+    ),
     _refused(
         "narrow count",
         lambda insn: _is_plain(insn) and insn.narrow and insn.opcode in _COUNTED,
@@ -231,8 +239,8 @@ def _as_jump(insn: Instruction, *, call: bool = False) -> Plan:
 
 
 def _as_jcc(insn: Instruction) -> Plan:
-    jump = replace(insn, data=bytes((_opcode(insn), _immediate(insn) & 0xFF)), at=0)
-    return jcc(replace(jump, data=jump.data.ljust(insn.length, b"\0")))
+    jump = bytes((_opcode(insn), _immediate(insn) & 0xFF)).ljust(insn.length, b"\0")
+    return jcc(replace(insn, data=jump, layout=Parts(insn.length, 0)))
 
 
 def _vector(test: Callable[[int, Instruction], bool]) -> _Test:
@@ -243,7 +251,7 @@ _MISTAKE: Final = "Linux reads the opcode after a VEX or EVEX prefix as a legacy
 
 
 def _mistaken(
-    name: str, test: Callable[[int, Instruction], bool], what: Callable[[Rule, Instruction], Treatment]
+    name: str, test: Callable[[int, Instruction], bool], what: Callable[[Rule, Instruction], Decision]
 ) -> Row:
     return Row(name, _MISTAKE, _SOURCE, _vector(test), what, quirk="it is a vector instruction")
 
@@ -256,18 +264,18 @@ def _group5(*extensions: int) -> Callable[[int, Instruction], bool]:
     return test
 
 
-def _step_call(rule: Rule, insn: Instruction) -> Treatment:
+def _step_call(rule: Rule, insn: Instruction) -> Decision:
     """Step it, and write a return address over the top of the stack."""
     code, scratch = (insn.data, "") if insn.relative_at is None else moved(insn)
     return Stepped(rule, insn.length, code, scratch, absolute=True, calls=True)
 
 
-def _step_popf(rule: Rule, insn: Instruction) -> Treatment:
+def _step_popf(rule: Rule, insn: Instruction) -> Decision:
     code, scratch = (insn.data, "") if insn.relative_at is None else moved(insn)
     return Stepped(rule, insn.length, code, scratch, pops_flags=True)
 
 
-def _step_misread(rule: Rule, insn: Instruction) -> Treatment:
+def _step_misread(rule: Rule, insn: Instruction) -> Decision:
     """Step it at the place of its copy, whatever it does."""
     return Stepped(rule, insn.length, insn.data, pushes_flags=insn.opcode == _PUSHF)
 
@@ -316,7 +324,7 @@ PROTECTED_TABLES: Final = _tables(PROTECTED_MODE, _BAD_OPCODES_32)
 def port(tables: Mapping[Fidelity, Table]) -> Port:
     """Return uprobes by the tables of a mode (arch_uprobe_analyze_insn)."""
 
-    def treat(code: Code, fidelity: Fidelity) -> Treatment:
+    def treat(code: Code, fidelity: Fidelity) -> Decision:
         return tables[fidelity].decide(code)
 
     return Port(breakpoint=b"\xcc", longest=16, alignment=1, slot=128, step_trap=b"", treat=treat)

@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from emu.isa import DEFAULT_ISA, ISAS
+from trapline.commands.shared import OutputFile, say, write
 from trapline.lab.course.grade import as_csv, grade
 from trapline.lab.course.sheets import sheet, sheets
 from trapline.lab.course.supervised import SECONDS
@@ -73,32 +74,23 @@ def check_command(what: str, seconds: float, more: Path | None) -> None:
     directory = Path(f"lab-{what}") if what.isdecimal() else Path(what)
     found = _try(lambda: grade(directory, more, seconds))
     for one in found.results:
-        click.echo(
-            f"{one.points:3} of {one.of}  {one.name}" + (f": {one.why}" if one.why and one.points < one.of else "")
-        )
+        say(f"{one.points:3} of {one.of}  {one.name}" + (f": {one.why}" if one.why and one.points < one.of else ""))
         if one.points < one.of and one.hint:
             click.echo(f"          hint: {one.hint}")
     for line in found.printed.splitlines()[-_PRINTED:]:
-        click.echo(f"  printed: {line}")
+        say(f"  printed: {line}")
     click.echo(f"{found.points:3} of {found.of}  {found.sheet.title}, on {found.work.isa}")
     sys.exit(found.points < found.of)
 
 
 @lab_command.command("grade")
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the CSV to this file.")
+@click.option("-o", "--output", type=OutputFile(), metavar="FILE", default="-", help="Write the CSV to this file.")
 @_limit
 @_folder
-def grade_command(folder: Path, output: Path | None, seconds: float, more: Path | None) -> None:
+def grade_command(folder: Path, output: str, seconds: float, more: Path | None) -> None:
     """Grade a class as CSV: FOLDER has a folder for each student, with their labs in it."""
-    text = _try(lambda: as_csv(folder, more, seconds))
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    try:
-        output.write_text(text, "utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{output}: {error.strerror}") from None
+    write(output, _try(lambda: as_csv(folder, more, seconds)))
 
 
 def _try(call: Callable[[], Any]) -> Any:

@@ -28,6 +28,7 @@ from trapline.machine.kernel_target import KernelTarget
 from trapline.machine.programs import missing_program
 from trapline.options import OptionError, Options
 from trapline.support.options import cpu_number
+from trapline.support.output_files import OutputError, prepare
 
 _NAME: Final = "plockstat"
 _FLAGS: Final = "n:ps:e:vx:ACHV"
@@ -165,6 +166,10 @@ def _parse(arguments: tuple[str, ...]) -> Request:
             case "--jsonl":
                 if not value:
                     _wrong(f"{flag} '': it is empty")
+                try:
+                    prepare(value)
+                except OutputError as error:
+                    _fail(str(error))
                 request.lines = value
             case "--trap":
                 request.trap = _choice(flag, value, [path.value for path in TrapPath])

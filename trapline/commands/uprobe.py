@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from emu.elf.file import ElfError
+from trapline.commands.shared import say
 from trapline.ftrace.options import Show, open_target, show_event, show_options, start
 from trapline.ftrace.uprobe_events import TraceError, resolve
 
@@ -28,6 +29,8 @@ def uprobe_command(target: str | None, definition: str | None, condition: str | 
     uprobe_events, `p[:[GROUP/]EVENT] PATH:OFFSET[(REFCTR)] [ARGUMENT ...]`.  NAME is a path, a
     program or a library, testbins:NAME for one of the package's own.  FILTER tests arguments:
     `'file == 0'`, `'cmd ~ "SELECT*"'`.
+
+    Exit status 128 + N: signal N has killed the program.
     """
     show = Show(**shown)
     if target is not None:
@@ -56,4 +59,4 @@ def _list(target: str, show: Show) -> None:
             f"{target}: no function symbols, and no .eh_frame that tells where functions are (stripped?)"
         )
     for name in names:
-        click.echo(name)
+        say(name)

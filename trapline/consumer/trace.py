@@ -5,8 +5,9 @@ Source: FreeBSD cmd/dtrace/dtrace.c (main() from dtrace_go() on, exec_prog()).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from emu.elf.debug_files import folders
 from emu.engine.time.clock import NANOSECONDS
@@ -17,6 +18,7 @@ from trapline.consumer.errors import ConsumerError, SavingError
 from trapline.consumer.loop import TracingLoop
 from trapline.consumer.output import SUCCESS
 from trapline.export.events import ExportError
+from trapline.framework.base.program import ActionKind
 
 if TYPE_CHECKING:
     from trapline.consumer.environment import TracedMachine
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from trapline.consumer.program.describe import Describer
     from trapline.consumer.request import Request
     from trapline.consumer.session import Session
+
+
+# The names of probes of the clock, where the provider is left out.
+_TICK: Final = re.compile(r"(profile|tick)-\w")
 
 
 @immutable
@@ -62,7 +68,9 @@ class Tracing:
             self.messages.say(text)
         if self.session.options.is_set("destructive"):
             self._notice("allowing destructive actions")
-        loop = TracingLoop(self.session, self.machine, self.limit, self.output, self._notice)
+        if self._is_endless(compiled):
+            self._notice("no command (-c) and no exit(): ^C ends the trace, or -x timeout=10s")
+        loop = TracingLoop(self.session, self.machine, self.limit, self.output, self._notice, self.messages.say)
         try:
             loop.run(commands=len(self.request.machine.commands))
         except ConsumerError as error:
@@ -82,6 +90,16 @@ class Tracing:
             seconds = self.session.options.number("timeout") / NANOSECONDS
             self.messages.say(f"stopped after {seconds:g} s of the guest's time (-x timeout): a command has not ended")
         return (self.session.status or SUCCESS) & 0xFF
+
+    def _is_endless(self, compiled: Sequence[Compiled]) -> bool:
+        """Return whether probes of the clock fire without end: nothing here stops them."""
+        machine, options = self.request.machine, self.session.options
+        if machine.commands or machine.pids or options.is_set("timeout") or options.is_set("hosttimeout"):
+            return False
+        ecbs = [ecb for one in compiled for ecb in one.program.ecbs]
+        ends = any(action.kind is ActionKind.EXIT for ecb in ecbs for action in ecb.actions)
+        ticks = any(ecb.probe.provider in {"profile", "tick"} or _TICK.match(ecb.probe.name) for ecb in ecbs)
+        return ticks and not ends
 
     def _tell_lines(self) -> None:
         """Tell which modules have no source lines, if these were asked for."""

@@ -111,8 +111,8 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t--root DIR                    the directory that a Linux program or a Linux kernel sees as /
 \t--debug-root DIR              the folder of debug files for stripped programs (usr/lib/debug in the --root)
 \t--export FILE                 also write the trace for another tool; its suffix tells the format (docs/export.md)
-\t--export-format FORMAT        the format of --export: chrome, jsonl, folded, speedscope, svg, html, ctf, perf,
-\t                              ftrace, csv or parquet
+\t--export-format FORMAT        the format of --export: chrome, perfetto, jsonl, folded, speedscope, svg, html,
+\t                              ctf, perf, ftrace, csv or parquet
 \t--program-output stderr|FILE  where the program's standard output goes, so that it is not among the trace
 \t--trap host|guest             who handles breakpoints: the emulator (default), or the guest's kernel
 \t--console                     show the guest's console output
@@ -198,7 +198,8 @@ def scan(argv: Sequence[str]) -> Iterator[tuple[str, str | None]]:
 def _long(text: str, words: Iterator[str]) -> tuple[str, str | None]:
     name, value = parse_assignment(text)
     if name not in LONG:
-        raise FlagError(f"illegal option -- -{name}")
+        hint = " (JSON is -x format=json; for other tools --export FILE)" if name in {"json", "jsonl"} else ""
+        raise FlagError(f"illegal option -- -{name}{hint}")
     if not LONG[name] and value is not None:
         raise FlagError(f"option doesn't take an argument -- -{name}")
     if LONG[name] and value is None and (value := next(words, None)) is None:

@@ -106,7 +106,8 @@ class KernelLab:
         events = Events(traps=round(traps), jumps=int(probe.jumps))
         hits = round(fired.firings * _CALLS)
         found = self.added(probe) if probe.around else self._anatomy(probe)
-        return Row(self.isa.name, probe.mechanism, probe.what, instructions, events, traps, hits, found, idle)
+        own = probe.path is not TrapPath.HOST
+        return Row(self.isa.name, probe.mechanism, probe.what, instructions, events, traps, hits, found, idle, own)
 
     def per_call(self, probe: KernelProbe, program: str, generation: int | None = None) -> EachCall:
         """Return what each call costs in the kernel of a probe while another one is enabled."""
@@ -182,8 +183,9 @@ class KernelLab:
         assert fired.firings, f"{_PROFILE} on {self.isa.name} has not fired"
         instructions = (fired.instructions - plain.instructions) / fired.firings
         return Row(
-            self.isa.name, probe.mechanism, probe.what, instructions, Events(), 0.0, fired.firings, self._anatomy(probe)
-        )
+            self.isa.name, probe.mechanism, probe.what, instructions, Events(), 0.0, fired.firings,
+            self._anatomy(probe), modelled=False,
+        )  # fmt: skip
 
 
 KERNEL_MECHANISMS: Final = ("fbt", "kinst", "sdt", "syscall", "profile")

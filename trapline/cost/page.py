@@ -35,7 +35,7 @@ def page(
     isas = list(dict.fromkeys(row.isa for row in rows))
     return template.render(
         title="What a probe costs",
-        summary=f"{len(rows)} measurements on {', '.join(isas)}, by `trapline bench`.",
+        summary=f"{len(rows)} measurements on {', '.join(isas)}, by trapline bench.",
         isas=isas,
         plots=_pictures(plots),
         plotless=plotless,

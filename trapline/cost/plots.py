@@ -124,12 +124,12 @@ def _picture(figure: Any, kind: str) -> bytes:
 def _figures(
     rows: Sequence[Row], curves: Sequence[Curve], machines: Sequence[CostModel]
 ) -> Iterator[tuple[str, str, Any]]:
-    executed = [row for row in rows if sum(row.anatomy.parts.values())]
+    executed = [row for row in rows if row.modelled and any(row.anatomy.parts.values())]
     if executed:
-        yield "parts", "Instructions of one hit, by part", _parts(executed)
+        yield "parts", "Instructions of one hit, by part, where the guest's kernel executes it", _parts(executed)
     priced = [(row, machine) for row in rows for machine in of_isa(machines, row.isa) if machine.knows(row.events)]
     if priced:
-        yield "prices", "Nanoseconds of one hit, by the models", _prices(priced)
+        yield "prices", "Nanoseconds of one hit on bare metal, by the models", _prices(priced)
     if curves:
         yield (
             "scaling",

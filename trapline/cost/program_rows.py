@@ -19,9 +19,10 @@ from emu.isa import Isa
 from providers import fasttrap, uprobes
 from providers.fasttrap.usdt import probe_name
 from providers.fidelity import Fidelity
+from providers.sequences import REACH
 from trapline.consumer.tracer import Tracer
 from trapline.cost.anatomy import anatomy
-from trapline.cost.hit_work import Events, Observer, of_treatment
+from trapline.cost.hit_work import Events, Observer, of_decision
 from trapline.cost.rows import Anatomy, Idle, Row
 from trapline.lab.sites.instructions import UserSite, user_sites
 from trapline.lab.step.machines import StepRequest
@@ -36,8 +37,7 @@ _FUNCTION: Final = "fib"
 _MARKERS: Final = "markers"
 _MARKER: Final = "none"
 _GUARDED: Final = "idle"
-# Bytes of code that decide about an instruction, before it and from it on.
-_BEFORE: Final = 64
+# Bytes that the longest instruction has at most.
 _LONGEST: Final = 16
 _COUNTED: Final = "{ @ = count(); }"
 _RECORDED: Final = "{ @[arg0] = count(); }"
@@ -121,8 +121,9 @@ class ProgramLab:
 
     def _code(self, address: int) -> Code:
         """Return an instruction as the providers see it."""
-        start = max(self.function, address - _BEFORE) if address >= self.function else address
-        return Code(self.image.read(address, _LONGEST), address, self.image.read(start, address - start))
+        start = max(self.function, address - REACH) if address >= self.function else address
+        code = self.image.read(start, address - start + _LONGEST + REACH)
+        return Code.at(code, address - start, address, longest=_LONGEST, around=REACH)
 
     def _of(self, provider: str) -> Sequence[UserSite]:
         """Return the function's instructions, and how a provider displaces them."""
@@ -143,7 +144,8 @@ class ProgramLab:
         instructions = (hits.counted.discounted - plain.counted.discounted + own) / hits.number
         exceptions = (hits.counted.exceptions - plain.counted.exceptions) / hits.number
         return Row(
-            self.isa.name, mechanism, what, instructions, events, exceptions, hits.number, recorded, idle
+            self.isa.name, mechanism, what, instructions, events, exceptions, hits.number, recorded, idle,
+            modelled=False,
         )  # fmt: skip
 
     def _recorded(self, argument: str, clause: str, *, uprobe: bool = False) -> Anatomy:
@@ -163,8 +165,8 @@ class ProgramLab:
         probe = f"pid$target:a.out:{_FUNCTION}:{name}"
         offsets = {"entry": 0, "return": next(one.offset for one in self._of("pid") if "return" in one.probes)}
         address = self.function + (site.offset if site else offsets[kind])
-        treatment = self.fasttrap.treat(self._code(address), Fidelity.EXACT)
-        events = of_treatment(treatment, copies_trap=self.fasttrap.always_steps or kind == "return")
+        decision = self.fasttrap.treat(self._code(address), Fidelity.EXACT)
+        events = of_decision(decision, copies_trap=self.fasttrap.always_steps or kind == "return")
         hits = self._traced(_RECURSION, probe)
         what = kind if site is None else f"{kind}: {site.text}"
         return self._row("pid", what, hits, _RECURSION, events, self._recorded(_RECURSION, probe), Idle())
@@ -177,7 +179,7 @@ class ProgramLab:
             return None
         address = self.function + (site.offset if site else 0)
         hits = self._probed(_RECURSION, address, returns=returns)
-        events = of_treatment(self.uprobes.treat(self._code(address), Fidelity.EXACT))._replace(returns=int(returns))
+        events = of_decision(self.uprobes.treat(self._code(address), Fidelity.EXACT))._replace(returns=int(returns))
         definition = f"{'r' if returns else 'p'}:{OWN}{_PROGRAM}:{self._offset(address):#x}"
         recorded = self._recorded(_RECURSION, definition, uprobe=True)
         what = kind if site is None else f"{kind}: {site.text}"
@@ -190,12 +192,12 @@ class ProgramLab:
         size = self.isa.instruction_length(self.image.read(address, _LONGEST))
         if kernel:
             hits = self._probed(_MARKERS, address, semaphore=marker.semaphore)
-            events = of_treatment(self.uprobes.treat(self._code(address), Fidelity.EXACT))
+            events = of_decision(self.uprobes.treat(self._code(address), Fidelity.EXACT))
             recorded = self._recorded(_MARKERS, self._definition(marker), uprobe=True)
         else:
             probe = f"{_PROGRAM}$target:::{probe_name(name)}"
             hits = self._traced(_MARKERS, probe)
-            events = of_treatment(
+            events = of_decision(
                 self.fasttrap.treat(self._code(address), Fidelity.EXACT), copies_trap=self.fasttrap.always_steps
             )
             recorded = self._recorded(_MARKERS, probe)

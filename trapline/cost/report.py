@@ -101,8 +101,10 @@ def program_lines(profile: Profile, machines: Sequence[CostModel]) -> Iterator[T
         yield Text(f"no machine with {profile.isa} has published figures, so there are no times")
     for machine in usable:
         total = sum(each.hits * machine.nanoseconds(each.events) for each in profile.hits)
-        margin = total * machine.error
-        yield Text(f"{machine.name}: {_seconds(total)} (give or take {_seconds(margin)}) beside the program's own time")
+        yield Text(f"{machine.name}: {_seconds(total)} beside the program's own time, on bare metal")
+    if usable:
+        yield Text("That is the exceptions with each model's prices (bench --models), without the handlers' own work.")
+        yield Text("In a virtual machine they can be twenty times as many: bench --host measures this host.")
     yield Text("")
     yield Text("the most expensive probes:")
     by_cost = sorted(profile.hits, key=lambda each: -each.hits * _weight(each, usable))
@@ -178,6 +180,7 @@ def row_data(row: Row, machines: Sequence[CostModel]) -> dict[str, Any]:
         "what": row.what,
         **{name: None if cost is None else round(cost, 3) for name, cost in costs(row).items()},
         "parts": {part.value: row.anatomy.parts.get(part, 0) for part in Part},
+        "modelled": row.modelled,
         "dif": row.anatomy.dif,
         "traps": row.events.traps,
         "steps": row.events.steps,
@@ -227,34 +230,58 @@ def program_data(profile: Profile, machines: Sequence[CostModel]) -> dict[str, A
     }
 
 
-def compared(path: Path, rows: Sequence[Row], threshold: float) -> list[Change]:
-    """Return the costs that are larger than in an earlier result, by more than a share of it.
+class Compared(NamedTuple):
+    """Results beside earlier ones."""
 
-    Rows that only one of the two has are not compared.  Raises `ComparisonError` and OSError.
+    grown: list[Change]
+    """The costs that are larger than before, by more than a share of it."""
+    left_out: list[str]
+    """What only one of both has, a line each."""
+    rows: int
+    """The number of rows that both have."""
+
+
+def compared(path: Path, rows: Sequence[Row], threshold: float) -> Compared:
+    """Compare costs with those of an earlier result.
+
+    Rows of an ISA or a mechanism that was not measured now are of another question.  Raises
+    `ComparisonError`.
     """
     try:
         earlier = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except OSError as error:
+        raise ComparisonError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except (ValueError, RecursionError) as error:
         raise ComparisonError(f"{path}: not JSON: {error}") from None
     if not isinstance(earlier, dict) or earlier.get("format") != _FORMAT or not isinstance(earlier.get("rows"), list):
         raise ComparisonError(f"{path}: not a result of `trapline bench --json`")
     if earlier.get("version") != VERSION:
         raise ComparisonError(f"{path}: version {earlier.get('version')} of the format; this is {VERSION}")
+    asked = {(row.isa, row.mechanism) for row in rows}
     try:
-        known = {_name(row["isa"], row["mechanism"], row["what"]): row for row in earlier["rows"]}
-        found = []
+        known = {
+            _name(row["isa"], row["mechanism"], row["what"]): row
+            for row in earlier["rows"]
+            if (row["isa"], row["mechanism"]) in asked
+        }
+        grown, left_out, number = [], [], 0
         for row in rows:
-            old = known.get(_name(row.isa, row.mechanism, row.what))
-            if old is None:
-                continue
             name = _name(row.isa, row.mechanism, row.what)
+            old = known.pop(name, None)
+            if old is None:
+                left_out.append(f"{name}: not in {path}")
+                continue
+            number += 1
             for what, after in costs(row).items():
                 before = old[what]
-                if after is not None and before is not None and after > float(before) * (1 + threshold) + 1e-3:
-                    found.append(Change(name, what, float(before), after))
+                if (after is None) is not (before is None):
+                    left_out.append(f"{name}: {what} is {'not in' if before is None else 'only in'} {path}")
+                elif after is not None and after > float(before) * (1 + threshold) + 1e-3:
+                    grown.append(Change(name, what, float(before), after))
     except (KeyError, TypeError, ValueError):
         raise ComparisonError(f"{path}: a row is damaged") from None
-    return found
+    left_out += [f"{name}: only in {path}" for name in known]
+    return Compared(grown, left_out, number)
 
 
 def _name(isa: str, mechanism: str, what: str) -> str:

@@ -75,3 +75,6 @@ class Row:
     """The number of counted hits."""
     anatomy: Anatomy = field(default_factory=Anatomy)
     idle: Idle = field(default_factory=Idle)
+    modelled: bool = True
+    """Whether the guest's own kernel executes the hit; False: the emulator does, so that only
+    instructions of the program itself are counted."""

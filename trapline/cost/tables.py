@@ -13,12 +13,15 @@ from trapline.cost.rows import Part, Row
 _SHORT: Final = {Part.ENTRY: "entry", Part.DISPLACED: "displaced"}
 _LEADING: Final = ("ISA", "mechanism", "probe")
 _TRAPLESS: Final = "no trap"
+# The text for what the emulator does in place of the guest's kernel.
+NOT_MODELLED: Final = "n/m"
 
 _HIT_NOTES: Final = (
     "Parts are those of one recorded hit.  Instructions and exceptions are counted in whole runs,",
     "beside runs with another probe enabled.",
     "D is instructions of D's virtual machine.  Handlers and D are the emulator, not the guest.",
-    "On the host path, and for programs on Linux, the kernel is the emulator, too: user code counts.",
+    "n/m: not modelled.  On the host path, of profile, and for programs on Linux, the kernel is the emulator,",
+    "too: only instructions of the program count, such as a copy.  --host measures this host's kernel.",
     "Cache lines (64 bytes) and pages (entries of a TLB) are those that code and accesses touch,",
     "without the probe's own place.",
     "SDT of 2013 and 2018 and syscall: the instructions that a call does not execute beside another",
@@ -30,7 +33,8 @@ _IDLE_NOTES: Final = (
     "probe, another one, this one is enabled.",
     "SDT at rest: beside a kernel without static probes; what the compiler does around a site counts.",
     "-: it cannot be measured, because there is no kernel without the mechanism.",
-    "Nanoseconds are a model's: the exceptions with a real machine's prices (trapline/cost/models.toml).",
+    "Nanoseconds are a model's: the exceptions with the prices of a real machine, on bare metal",
+    "(trapline/cost/models.toml).  In a virtual machine they can be twenty times as many: --host measures this host.",
 )
 
 
@@ -56,6 +60,17 @@ def number(value: float | None) -> str:
     return f"{value:.0f}" if abs(value - round(value)) < 0.05 else f"{value:.1f}"
 
 
+def firing(row: Row) -> str:
+    """Return the instructions of a hit."""
+    return number(row.instructions) if row.modelled else NOT_MODELLED
+
+
+def _part(row: Row, part: Part) -> str:
+    """Return the instructions of a part; a displaced instruction may run in the program itself."""
+    count = row.anatomy.parts.get(part, 0)
+    return number(count) if row.modelled or (count and part is Part.DISPLACED) else NOT_MODELLED
+
+
 def hits(rows: Sequence[Row]) -> Table:
     """Return the table of a hit's instructions, by part."""
     head = (*_LEADING, *(_SHORT.get(part, part.value) for part in Part), "instructions", "D", "exceptions")
@@ -67,13 +82,14 @@ def hits(rows: Sequence[Row]) -> Table:
                 row.isa,
                 row.mechanism,
                 row.what,
-                *(number(row.anatomy.parts.get(part, 0)) for part in Part),
-                number(row.instructions),
+                *(_part(row, part) for part in Part),
+                firing(row),
                 number(row.anatomy.dif),
                 number(row.exceptions),
-                number(row.anatomy.accesses),
-                number(row.anatomy.lines),
-                number(row.anatomy.pages),
+                *(
+                    number(count) if row.modelled else NOT_MODELLED
+                    for count in (row.anatomy.accesses, row.anatomy.lines, row.anatomy.pages)
+                ),
             )
             for row in rows
         ],
@@ -85,7 +101,7 @@ def idle(rows: Sequence[Row], machines: Sequence[CostModel]) -> Table:
     """Return the cost of probes at rest, elsewhere and in a hit, and the prices by the models."""
     return Table(
         "At rest, enabled elsewhere, firing",
-        (*_LEADING, "code", "at rest", "elsewhere", "firing", "on real machines, by the model"),
+        (*_LEADING, "code", "at rest", "elsewhere", "firing", "on bare metal, by the model"),
         [
             (
                 row.isa,
@@ -94,7 +110,7 @@ def idle(rows: Sequence[Row], machines: Sequence[CostModel]) -> Table:
                 number(row.idle.code),
                 number(row.idle.rest),
                 number(row.idle.elsewhere),
-                number(row.instructions),
+                firing(row),
                 _predicted(row, machines),
             )
             for row in rows

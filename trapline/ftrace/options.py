@@ -19,6 +19,7 @@ from emu.guest.base import GuestError
 from emu.guest.linux.fs.stdio import of_this_process
 from emu.guest.linux.guest import LinuxGuest
 from emu.isa import ISAS
+from emu.support.one_line import one_line
 from providers.fidelity import Fidelity
 from trapline.consumer.loop import Interrupts
 from trapline.export.events import ExportError, Recording
@@ -33,6 +34,7 @@ from trapline.ftrace.uprobe_events import EventTrace, TraceError, check_site, ex
 from trapline.machine import linux_machine
 from trapline.machine.programs import split
 from trapline.support.options import cpu_options, debug_root_option
+from trapline.support.output_files import OutputError, prepare
 from trapline.support.own_files import TargetError, own_program
 from trapline.support.targets import find_file
 
@@ -112,7 +114,7 @@ def start(show: Show) -> LinuxGuest:
                 cpus=show.cpus,
                 seed=show.seed,
                 standard=of_this_process(_put(sys.stdout), _put(sys.stderr)),
-                report=lambda text: click.echo(f"trapline: {text}", err=True),
+                report=lambda text: click.echo(f"trapline: {one_line(text)}", err=True),
             )
         )
     except ValueError as error:
@@ -142,7 +144,8 @@ def _put(stream: Any) -> Callable[[bytes], object]:
 def show_event(guest: LinuxGuest, lines: list[str], condition: str | None, show: Show) -> None:
     """Trace the addresses of an event until the program ends, or print its format.
 
-    `lines` are definitions in the syntax of uprobe_events.  Raises `click.ClickException`.
+    `lines` are definitions in the syntax of uprobe_events.  Raises `click.ClickException`, and
+    SystemExit with 128 + N if signal N has killed the program.
     """
     try:
         definitions = [parse(line, guest.isa) for line in lines]
@@ -172,6 +175,8 @@ def _trace(
         wanted = parse_filter(condition, fields) if condition else None
         recording = Recording(guest.isa.name)
         form = format_of(show.export, show.export_format) if show.export is not None else ""
+        if show.export is not None and form != "ctf":  # which is a folder
+            prepare(show.export)
         events = EventTrace(
             guest,
             merging.write if show.cpus > 1 else write,
@@ -191,7 +196,7 @@ def _trace(
                 merging.finish()
     except FilterError as error:
         raise click.ClickException(f"setting filter: {error}") from None
-    except (TraceError, ExportError) as error:
+    except (TraceError, ExportError, OutputError) as error:
         raise click.ClickException(str(error)) from None
     except GuestError as error:
         raise click.ClickException(error.report()) from None
@@ -204,6 +209,9 @@ def _trace(
     for line in lines:
         click.echo(line, nl=False)
     click.echo("\nEnding tracing...")
+    if guest.killed:
+        click.echo(f"trapline: {guest.ending()}", err=True)
+        raise SystemExit(guest.exit_status)
 
 
 def _export(recording: Recording, path: str, form: str, title: str) -> None:

@@ -29,8 +29,8 @@
   $("slider").oninput = () => go(Number($("slider").value));
   rows.forEach((row, number) => { row.onclick = () => { const at = steps.findIndex((one) => Number(one.dataset.row) === number); if (at >= 0) go(at); }; });
   document.addEventListener("keydown", (event) => {
-    const to = { ArrowLeft: step - 1, ArrowRight: step + 1, Home: 0, End: steps.length - 1 }[event.key];
-    if (to === undefined || event.altKey || event.ctrlKey || event.metaKey || event.target.id === "slider") return;
+    const to = { ArrowLeft: step - 1, PageUp: step - 1, ArrowRight: step + 1, PageDown: step + 1, Home: 0, End: steps.length - 1 }[event.key];
+    if (to === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     go(to);
   });

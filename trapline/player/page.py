@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
@@ -13,17 +13,34 @@ from markupsafe import Markup
 from trapline.player.model import Played, title_of
 
 
-def page(played: Sequence[Played], title: str = "") -> str:
+class About(NamedTuple):
+    """What a page says about its subject, before it is played."""
+
+    story: Sequence[str]
+    """Paragraphs."""
+    rules: Sequence[tuple[str, str]]
+    """(name, rule) of what is compared."""
+    sources: Sequence[str]
+    """Addresses of pages, and files of real systems."""
+
+
+def page(played: Sequence[Played], title: str = "", about: About | None = None) -> str:
     """Return a page that plays recordings; those of several ISAs are aligned by their stages."""
+    data = [_data(one) for one in played]
+    return _rendered("player", data, title=title or title_of(played), played=played, about=about)
+
+
+def _rendered(name: str, data: Any, **values: Any) -> str:
+    """Return a page: its template, script and data, and the style of all."""
     folder = files(__package__)
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((folder / "player.html.j2").read_text("utf-8"))
-    return template.render(
-        title=title or title_of(played),
-        played=played,
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=jinja2.PackageLoader("trapline", "player")
+    )
+    return environment.get_template(f"{name}.html.j2").render(
         style=Markup((folder / "player.css").read_text("utf-8")),  # noqa: S704  a file of this package
-        script=Markup((folder / "player.js").read_text("utf-8")),  # noqa: S704
-        data=Markup(embedded([_data(one) for one in played])),  # noqa: S704  escaped by `embedded`
+        script=Markup((folder / f"{name}.js").read_text("utf-8")),  # noqa: S704
+        data=Markup(embedded(data)),  # noqa: S704  escaped by `embedded`
+        **values,
     )
 
 
@@ -36,11 +53,6 @@ def _data(one: Played) -> dict[str, Any]:
     return {"label": one.label, "note": one.note, "good": one.good, **one.recording.data()}
 
 
-def race_page(race: dict[str, Any]) -> str:
+def race_page(race: dict[str, Any], title: str = "", about: About | None = None) -> str:
     """Return the page of a race, whose data `trapline.lab.race.report.player_data` returns."""
-    folder = files(__package__)
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((folder / "race.html.j2").read_text("utf-8"))
-    style = Markup((folder / "player.css").read_text("utf-8"))  # noqa: S704  a file of this package
-    script = Markup((folder / "race.js").read_text("utf-8"))  # noqa: S704  a file of this package
-    return template.render(race=race, style=style, script=script, data=Markup(embedded(race)))  # noqa: S704  escaped
+    return _rendered("race", race, title=title or race["title"], race=race, about=about)

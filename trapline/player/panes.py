@@ -89,14 +89,15 @@ def registers(model: FiringModel, index: int) -> Shown:
     values, changed = model.registers(index), model.steps[index].registers
     digits = 2 + 2 * model.recording.word
     lines = []
-    for name in model.recording.registers:
+    # Those that change come first: they are in sight whatever number of registers an ISA has.
+    for name in sorted(model.recording.registers, key=lambda name: name not in changed):
         value = f"{values.get(name, 0):#0{digits}x}"
         if name in changed:
             was = f"  was {changed[name][0]:#x}"
             lines.append(Content.assemble(f"{name:>8} ", (f"{value} *", LIT), (was, SOFT)))
         else:
             lines.append(Content.assemble((f"{name:>8} ", SOFT), value))
-    return Shown(lines, _last([name in changed and name != model.recording.pc for name in model.recording.registers]))
+    return Shown(lines)
 
 
 def stack(model: FiringModel, index: int) -> Shown:
@@ -184,11 +185,11 @@ def function(model: FiringModel, index: int) -> Shown:
     listing = model.firing.listing
     now = "after" if model.steps[index].stage is Stage.DISABLED else "enabled"
     lines: list[Content] = []
-    before = listing.get("before", ())
+    before = frozenset(listing.get("before", ()))  # a line begins with its address
     for name in ("before", now):
         lines.append(_soft(name))
-        for row, line in enumerate(listing.get(name, ())):
-            same = name == "before" or (row < len(before) and before[row] == line)
+        for line in listing.get(name, ()):
+            same = line in before
             lines.append(Content.assemble("  " if same else "* ", (line, "" if same else NEW)))
     return Shown(lines)
 

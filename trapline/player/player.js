@@ -31,7 +31,7 @@
     // Put a write of any size into words of the machine's size.
     const address = BigInt(access.address), value = BigInt(access.value);
     for (let byte = 0n; byte < BigInt(access.size); byte++) {
-      const place = address + byte, word = place - (place % size), shift = 8n * (place - word);
+      const target = address + byte, word = target - (target % size), shift = 8n * (target - word);
       const old = words.get(word) ?? 0n;
       words.set(word, (old & ~(0xffn << shift)) | (((value >> (8n * byte)) & 0xffn) << shift));
     }
@@ -85,12 +85,16 @@
 
   function showRegisters(step, values) {
     const digits = 2 * recording().word;
-    const rows = recording().registers.map((name) => {
+    // Those that change come first: they are in sight whatever number of registers an ISA has.
+    const changed = (name) => name in step.registers;
+    const names = [...recording().registers.filter(changed), ...recording().registers.filter((name) => !changed(name))];
+    const rows = names.map((name) => {
       const change = step.registers[name];
       const title = change ? ` title="was ${hex(change[0], digits)}"` : "";
       return `<tr><th>${html(name)}</th> <td${title} class="${change ? "lit" : ""}">${hex(values[name] ?? 0, digits)}${change ? '<span aria-label=" changed"> *</span>' : ""}</td></tr>`;
     });
     $("registers").innerHTML = `<table>${rows.join("")}</table>`;
+    $("registers").scrollTop = 0;
   }
 
   function showStack(step, values) {
@@ -107,16 +111,16 @@
     }));
     const sp = BigInt(values[one.sp]);
     const wanted = new Set(written);
-    for (let place = -2n; place < 5n; place++) { wanted.add(first - (first % size) + place * size); wanted.add(sp - (sp % size) + place * size); }
-    if (frame !== null && built) one.frame_fields.forEach((_, place) => wanted.add(frame + BigInt(place) * size));
+    for (let index = -2n; index < 5n; index++) { wanted.add(first - (first % size) + index * size); wanted.add(sp - (sp % size) + index * size); }
+    if (frame !== null && built) one.frame_fields.forEach((_, index) => wanted.add(frame + BigInt(index) * size));
     const shown = [...wanted].filter((address) => words.has(address)).sort((a, b) => (a > b ? -1 : 1));
     let above = null;
     const rows = shown.map((address) => {
       const gap = above !== null && above - address !== size ? '<tr class="soft"><td>...</td></tr>' : "";
       above = address;
-      const place = frame === null ? -1 : Number((address - frame) / size);
-      const inside = built && frame !== null && address >= frame && place < one.frame_fields.length;
-      const name = inside ? one.frame_fields[place] : "";
+      const index = frame === null ? -1 : Number((address - frame) / size);
+      const inside = built && frame !== null && address >= frame && index < one.frame_fields.length;
+      const name = inside ? one.frame_fields[index] : "";
       const marks = [address <= sp && sp < address + size ? `&larr; ${html(one.sp)}` : "", address <= first && first < address + size ? "&larr; interrupted" : ""].filter(Boolean).join(" ");
       const shade = now.has(address) ? "lit" : read.has(address) ? "read" : "";
       return `${gap}<tr><td class="soft">${hex(address, 0)}</td><td>${html(name)}</td><td class="${shade}">${hex(words.get(address), digits)}</td><td>${marks}</td></tr>`;
@@ -156,8 +160,9 @@
   function showFunction(step) {
     const phase = step.stage === "disabled" ? "after" : "enabled";
     $("function").innerHTML = ["before", phase].map((name) => {
-      const lines = (firing().listing[name] ?? []).map((line, row) =>
-        line === (firing().listing[name === "before" ? "enabled" : "before"] ?? [])[row] ? html(line) : `<ins>${html(line)}</ins>`);
+      const other = new Set(firing().listing[name === "before" ? phase : "before"] ?? []);
+      // A line begins with its address.
+      const lines = (firing().listing[name] ?? []).map((line) => (other.has(line) ? html(line) : `<ins>${html(line)}</ins>`));
       return `<p class="soft">${name}</p><pre>${lines.join("\n")}</pre>`;
     }).join("");
   }
@@ -170,11 +175,11 @@
   function showOthers(step) {
     $("others-pane").hidden = recordings.length < 2;
     if (recordings.length < 2) return;
-    const own = steps().filter((one) => one.stage === step.stage), place = own.indexOf(step);
+    const own = steps().filter((one) => one.stage === step.stage), index = own.indexOf(step);
     const rows = recordings.map((other, number) => {
       const found = other.firings[Math.min(state.firing, other.firings.length - 1)];
       const same = found ? found.steps.filter((one) => one.stage === step.stage) : [];
-      const at = same.length ? same[own.length < 2 ? 0 : Math.round((place * (same.length - 1)) / (own.length - 1))] : null;
+      const at = same.length ? same[own.length < 2 ? 0 : Math.round((index * (same.length - 1)) / (own.length - 1))] : null;
       const count = same.filter((one) => one.code).length;
       const text = at ? `<a href="#step=${at.index}&amp;recording=${number}">${at.index}</a></td><td>${count}</td><td>${html(at.text)}</td><td class="text">${html(at.sentence)}` : '</td><td>0</td><td colspan="2" class="soft">this stage does not occur';
       return `<tr class="${number === state.recording ? "here" : ""}"><td>${html(other.label)}</td><td>${text}</td></tr>`;
@@ -185,7 +190,7 @@
   function showStages(step) {
     const names = [...new Set(steps().map((one) => one.stage))];
     $("stages").innerHTML = names.map((name) => `<button type="button" ${name === step.stage ? 'aria-current="step"' : ""}>${html(name)}</button>`).join("");
-    [...$("stages").children].forEach((button, place) => { button.onclick = () => go(steps().findIndex((one) => one.stage === names[place])); });
+    [...$("stages").children].forEach((button, index) => { button.onclick = () => go(steps().findIndex((one) => one.stage === names[index])); });
   }
 
   // -- moving
@@ -198,7 +203,7 @@
     $("slider").max = all.length - 1;
     $("slider").value = index;
     $("slider").setAttribute("aria-valuetext", `step ${index} of ${all.length - 1}, ${step.stage}: ${step.text}`);
-    $("place").textContent = `Step ${index} of ${all.length - 1} | ${step.stage} | ${step.mode} | ${step.where}${step.text ? " | " + step.text : ""}`;
+    $("position").textContent = `Step ${index} of ${all.length - 1} | ${step.stage} | ${step.mode} | ${step.where}${step.text ? " | " + step.text : ""}`;
     $("sentence").textContent = step.sentence;
     $("fault").hidden = !step.fault;
     $("fault").textContent = step.fault;
@@ -212,6 +217,8 @@
     showRegisters(step, values);
     showStack(step, values);
     showChain(step);
+    // An exhibit of the museum has no clause, and its probe no consumer.
+    $("arguments-pane").hidden = $("dif-pane").hidden = firing().probe === "";
     showArguments(step);
     showDif(step);
     showFunction(step);
@@ -261,7 +268,7 @@
 
   const moves = { ArrowLeft: () => go(state.step - 1), ArrowRight: () => go(state.step + 1), Home: () => go(0), End: () => go(steps().length - 1), PageUp: () => stage(-1), PageDown: () => stage(1) };
   document.addEventListener("keydown", (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target.tagName === "SELECT" || event.target.id === "slider") return;
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.tagName === "SELECT") return;
     if (moves[event.key]) { event.preventDefault(); moves[event.key](); }
   });
   $("first").onclick = moves.Home;

@@ -28,11 +28,18 @@
     show();
   }
 
+  // The first step of another lane, in a direction; without one the last step there.
+  function lane(direction) {
+    let to = step;
+    while (race.rows[to + direction] && race.rows[to + direction].lane === race.rows[step].lane) to += direction;
+    return to + direction;
+  }
+
   $("previous").addEventListener("click", () => go(step - 1));
   $("next").addEventListener("click", () => go(step + 1));
   $("slider").addEventListener("input", () => go(Number($("slider").value)));
   document.addEventListener("keydown", (event) => {
-    const to = { ArrowLeft: step - 1, ArrowRight: step + 1, Home: 0, End: rows.length - 1 }[event.key];
+    const to = { ArrowLeft: step - 1, ArrowRight: step + 1, PageUp: lane(-1), PageDown: lane(1), Home: 0, End: rows.length - 1 }[event.key];
     if (to === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     go(to);

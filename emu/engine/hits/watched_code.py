@@ -13,12 +13,10 @@ from emu.engine.hits.firing_code import FiringCode
 from emu.engine.hits.plan_code import READ, Places, PlanCode
 from emu.engine.hits.tracepoint_blocks import Firing
 from emu.engine.hits.watched import Calls, Hooked, Stretch, Turn, Watched, WatchKind
-from emu.engine.state import TableEntry, Word
-from emu.engine.time.clock_words import ClockWord
-from emu.engine.time.counter import PREPAID
+from emu.engine.state import PREPAID, ClockWord, TableEntry, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
-from emu.native.values import Value
+from emu.native.operations import Value
 
 # Bytes of a result that is a pair of registers where words have four.
 _LONG: Final = 8

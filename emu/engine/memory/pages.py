@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from emu.engine.errors import EngineError
 from emu.engine.memory.access import Access
@@ -14,6 +14,14 @@ PAGE = 4096
 def round_up(size: int) -> int:
     """Return a size rounded up to whole pages."""
     return -(-size // PAGE) * PAGE
+
+
+class Window(NamedTuple):
+    """`size` bytes from virtual address `start` on, which are in RAM at `offset`."""
+
+    start: int
+    size: int
+    offset: int
 
 
 class AddressSpace(Protocol):

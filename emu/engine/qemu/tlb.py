@@ -24,12 +24,12 @@ from weakref import WeakKeyDictionary
 
 import unicorn
 
-from emu.engine.cpu import Cpu
 from emu.engine.memory.access import Access
 from emu.engine.memory.memory import HostMemory
 from emu.engine.memory.pages import PAGE, AddressSpace
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.jump_cache import Jumps
-from emu.engine.state import Word
+from emu.engine.state import FILLS, Word
 from emu.support.plain import WORD, address_of, words
 from emu.support.words import WORD_MASK
 
@@ -38,8 +38,6 @@ _ACCESS: Final = {
     unicorn.UC_MEM_WRITE: Access.WRITE,
     unicorn.UC_MEM_FETCH: Access.EXECUTE,
 }
-# Entries of the table, a power of two: 64 MiB of pages.
-FILLS: Final = 1 << 14
 _GENERATION: Final = 1 << 40
 # Rights as plain numbers: the operators of flags are Python's.
 _WRITE: Final = int(Access.WRITE)
@@ -146,8 +144,10 @@ class SoftTlb:
                 self.failure = error
                 found = None
             if found is None:
-                if address // PAGE == nowhere // PAGE:
-                    found = (0, Access.READ | Access.EXECUTE)
+                # emu_start looks `nowhere` up with the pc elsewhere; a jump there is the program's own, and a fault.
+                ended = address // PAGE == nowhere // PAGE != int(cpu.pc_word.value) // PAGE
+                if access is Access.EXECUTE and ended:
+                    found = (0, Access.EXECUTE)
                 else:
                     self.missed = (address, access)
                     return False

@@ -3,10 +3,10 @@
 The only cause of such an instruction is a breakpoint that is a prefix (`emu.isa.x86.instruction`).
 So only code that the emulator itself writes is checked.
 
-Two other ways were weighed.  Special instructions (`emu.engine.qemu.exits`) would be less code, but
+Two other ways were weighed.  Exits (`emu.engine.qemu.exits`) would be less code, but
 a firing would then end the run and begin another, which takes 10 us; a hook takes 0.3 us.  A
 decision at translation, as for those, would look at every instruction that is translated, in
-machine code with a table of all lockable instructions, to find bytes whose place is known already.
+machine code with a table of all lockable instructions, to find bytes whose address is known.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.engine.memory.memory import Memory
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _LONGEST: Final = 15
 # Bytes of the prefix that makes the CPU refuse an instruction.
@@ -45,24 +45,24 @@ class Refusals:
 
         An instruction that begins before the written bytes may also be affected.
         """
-        for place in range(address - _LONGEST + 1, address + size):
-            if place >= address or place in self._hooks:
-                self._look(memory, place)
+        for site in range(address - _LONGEST + 1, address + size):
+            if site >= address or site in self._hooks:
+                self._look(memory, site)
 
-    def _look(self, memory: Memory, place: int) -> None:
-        code = _code(memory, place)
+    def _look(self, memory: Memory, site: int) -> None:
+        code = _code(memory, site)
         if self._refused(code):
-            if place not in self._hooks:
-                self._hooks.add(place)
-                self._hook(place, code[:_PREFIX])
-        elif place in self._hooks:
-            self._hooks.remove(place)
-            self._unhook(place)
+            if site not in self._hooks:
+                self._hooks.add(site)
+                self._hook(site, code[:_PREFIX])
+        elif site in self._hooks:
+            self._hooks.remove(site)
+            self._unhook(site)
 
 
-def _code(memory: Memory, place: int) -> bytes:
+def _code(memory: Memory, site: int) -> bytes:
     """Return an instruction's bytes, fewer where memory ends."""
     try:
-        return memory.read(place, _LONGEST)
+        return memory.read(site, _LONGEST)
     except BadAddressError as error:
-        return memory.read(place, error.address - place) if error.address > place else b""
+        return memory.read(site, error.address - site) if error.address > site else b""

@@ -14,13 +14,20 @@ done:
   ret i1 true
 }
 
-; Whether the instruction at an address is special (emu/isa/riscv64/emulated.py): 0 if it is, 1 if not.
-define i32 @special(ptr %key, ptr %node, ptr %data) {
+; Whether the instruction at an address is emulated (emu/isa/riscv64/emulated.py): 0 if it is, 1 if not.
+define i32 @emulated(ptr %key, ptr %node, ptr %data) {
   %address = load i64, ptr %key
   %low = call i32 inttoptr (i64 $cpu_lduw_code to ptr)(ptr inttoptr (i64 $env to ptr), i64 %address)
   %system = and i32 %low, 127
   %is.system = icmp eq i32 %system, 115
-  br i1 %is.system, label %whole, label %no
+  br i1 %is.system, label %whole, label %compressed
+compressed:
+  %zero = and i32 %low, $RESERVED_MASK_0
+  %is.zero = icmp eq i32 %zero, $RESERVED_0
+  %one = and i32 %low, $RESERVED_MASK_1
+  %is.one = icmp eq i32 %one, $RESERVED_1
+  %is.reserved = or i1 %is.zero, %is.one
+  br i1 %is.reserved, label %yes, label %no
 whole:
   %next = add i64 %address, 2
   %high = call i32 inttoptr (i64 $cpu_lduw_code to ptr)(ptr inttoptr (i64 $env to ptr), i64 %next)

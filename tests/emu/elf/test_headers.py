@@ -15,7 +15,7 @@ from emu.isa import ISAS
 from tests.emu.elf_file import FUNC, GLOBAL, TEXT, ElfFile
 
 _SECTION = ("flags", "addr", "offset", "size", "link", "info", "addralign", "entsize")
-_SEGMENT = ("p_flags", "p_offset", "p_vaddr", "p_paddr", "p_filesz", "p_memsz")
+_SEGMENT = ("p_flags", "p_offset", "p_vaddr", "p_paddr", "p_filesz", "p_memsz", "p_align")
 
 
 def assert_read_alike(content: bytes) -> None:

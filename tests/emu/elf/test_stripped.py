@@ -10,10 +10,12 @@ import pytest
 
 from emu.elf import debug_files
 from emu.elf.image import Image
-from emu.elf.stripped import marked
+from emu.elf.stripped import marked, selected
 from emu.guest.kernel.boot import images
 from emu.isa import ISAS
+from tests.emu.guest.linux.support import run
 from tests.support.command import run_trapline
+from trapline.d.errors import CompileError
 
 _SYMTAB, _NULL, _PROGBITS, _NOTE = 2, 0, 1, 7
 IDENTIFIER = bytes(range(20))
@@ -154,3 +156,16 @@ def test_a_debug_root_that_is_not_there_is_refused(tmp_path):
     result = run_trapline(["dtrace", "--debug-root", str(tmp_path / "none"), "-n", "BEGIN", "-c", str(zoo("x86_64"))])
     assert result.returncode == 1
     assert "--debug-root" in result.stderr
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_glob_does_not_match_a_name_that_was_made_up(isa, tmp_path):
+    (path := tmp_path / "zoo").write_bytes(stripped(zoo(isa).read_bytes(), {}))
+    path.chmod(0o755)
+    functions = Image(path).functions
+    assert selected(functions, "e*") == selected(functions, "*e*") == []
+    assert selected(functions, "") == selected(functions, "*") == selected(functions, "eh_frame.*") == list(functions)
+    program = "pid$target::{}:entry {{ @ = count(); }}"
+    with pytest.raises(CompileError, match="does not match any probes"):
+        run(isa, [path, "recursion"], program.format("e*"))
+    assert run(isa, [path, "recursion"], program.format("eh_frame.*")).fired > 100

@@ -14,7 +14,7 @@ from emu.guest.base import RunState
 from emu.guest.timers import Timers
 from emu.isa import ISAS, X86_64, disassembly
 from emu.isa.base import Events
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 from providers.cpc import Cpc, events_of
 from providers.kinst.port import PORTS
 from trapline.consumer.tracer import Tracer
@@ -221,7 +221,7 @@ def test_events_of_instructions_are_what_the_cpu_does(isa):
     engine.counter.translate_anew()
     with Observer(engine, accessed=accessed):
         machine.guest.run(machine.guest.now() + 200_000)
-    texts = [disassembly.first(ISAS[isa].capstone, code, before).text for code, before, *_ in wrong[1:]]
+    texts = [disassembly.first(ISAS[isa], code, before).text for code, before, *_ in wrong[1:]]
     assert [text for text in texts if not BESIDES.match(text)] == []
     assert {Events(0), Events.LOAD, Events.STORE, Events.BRANCH} <= seen
 

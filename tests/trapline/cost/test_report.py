@@ -25,19 +25,29 @@ def earlier(tmp_path):
 
 
 def test_an_equal_result_has_not_grown(earlier):
-    assert compared(earlier, [ROW, replace(ROW, isa="i386")], 0.05) == []
+    assert compared(earlier, [ROW], 0.05) == ([], [], 1)
+
+
+def test_what_only_one_side_has_is_told(earlier):
+    found = compared(earlier, [ROW, replace(ROW, isa="i386")], 0.05)
+    assert found == ([], [f"i386 pid out of line: not in {earlier}"], 1)
+    found = compared(earlier, [replace(ROW, what="entry")], 0.05)
+    assert found == ([], [f"riscv64 pid entry: not in {earlier}", f"riscv64 pid out of line: only in {earlier}"], 0)
+    found = compared(earlier, [replace(ROW, mechanism="fbt")], 0.05)
+    assert found.left_out == [f"riscv64 fbt out of line: nop: not in {earlier}"], "pid was not asked"
+    found = compared(earlier, [replace(ROW, idle=Idle(rest=None))], 0.05)
+    assert found == ([], [f"riscv64 pid out of line: rest is only in {earlier}"], 1)
 
 
 def test_a_cost_that_grows_is_named(earlier):
-    (change,) = compared(earlier, [replace(ROW, instructions=3.0, what="out of line: add")], 0.05)
+    ((change,), _, _) = compared(earlier, [replace(ROW, instructions=3.0, what="out of line: add")], 0.05)
     assert (change.row, change.what, change.before, change.after) == ("riscv64 pid out of line", "instructions", 2, 3)
-    assert compared(earlier, [replace(ROW, instructions=3.0)], 0.5) == []
+    assert compared(earlier, [replace(ROW, instructions=3.0)], 0.5) == ([], [], 1)
 
 
 def test_a_site_that_costs_more_at_rest_has_grown(earlier):
-    (change,) = compared(earlier, [replace(ROW, idle=Idle(rest=3.0))], 0.05)
+    ((change,), _, _) = compared(earlier, [replace(ROW, idle=Idle(rest=3.0))], 0.05)
     assert (change.what, change.before, change.after) == ("rest", 0, 3)
-    assert compared(earlier, [replace(ROW, idle=Idle(rest=None))], 0.05) == []
 
 
 @pytest.mark.parametrize(
@@ -58,7 +68,7 @@ def test_a_file_that_is_not_a_result_is_one_line(tmp_path, text, message):
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_the_hits_of_a_program_are_those_that_dtrace_counts(isa):
-    words = ["bench", "--isa", isa, "--program", "testbins:zoo recursion", "--json"]
+    words = ["bench", "--isa", isa, "--program", "testbins:zoo recursion", "--json", "-"]
     probes = ["--probes", "pid$target:a.out:fib:entry", "--probes", "pid$target:a.out:is_*:return"]
     found = json.loads(run_trapline([*words, *probes]).stdout)
     program = "pid$target:a.out:fib:entry, pid$target:a.out:is_*:return { @[probefunc] = count(); }"

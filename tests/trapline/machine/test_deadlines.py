@@ -3,7 +3,7 @@
 import pytest
 
 from emu.engine.run import Running
-from emu.engine.time.clock_words import NO_CLOCK
+from emu.engine.state import NO_CLOCK
 from emu.guest.kernel.boot import images
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS

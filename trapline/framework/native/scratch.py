@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.native.builder import Callee, Function
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from trapline.framework.native.memory import own
 from trapline.framework.native.subroutines.writer import Writing
 
@@ -19,13 +19,13 @@ def write_reach(f: Function) -> None:
     found = own(f, f.module.symbol("regions"), address, size)
     with f.when(f.ne(found, 0), likely=True):
         f.ret(found)
-    f.ret(f.call(Callee("kernel_place"), address, size))
+    f.ret(f.call(Callee("kernel_pointer"), address, size))
 
 
 def write_bring(w: Writing, finder: str) -> None:
     """Write `bring(place, address, size)`: copy bytes; the result is 1, otherwise that of `slow`.
 
-    `finder` is the function that finds them: `reach` or `user_place`.
+    `finder` is the function that finds them: `reach` or `user_pointer`.
     """
     f = w.f
     place, address, size = f.parameters

@@ -7,27 +7,26 @@ FBT's probes for it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from emu.displaced.frame import Frame
 from emu.elf.symbols import Binding, Symbol, SymbolType
 from emu.engine.engine import Engine
 from emu.engine.state import HANDLED
-from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
+from emu.guest.function import CODE, LANDING, FunctionFaultError, FunctionGuest, FunctionTraps
 from emu.guest.modules import Module
-from emu.isa.base import Isa
-from emu.probe.host_trap import HostTrap
 from emu.probe.trap import TrapHandler
-from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import counted
+from emu.support.words import BadAddressError
 from providers import fbt
 from trapline.lab.check.cpu.cpu import Ending, Stretch, TrialCpu
 from trapline.lab.check.cpu.listener import Listener
 from trapline.lab.check.cpu.rules_under_test import Rules
 from trapline.lab.check.cpu.site import CheckSite
 from trapline.lab.check.cpu.states import State
-from trapline.lab.check.prober.probers import FbtProber, NoProbe, PidProber, Prober, UprobeProber
+from trapline.lab.check.prober.probers import FbtProber, NoProbe, PidProber, Prober, UprobeProber, Way
 from trapline.lab.check.site.compare import Outcome, SiteChecker
 from trapline.lab.museum.exhibit import Exhibit, Showing
 
@@ -68,6 +67,8 @@ class InStates:
 
     offset: int = 0
     states: int = 64
+    address: ClassVar[int] = ADDRESS
+    returns: ClassVar[int | None] = None
 
     def verdict(self, exhibit: Exhibit, rules: Rules) -> Showing:
         """Compare."""
@@ -89,31 +90,34 @@ class InStates:
         ))  # fmt: skip
 
     def play(self, exhibit: Exhibit, rules: Rules, watch: Watch) -> str:
-        """Run the instruction displaced, in the state that shows the difference; return the end."""
-        code = Stretch(ADDRESS, exhibit.code)
+        """Run the instruction displaced, in the state that shows the difference.
+
+        Returns what it leaves that the instruction itself does not.
+        """
+        code, site = Stretch(ADDRESS, exhibit.code), _site(exhibit, self.offset)
         plain, patched = (TrialCpu(exhibit.isa, [code], stepping=stepping) for stepping in (True, False))
         old = SiteChecker(plain, patched, _prober(exhibit, patched, exhibit.old), self.states)
-        shown = old.check(_site(exhibit, self.offset)).divergences
-        cpu = TrialCpu(exhibit.isa, [code], stepping=False)
-        treated = _prober(exhibit, cpu, rules).look(_site(exhibit, self.offset))
+        shown = old.check(site).divergences
         state = shown[0].state if shown else State("zeros", {})
-
-        def run() -> str:
-            cpu.clean()
-            cpu.load(state)
-            cpu.engine.pc = ADDRESS + self.offset
-            watch(cpu.engine, cpu.kernel.traps)
-            fault = cpu.kernel.trapping.advance(
-                cpu.thread, lambda: cpu.engine.run(hard=cpu.engine.instructions + _PLAYED)
+        plain, patched = (TrialCpu(exhibit.isa, [code], stepping=stepping) for stepping in (True, False))
+        prober = _prober(exhibit, patched, rules)
+        treated = prober.look(site)
+        way = None if isinstance(treated, NoProbe) else treated.ways[0]
+        with way.in_place() if way else nullcontext():
+            original, differences = SiteChecker(plain, patched, prober, 1).compare(site, state)
+            patched.load(state)
+            patched.engine.pc = site.address
+            watch(patched.engine, prober.traps)
+            patched.kernel.trapping.advance(
+                patched.thread, lambda: patched.engine.run(hard=patched.engine.instructions + _PLAYED)
             )
-            if fault is not None:
-                return f"the CPU comes to {cpu.engine.pc:#x}, where it gets signal {fault.number}"
-            return f"the CPU comes to {cpu.engine.pc:#x}"
-
         if isinstance(treated, NoProbe):
-            return f"no probe goes there: {treated.rule}; {run()}"
-        with treated.ways[0].in_place():
-            return run()
+            return f"no probe goes there: {treated.rule}; the instruction itself leaves {original}"
+        if not differences:
+            return f"{original}, as without the probe"
+        return "; ".join(
+            f"{'' if one.what == 'end' else f'{one.what} '}{one.patched}, not {one.original}" for one in differences
+        )
 
 
 class FunctionRun(NamedTuple):
@@ -132,6 +136,8 @@ class InRun:
     offset: int = 0
     limit: int = 10_000
     """The number of instructions after which it is aborted, because it would not end."""
+    address: ClassVar[int] = ADDRESS
+    returns: ClassVar[int | None] = _RETURN
 
     def verdict(self, exhibit: Exhibit, rules: Rules) -> Showing:
         """Compare."""
@@ -147,7 +153,7 @@ class InRun:
             """Clear the reservation, as exceptions do; leave the breakpoint to its owner."""
             nonlocal hits
             hits += 1
-            cpu.engine.lose_reservation()
+            cpu.engine.cpu.lose_reservation()
             return 0
 
         cpu.kernel.traps.add(hit)
@@ -165,22 +171,36 @@ class InRun:
         return Showing(agrees=True, lines=(f"{treated.how}: {plain.end}, as without the probe, and once it is out",))
 
     def play(self, exhibit: Exhibit, rules: Rules, watch: Watch) -> str:
-        """Call the function with the probe in it, and return how that ended."""
+        """Call the function with the probe in it, and return how that ended.
+
+        What becomes of a call once the probe is out is said as well, if that is different.
+        """
+        cpu, way = self._probed(exhibit, rules)
+        if isinstance(way, NoProbe):
+            watch(cpu.engine, cpu.kernel.traps)
+            return f"no probe goes there: {way.rule}; {self._run(cpu).end}"
+        with way.in_place():
+            watch(cpu.engine, cpu.kernel.traps)
+            end = self._run(cpu).end
+        unwatched, way = self._probed(exhibit, rules)
+        assert not isinstance(way, NoProbe)
+        with way.in_place():
+            self._run(unwatched)
+        after = self._run(unwatched).end
+        return end if after == end else f"{end}; once the probe is out: {after}"
+
+    def _probed(self, exhibit: Exhibit, rules: Rules) -> tuple[TrialCpu, Way | NoProbe]:
+        """Return a CPU, and how the probe is put into its code."""
         cpu = TrialCpu(exhibit.isa, [Stretch(ADDRESS, exhibit.code)], stepping=False)
         treated = _prober(exhibit, cpu, rules).look(_site(exhibit, self.offset))
-        if isinstance(treated, NoProbe):
-            watch(cpu.engine, cpu.kernel.traps)
-            return f"no probe goes there: {treated.rule}; {self._run(cpu).end}"
 
         def lose(_address: int, _frame: Frame, _extra: int) -> int:
             """Clear the reservation, as exceptions do."""
-            cpu.engine.lose_reservation()
+            cpu.engine.cpu.lose_reservation()
             return 0
 
         cpu.kernel.traps.add(lose)
-        with treated.ways[0].in_place():
-            watch(cpu.engine, cpu.kernel.traps)
-            return self._run(cpu).end
+        return cpu, treated if isinstance(treated, NoProbe) else treated.ways[0]
 
     def _run(self, cpu: TrialCpu) -> FunctionRun:
         engine, isa = cpu.engine, cpu.isa
@@ -194,7 +214,7 @@ class InRun:
         engine.pc = ADDRESS
         fault = cpu.kernel.trapping.advance(cpu.thread, lambda: engine.run(hard=engine.instructions + self.limit))
         if fault is None:
-            end = f"has not ended after {self.limit:,} instructions, at {_place(engine.pc)}"
+            end = f"has not ended after {self.limit:,} instructions, at {_where(engine.pc)}"
         elif engine.pc == fault.address == _RETURN:
             end = f"returns {engine.read_register(isa.calling.results[0]):#x}"
         else:
@@ -202,7 +222,7 @@ class InRun:
         return FunctionRun(end, cpu.general(), cpu.written())
 
 
-def _place(pc: int) -> str:
+def _where(pc: int) -> str:
     return f"{_NAME}+{pc - ADDRESS:#x}" if 0 <= pc - ADDRESS < 1 << 12 else f"{pc:#x}"
 
 
@@ -214,6 +234,8 @@ class InFbt:
     fires: tuple[tuple[str, int], ...] = (("entry", 1), ("return", 1))
     limit: int = 10_000
     """The number of instructions after which it is aborted, because it would not end."""
+    address: ClassVar[int] = CODE
+    returns: ClassVar[int | None] = LANDING
 
     def verdict(self, exhibit: Exhibit, rules: Rules) -> Showing:
         """Compare."""
@@ -235,9 +257,11 @@ class InFbt:
     def play(self, exhibit: Exhibit, rules: Rules, watch: Watch) -> str:
         """Call the function with all of FBT's probes in it, and return how that ended."""
         guest = FunctionGuest(exhibit.isa, exhibit.code)
-        self._probed(guest, exhibit, rules)
+        listener = self._probed(guest, exhibit, rules)
         watch(guest.engine, guest.traps)
-        return self._call(guest)
+        end = self._call(guest)
+        hits = listener.by_name()
+        return ", ".join([end, *(f"{name} fires {counted(hits[name], 'time')}" for name, _ in self.fires)])
 
     def _call(self, guest: FunctionGuest) -> str:
         try:
@@ -249,30 +273,30 @@ class InFbt:
     def _probed(guest: FunctionGuest, exhibit: Exhibit, rules: Rules) -> Listener:
         listener = Listener()
         framework = listener
-        engine, patcher = guest.engine, rules.patcher(guest.engine)
+        patcher = rules.patcher(guest.engine)
         provider = fbt.FBT(framework, patcher, guest.traps, exhibit.isa, fidelity=rules.fidelity, port=rules.fbt)
         provider.provide_module(_module(exhibit.code, CODE))
 
-        def faulted(address: int, error: BadAddressError) -> int:
-            raise FunctionFaultError(str(error), address) from error
-
-        def unclaimed(address: int) -> int:
-            return _leave_to_the_kernel(guest, exhibit.isa, address)
-
-        trap = HostTrap(engine, guest.traps, patcher, unclaimed=unclaimed, faulted=faulted, table=rules.displaced)
-        trap.attach()
+        _ExhibitTraps(guest.engine, guest.traps, patcher, table=rules.displaced).attach()
         for number, (_, record) in enumerate(listener.created, 1):
             provider.enable(number, record)
         return listener
 
 
-def _leave_to_the_kernel(guest: FunctionGuest, isa: Isa, address: int) -> int:
-    """Take a breakpoint that the stub does not emulate.
+class _ExhibitTraps(FunctionTraps):
+    """The traps of an exhibit."""
 
-    AArch64's kernel ignores the stub's answer (FreeBSD sys/arm64/arm64/trap.c): the breakpoint is
-    hit again.
-    """
-    if not isa.traps.repeats_unclaimed:
-        raise FunctionFaultError("a breakpoint that no probe claims", address)
-    guest.engine.pc = address
-    return HANDLED
+    def unclaimed(self, address: int) -> int:
+        """Take a breakpoint that the stub does not emulate.
+
+        AArch64's kernel ignores the stub's answer (FreeBSD sys/arm64/arm64/trap.c): the breakpoint
+        is hit again.
+        """
+        if not self._engine.isa.traps.repeats_unclaimed:
+            raise FunctionFaultError("a breakpoint that no probe claims", address)
+        self._engine.pc = address
+        return HANDLED
+
+    def faulted(self, address: int, error: BadAddressError) -> int:
+        """Report the fault of a displaced instruction.  Raises `FunctionFaultError`."""
+        raise FunctionFaultError(str(error), address) from error

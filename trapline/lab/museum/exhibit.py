@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from emu.engine.engine import Engine
 from emu.isa import ISAS
@@ -35,10 +35,15 @@ class ExhibitCheck(Protocol):
 class Playable(ExhibitCheck, Protocol):
     """A check of one CPU's run, which can be recorded step by step."""
 
+    address: ClassVar[int]
+    """The address of the exhibit's code."""
+    returns: ClassVar[int | None]
+    """The address to which it returns; None: the run does not end there."""
+
     def play(self, exhibit: Exhibit, rules: Rules, watch: Callable[[Engine, TrapHandler], object]) -> str:
         """Run the exhibit's code once with its probe, and return how that ended.
 
-        `watch` is called right before the run.
+        `watch` is called right before the run, with the handlers that are asked in it.
         """
         ...
 

@@ -89,7 +89,7 @@ class _Reader(NamedTuple):
 
     def at(self, code: bytes, address: int, offset: int) -> Instruction:
         """Return the instruction that some code begins with."""
-        found = disassembly.first(self.isa.capstone, code, address, self.syntax)
+        found = disassembly.first(self.isa, code, address, self.syntax)
         size, text = found[1:] if found else (self.isa.instruction_alignment, disassembly.NO_INSTRUCTION)
         return Instruction(address, offset, code[:size], text)
 
@@ -103,7 +103,7 @@ def _function(
         return FunctionSites(symbol.name, symbol.value, symbol.size, (), (), rule)
     isa = reader.isa
     remarks = {remark.address: remark.rule for remark in port.remarks(function, result)}
-    places = {site.address for site in result.sites}
+    addresses = {site.address for site in result.sites}
     return FunctionSites(
         name=symbol.name,
         address=symbol.value,
@@ -115,7 +115,7 @@ def _function(
                 patch=site.patch,
                 invop=site.rval,
                 invop_name=next(row.code for row in isa.stub.rows if row.invop == site.rval),
-                treatment=isa.stub.decide(function.code[site.address - function.address :], site.address),
+                decision=isa.stub.decide(function.code[site.address - function.address :], site.address),
                 remark=remarks.get(site.address),
             )
             for site in result.sites
@@ -123,7 +123,7 @@ def _function(
         passed_over=tuple(
             PassedOver(reader.instruction(function, address), rule)
             for address, rule in remarks.items()
-            if address not in places
+            if address not in addresses
         ),
         refusal=None,
     )

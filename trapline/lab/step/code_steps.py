@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from emu.isa.base import Events
+from emu.isa.disassembly import NO_INSTRUCTION
 from trapline.lab.step.hit_events import Event, Kind
-from trapline.lab.step.names import LOCK
 from trapline.lab.step.recording import Cost, Mode, Patch, Stage
 from trapline.lab.step.sentences import Instruction, sentence
 from trapline.lab.step.step_writer import RESUMED, HitContext, StepDescription, Writers
 
 # The exception that illumos' SDT uses on x86-64.
+_LOCK: Final = b"\xf0"
 _LOCK_NOP: Final = "#UD, vector 6: LOCK before a nop is a fault, so the saved rip points at it."
 
 
@@ -72,7 +74,7 @@ class CodeSteps:
 
     def _exception(self, event: Event, following: Event, *, guest: bool) -> str:
         model = self._context.isa.traps.exception
-        if event.code[:1] == LOCK and not self._context.is_breakpoint(LOCK):
+        if event.code[:1] == _LOCK and not self._context.is_breakpoint(_LOCK):
             model = _LOCK_NOP
         if not guest:
             return f"{model} The emulator takes this exception itself: the kernel's vector does not run."
@@ -90,14 +92,27 @@ class CodeSteps:
         if self._context.is_breakpoint(code):
             said = "A second breakpoint ends the copy. The handlers are asked again, to lead back."
             return [StepDescription(Stage.EXCEPTION, said, text, code, cost=Cost(1, traps=1), out_of_line=True)]
-        said = sentence(self._as_instruction(event, following, code, text, stage))
-        if out_of_line:
-            said = f"Out of line: {said[0].lower()}{said[1:]}"
+        said = self._said(self._as_instruction(event, following, code, text, stage), code, out_of_line=out_of_line)
         made = StepDescription(stage, said, text, code, cost=Cost(1), out_of_line=out_of_line)
         if patch is not None and patch.before != patch.after:
             said = f"{self._patched(patch)} A jump raises no exception: {said[0].lower()}{said[1:]}"
             made = replace(made, stage=Stage.PATCHED, sentence=said, patch=patch)
         return [made]
+
+    def _said(self, one: Instruction, code: bytes, *, out_of_line: bool) -> str:
+        """Return the sentence of an instruction; a copy may be executed in a single step."""
+        if not out_of_line:
+            return sentence(one)
+        context, ended, behind = self._context, "", one.pc + one.size
+        branch = Events.BRANCH & context.isa.events(code)
+        if not branch and one.next_pc != behind and not context.subject.is_machinery(one.next_pc):
+            where = context.names.location(one.next_pc)
+            if one.next_pc == context.hit.address:
+                return f"Out of line: {one.text} raises an exception, and the pc is put back to {where}."
+            ended = f" The step's exception follows, and the program will continue at {where}."
+            one = replace(one, next_pc=behind)
+        said = sentence(one)
+        return f"Out of line: {said[0].lower()}{said[1:]}{ended}"
 
     def _stage(self, event: Event, *, out_of_line: bool) -> Stage:
         """Return the stage that an instruction belongs to."""
@@ -135,9 +150,14 @@ class CodeSteps:
 
     def _behind_resume(self, event: Event, following: Event) -> list[StepDescription]:
         code, text = self._context.instruction(event)
+        if following is event:
+            return [StepDescription(Stage.RESUME, "The recording ends here.", text, code)]
         if self._context.is_breakpoint(code):
             said = f"The CPU executes {text} and takes the exception."
             return [StepDescription(Stage.EXCEPTION, said, text, code, cost=Cost(1, traps=1))]
+        if following.kind is Kind.RESUMED and following.pc == event.pc:
+            said = "These bytes raise an exception." if text == NO_INSTRUCTION else f"{text} raises an exception."
+            return [StepDescription(Stage.RESUME, said, text, code)]
         one = self._as_instruction(event, following, code, text, Stage.RESUME)
         return [StepDescription(Stage.RESUME, sentence(one), text, code)]
 
@@ -154,6 +174,8 @@ class CodeSteps:
         said = RESUMED
         if self._context.hit.broken and event is self._context.hit.events[-1]:
             said = self._context.hit.broken
+            if self._context.subject.locate(event.pc) is None:  # nothing that is known
+                code, text = b"", ""
         elif self._context.hit.window is not None:
             said = "The kernel continues behind the probe."
         return [StepDescription(Stage.RESUME, said, text, code)]

@@ -16,6 +16,9 @@ _GATES: Final = {
     "dtrace_pid_probe": ", fasttrap's function for a breakpoint of a program.",
 }
 
+# The events at which the program itself continues.
+_BEHIND: Final = frozenset({Kind.RESUMED, Kind.AFTER})
+
 
 def invop_name(table: DisplacedTable, answer: int) -> str:
     """Return what a handler's answer to dtrace_invop() means."""
@@ -62,16 +65,20 @@ class HandlerSteps:
     def _answered(self, event: Event, following: Event) -> list[StepDescription]:
         context = self._context
         context.stage = Stage.DISPLACED
-        meaning = self._meaning(event)
+        address = event.arguments[0]
+        meaning = self._meaning(event, address)
+        displaced = context.original(address)[2]
         # The answer for a program may be an address in the emulator's own memory, which differs between runs.
         program = not context.isa.is_kernel_address(context.hit.address)
+        # A program's plan is executed at once, by machine code perhaps.
+        moved = event.moved or (program and following.kind in _BEHIND and following.pc != address)
         answer = 1 if event.answer and program else event.answer
         facts: dict[str, int | str] = {"answer": answer, "meaning": meaning}
         claimed = f"{event.name} claims the breakpoint"
         emulated = ""
         if not event.answer:
             said = f"{event.name} answers 0: the breakpoint is not its own."
-        elif not event.moved:
+        elif not moved:
             said = f"{claimed}." if program else f"{claimed} and answers {answer:#x}: {meaning}."
         elif context.hit.frame or context.subject.is_machinery(following.pc):
             where = "where it is to continue" if context.hit.frame else context.names.location(following.pc)
@@ -79,10 +86,10 @@ class HandlerSteps:
             if context.hit.frame and context.isa.is_kernel_address(context.hit.address):
                 said += f" Its answer, {meaning}, makes the stub do no more than a nop would."
             said += self._replaced_return(event, following)
-        elif event.pc == context.hit.address:
+        elif not context.subject.is_machinery(address):
             said = f"{claimed}."
             emulated = (
-                f"{event.name} has emulated {context.displaced()} itself, on the interrupted registers, and the "
+                f"{event.name} has emulated {displaced} itself, on the interrupted registers, and the "
                 f"program will continue at {context.names.location(following.pc)}."
             )
             emulated += self._replaced_return(event, following)
@@ -92,16 +99,16 @@ class HandlerSteps:
             said = f"{claimed}. {done}: the program will continue at {context.names.location(following.pc)}."
         made = [StepDescription(Stage.CHAIN, said, f"{event.name} answers", mode=Mode.EMULATOR, facts=facts)]
         if emulated:
-            made.append(StepDescription(Stage.DISPLACED, emulated, context.displaced(), mode=Mode.EMULATOR))
+            made.append(StepDescription(Stage.DISPLACED, emulated, displaced, mode=Mode.EMULATOR))
         return made
 
-    def _meaning(self, event: Event) -> str:
+    def _meaning(self, event: Event, address: int) -> str:
         table = self._context.isa.stub
         if event.answer and not self._context.isa.is_kernel_address(self._context.hit.address):
             return "claimed"
         if event.answer and event.moved and not table.by_code:
             return "the word of a nop, for the handler has set the pc itself"
-        code, size, _ = self._context.original(self._context.hit.address)
+        code, size, _ = self._context.original(address)
         # The answer may have the bytes behind a shorter instruction, too.
         if event.answer and not table.by_code and event.answer.to_bytes(8, "little")[:size] != code[:size]:
             return "a word that is not the displaced instruction"
@@ -133,7 +140,7 @@ class HandlerSteps:
         return found is not None and bool(found.symbol)
 
     def _planned(self, event: Event, _following: Event) -> list[StepDescription]:
-        text = self._context.displaced()
-        said = f"The emulator carries out the plan of {text} on the CPU's registers: {event.plan}."
+        text = self._context.original(event.arguments[0])[2]
+        said = f"The emulator executes the plan of {text} on the CPU's registers: {event.plan}."
         facts: dict[str, int | str] = {"instruction": text, "plan": str(event.plan)}
         return [StepDescription(Stage.DISPLACED, said, text, mode=Mode.EMULATOR, facts=facts)]

@@ -11,8 +11,7 @@ from emu.engine.engine import Engine
 from emu.probe.execute_plan import interpret
 from emu.probe.trap import Handler
 from emu.probe.trap_frames import SavedFrame
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 from trapline.lab.step.hit_events import Hit, Kind, RawAccess
 from trapline.lab.step.hit_recorder import HitRecorder
 from trapline.lab.step.subject import Subject
@@ -89,7 +88,7 @@ class HandlerWatch:
         in_cpu = not isinstance(frame, SavedFrame)
         plan = self._subject.plan(address, answer) if answer and not moved else None
         before = hit.events[-1] if hit.events else None
-        self._recorder.add(Kind.ANSWERED, name=name, answer=answer, plan=plan, moved=moved)
+        self._recorder.add(Kind.ANSWERED, name=name, answer=answer, plan=plan, moved=moved, arguments=(address, 0))
         answered = hit.events[-1]
         if before is not None:
             # The handler's changes belong to its answer.
@@ -97,7 +96,7 @@ class HandlerWatch:
         if moved and in_cpu and not self._subject.is_machinery(self._engine.pc):
             answered.accesses = self._written(hit)
         if plan is not None and in_cpu:
-            event = self._recorder.snapshot(Kind.PLANNED, plan=plan)
+            event = self._recorder.snapshot(Kind.PLANNED, plan=plan, arguments=(address, 0))
             event.accesses = self._rehearse(plan, event.registers)
             hit.events.append(event)
 
@@ -112,7 +111,7 @@ class HandlerWatch:
         ]
 
     def _rehearse(self, plan: Plan, registers: Mapping[str, int]) -> list[RawAccess]:
-        """Return what a plan will write; nothing if it cannot be carried out."""
+        """Return what a plan will write; nothing if it cannot be executed."""
         rehearsal, isa = _Rehearsal(self._engine, registers), self._engine.isa
         try:
             interpret(plan, isa, rehearsal, registers[isa.registers.pc])

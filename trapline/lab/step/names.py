@@ -6,7 +6,7 @@ Lines of source code are from DWARF's line tables.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -15,8 +15,8 @@ from elftools.elf.elffile import ELFFile
 
 from emu.guest.kernel.boot import images
 from emu.isa import DEFAULT_ISA, disassembly
-from emu.isa.disassembly import CS_ARCH_X86, Syntax
-from emu.support.bad_address import BadAddressError
+from emu.isa.disassembly import Syntax
+from emu.support.words import BadAddressError
 from trapline.lab.step.recording import Source
 from trapline.lab.step.subject import KernelSubject, Subject
 
@@ -29,6 +29,8 @@ class _Row(NamedTuple):
     file: str
     line: int
     """0: no code of a line begins here."""
+    end: bool
+    """Whether the code of a sequence ends here."""
 
 
 class LineTable:
@@ -36,7 +38,8 @@ class LineTable:
 
     def __init__(self, path: Path) -> None:
         """Read it.  A file without DWARF has an empty one."""
-        self._rows = sorted(_rows(path))
+        # Where a sequence begins, another one may end.
+        self._rows = sorted(_rows(path), key=lambda row: (row.address, not row.end))
         self._addresses = [row.address for row in self._rows]
 
     def line(self, address: int) -> Source | None:
@@ -60,6 +63,7 @@ def _rows(path: Path) -> list[_Row]:
             if program is None:
                 continue
             folders, files = program["include_directory"], program["file_entry"]
+            sequence: dict[int, _Row] = {}  # of several rows of an address the last one counts
             for entry in program.get_entries():
                 state = entry.state
                 if state is None or not state.file or state.file > len(files):
@@ -67,7 +71,11 @@ def _rows(path: Path) -> list[_Row]:
                 found = files[state.file - 1]
                 folder = folders[found.dir_index - 1].decode() if found.dir_index else "."
                 name = f"{folder}/{found.name.decode()}".removeprefix("./")
-                rows.append(_Row(state.address, name, 0 if state.end_sequence else state.line))
+                end = bool(state.end_sequence)
+                sequence[state.address] = _Row(state.address, name, 0 if end else state.line, end)
+                if end:
+                    rows += sequence.values()
+                    sequence.clear()
     return rows
 
 
@@ -90,9 +98,6 @@ def _text(name: str, line: int) -> str:
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
-# The prefix that illumos' SDT and i386's FBT write: capstone refuses it before what cannot be locked.
-LOCK: Final = b"\xf0"
-LOCK_PREFIXED: Final = CS_ARCH_X86
 # A listing: instructions after the site, and lines in all.
 _AFTER: Final = 3
 _LINES: Final = 8
@@ -120,15 +125,8 @@ class Names:
     def instruction(self, code: bytes, address: int) -> tuple[int, str]:
         """Return the size and the text of the first instruction of some bytes."""
         isa = self._subject.isa
-        found = disassembly.first(isa.capstone, code, address, self._syntax)
-        if found is not None:
-            return found.size, found.text
-        if (
-            code[:1] == LOCK and isa.capstone[0] == LOCK_PREFIXED and len(code) > 1
-        ):  # as debuggers show it: prefix, rest
-            size, text = self.instruction(code[1:], address + 1)
-            return size + 1, f"lock {text}"
-        return 1, disassembly.NO_INSTRUCTION
+        found = disassembly.first(isa, code, address, self._syntax)
+        return found[1:] if found is not None else (1, disassembly.NO_INSTRUCTION)
 
     def source(self, address: int) -> Source | None:
         """Return the line of source code of an address; None: it is not known."""
@@ -146,24 +144,45 @@ class Names:
     def listings(self, site: int) -> Mapping[str, tuple[str, ...]]:
         """Return the probed function around a site, without patches and as it is in memory now."""
         start, size = self._subject.function(site) or (site, _UNKNOWN_SIZE)
-        found = {}
-        for name, read in (("before", self._subject.original), ("enabled", self._subject.read)):
-            try:
-                found[name] = self._listing(read(start, size), start, site)
-            except BadAddressError:
-                continue
-        return found
+        try:
+            before, now = self._subject.original(start, size), self._subject.read(start, size)
+        except BadAddressError:
+            return {}
+        # Where the program's own instructions begin: what is left of a displaced one is none.
+        begins = {at for at, _, _ in self._instructions(before, start)} | {len(before)}
+        rows = {"before": self._rows(before, start, site, begins), "enabled": self._rows(now, start, site, begins)}
+        width = max((len(code) for listing in rows.values() for _, code, _ in listing), default=0)
+        return {
+            name: tuple(f"<+{at}>".ljust(8) + f"{code:<{width}}  {text}" for at, code, text in listing)
+            for name, listing in rows.items()
+        }
 
     def listing_now(self, site: int) -> tuple[str, ...]:
         """Return the probed function around a site as it is in memory now."""
         return dict(self.listings(site)).get("enabled", ())
 
-    def _listing(self, code: bytes, start: int, site: int) -> tuple[str, ...]:
-        lines: list[str] = []
+    def _instructions(self, code: bytes, start: int) -> Iterator[tuple[int, int, str]]:
+        """Yield the instructions: offset, size, text."""
+        at = 0
+        while at < len(code):
+            size, text = self.instruction(code[at : at + 16], start + at)
+            yield at, size, text
+            at += size
+
+    def _rows(self, code: bytes, start: int, site: int, begins: Container[int]) -> list[tuple[int, str, str]]:
+        """Return lines of code (offset, bytes, text) that end where the program's own do."""
+        lines: list[tuple[int, str, str]] = []
         at, after = 0, 0
         while at < len(code) and after < _AFTER:
             size, text = self.instruction(code[at : at + 16], start + at)
+            if text.startswith("lock ") and at + 1 in begins:
+                size, text = 1, "lock"  # the patch is a prefix: what follows is the next instruction still
+            own = at + size
+            while at + size not in begins and at + size < len(code):
+                size += 1
+            if own < at + size:
+                text += f"   ({own - at} of {size} bytes)"
             after += start + at > site
-            lines.append(f"<+{at}>".ljust(8) + f"{code[at : at + size].hex(' '):<24}  {text}")
+            lines.append((at, code[at : at + size].hex(" "), text))
             at += size
-        return tuple(lines[-_LINES:])
+        return lines[-_LINES:]

@@ -65,10 +65,6 @@ class HitContext:
         """Return whether an instruction is one of the ISA's breakpoints."""
         return any(code == one for one in self.isa.traps.breakpoints)
 
-    def displaced(self) -> str:
-        """Return the text of the displaced instruction."""
-        return self.original(self.hit.address)[2]
-
     def original(self, address: int) -> tuple[bytes, int, str]:
         """Return the program's own code at an address, and its first instruction: size and text."""
         code = self.subject.original(address, _BEHIND)

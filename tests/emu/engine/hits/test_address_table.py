@@ -19,7 +19,7 @@ class Item(Addressed):
 
 def _searches():
     """Return find(header, address), and find_of(header, address, owner)."""
-    from emu.engine.hits.address_table_code import return_found
+    from emu.engine.hits.address_table import return_found
     from emu.native.builder import Module
     from emu.native.link import Linked
 
@@ -51,7 +51,7 @@ def test_every_block_is_found_while_the_table_grows_and_after_replacement():
         assert not find(header.address, at + 1)
         assert not find_of(header.address, at, 99)
     # A block that was replaced takes no second place.
-    assert sum(map(bool, table.places)) == len(table.blocks)
+    assert sum(map(bool, table.slots)) == len(table.blocks)
 
 
 def test_blocks_that_want_one_place_are_found_around_the_end():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from emu.displaced.decision import DisplacedTable, Emulated
@@ -64,6 +66,37 @@ def _slipped(found: Any, name: str) -> Any:
     if isinstance(found, Emulated):
         return replace(found, plan=_shifted(found.plan, ISAS[name].registers.pc))
     return found
+
+
+def _relative(name: str, wrong: Callable[[int, int], int]) -> Port:
+    """Return a port whose emulated instructions end at an address that `wrong` makes of it."""
+    right, pc = fasttrap.PORTS[name], ISAS[name].registers.pc
+
+    def treat(code: Any, *others: Any) -> Any:
+        found = right.treat(code, *others)
+        if not isinstance(found, Emulated):
+            return found
+        end = code.address + found.length
+        return replace(found, plan=Plan((Set(pc, pc, found.length + wrong(code.address, end) - end),)))
+
+    return replace(right, treat=treat)
+
+
+# Mistakes in the address of the next instruction, each of which is invisible at most addresses: the carry into the next
+# page, into bit 16 and into bit 32 is lost, bit 31 is taken for a sign, the page's start for the address.
+MISTAKES: dict[str, Callable[[int, int], int]] = {
+    "page": lambda address, end: address & ~0xFFF | end & 0xFFF,
+    "half": lambda address, end: address & ~0xFFFF | end & 0xFFFF,
+    "carry": lambda address, end: address & ~0xFFFFFFFF | end & 0xFFFFFFFF,
+    "short": lambda _address, end: end & 0xFFFFFFFF,
+    "sign": lambda _address, end: end - ((end & 0x80000000) << 1),
+    "high": lambda _address, end: end ^ 0x100 if 0x80000000 <= end < 1 << 32 else end,
+    "start": lambda address, end: (address & ~0xFFF) + end - address,
+    "across": lambda address, end: end ^ 0x10 if address >> 12 != (end - 1) >> 12 else end,
+}
+RELATIVE = SimpleNamespace(
+    **{f"{name}_{mistake}": _relative(name, wrong) for name in fasttrap.PORTS for mistake, wrong in MISTAKES.items()}
+)
 
 
 def _deadly() -> Port:

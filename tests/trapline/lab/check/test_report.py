@@ -16,7 +16,7 @@ from trapline.lab.check.report import FORMS
 from trapline.lab.check.report.text import lines
 from trapline.lab.check.results import Results, RunResult, Tally
 from trapline.lab.check.site.compare import Difference, Divergence, Outcome, SiteResult
-from trapline.lab.report_files import ReportFileError
+from trapline.support.output_files import OutputError
 
 WRITERS = FORMS.writers
 
@@ -36,7 +36,7 @@ def diverged(function="add", way="emulated"):
 def everything(**changes):
     """A tally with one of everything."""
     fields = {
-        "spec": {"program": "./prog", "isa": "x86_64", "states": 40, "function": None, "every_instruction": True},
+        "spec": {"programs": [{"path": "./prog", "isa": "x86_64"}], "states": 40, "function": None},
         "outcomes": Counter({Outcome.AGREED: 1200, Outcome.REFUSED: 30, Outcome.DIVERGED: 1, Outcome.CRASHED: 1,
                              Outcome.UNREPEATABLE: 2}),
         "files": {
@@ -67,7 +67,7 @@ def everything(**changes):
 
 def agreed():
     place = {("./prog", "pid"): Counter({Outcome.AGREED: 3})}
-    return Tally({"isa": "x86_64"}, Counter({Outcome.AGREED: 3}), place, states=120)
+    return Tally({"programs": [{"path": "./prog", "isa": "x86_64"}]}, Counter({Outcome.AGREED: 3}), place, states=120)
 
 
 class Page(HTMLParser):
@@ -158,7 +158,7 @@ def test_json_holds_everything():
 
 
 def test_json_is_the_same_from_a_results_file(tmp_path):
-    results = Results(tmp_path / "results", {"isa": "x86_64"})
+    results = Results(tmp_path / "results", {"programs": [{"path": "./prog", "isa": "x86_64"}]})
     fine = SiteResult(CheckSite(0x3000, RET, "f", 0x3000, "return"), Outcome.AGREED, "emulated", 40)
     refused = SiteResult(CheckSite(0x3001, RET), Outcome.REFUSED, "rule")
     results.add("one", {}, [("./prog", "pid", diverged()), ("./prog", "pid", fine), ("./prog", "uprobe", refused)])
@@ -272,7 +272,7 @@ def test_the_suffix_decides(tmp_path):
 
 
 def test_another_suffix_is_refused_with_those_there_are():
-    with pytest.raises(ReportFileError, match=r"^report\.pdf: .* \.txt, \.json, \.xml, \.html$"):
+    with pytest.raises(OutputError, match=r"^report\.pdf: .* \.txt, \.json, \.xml, \.html$"):
         FORMS.writer("report.pdf")
-    with pytest.raises(ReportFileError, match="no such file or directory"):
+    with pytest.raises(OutputError, match="no such file or directory"):
         FORMS.write(agreed(), "/nowhere/report.txt")

@@ -219,6 +219,36 @@ def test_a_program_is_the_same_with_all_its_sites_probed(isa: str, provider: str
     assert result.fired > 0
 
 
+def _with_returns(isa: str, case: str) -> RunSpec:
+    return RunSpec(Subject(find_file("testbins:zoo", ISAS[isa]), isa, "uprobe"), (case,), returns=True)
+
+
+@pytest.mark.parametrize("isa", SITES)
+def test_a_program_is_the_same_when_its_return_addresses_are_replaced(isa: str) -> None:
+    result = run_check(_with_returns(isa, "recursion"), Rules())
+    assert result.same, result
+    assert result.name.endswith("(uprobe, return probes)")
+    assert result.fired > 100
+
+
+@pytest.mark.parametrize("isa", SITES)
+def test_an_exception_that_passes_a_replaced_return_address_is_found(isa: str) -> None:
+    """The unwinder finds no function at the trampoline, so it calls std::terminate, as on Linux."""
+    result = run_check(_with_returns(isa, "cxx"), Rules())
+    assert not result.same
+    assert any("became exit status 134" in one for one in result.differences)
+    assert "its return address was replaced" in result.culprit
+
+
+@pytest.mark.parametrize("isa", SITES)
+def test_functions_that_use_their_own_return_address_get_no_return_probe(isa: str) -> None:
+    spec = _with_returns(isa, "setjmp")
+    probed = {site.function for site in spec.chosen(spec.subject.sites(Rules()))}
+    assert {"main", "fib"} <= probed
+    assert not {"_start", "__sigsetjmp", "__clone"} & probed
+    assert run_check(spec, Rules()).same
+
+
 @pytest.mark.parametrize("isa", SITES)
 def test_a_difference_is_bisected_to_its_site(isa: str) -> None:
     subject = Subject(find_file("testbins:tiny", ISAS[isa]), isa, "pid", every_instruction=True)

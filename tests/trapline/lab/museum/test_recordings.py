@@ -1,8 +1,11 @@
 """Each exhibit plays under both rules, and the old one is marked where it goes wrong."""
 
+from itertools import pairwise
+
 import pytest
 
 from tests.support.command import run_trapline
+from tests.support.some import some
 from trapline.lab.museum.exhibit import Playable
 from trapline.lab.museum.gallery import exhibits
 from trapline.lab.museum.recordings import play
@@ -21,6 +24,30 @@ def test_the_old_rule_is_marked_where_it_goes_wrong(name):
     assert not any(step.fault for step in right.firings[0].steps)
     assert any("does not show the bug" in note for note in old.notes) is (name == UNSEEN)
     assert EXHIBITS[name].now in " ".join(right.notes)
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_each_sentence_is_about_its_own_instruction(name):
+    for recording in some(play(EXHIBITS[name])):
+        steps = recording.firings[0].steps
+        for step, following in pairwise(some(steps)):
+            inside = step.where.startswith("museum`exhibit")
+            assert step.out_of_line is not inside or not step.code
+            assert step.sentence.startswith("Out of line") <= step.out_of_line
+            if "will continue at" in step.sentence or "oes to" in step.sentence:
+                assert following.where == step.sentence.rstrip(".").rsplit(" ", 1)[1]
+            if step.sentence.startswith("A second breakpoint"):
+                assert not inside
+        assert "ends here" in steps[-1].sentence
+        if not steps[-1].where.startswith("museum`"):
+            assert not steps[-1].text, "what is there is no instruction of the exhibit"
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_the_two_rules_end_differently(name):
+    old, right = (recording.notes[1] for recording in play(EXHIBITS[name]))
+    assert old.startswith("How it ended: ")
+    assert old != right
 
 
 def test_the_listing_has_the_probe_in_place():

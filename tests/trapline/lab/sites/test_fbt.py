@@ -108,14 +108,14 @@ def test_a_site_comes_with_its_instruction_its_patch_its_code_and_its_plan(path)
     assert (entry.probe, entry.instruction.address, entry.instruction.offset) == ("entry", ADDRESS, 0)
     assert (entry.instruction.code, entry.instruction.text, entry.patch) == (b"\x55", "push rbp", b"\xcc")
     assert (entry.invop, entry.invop_name) == (1, "PUSHL_EBP")
-    assert str(entry.treatment.plan) == "[rsp-8] = rbp; rsp = rsp-8; rip = rip+1"
+    assert str(entry.decision.plan) == "[rsp-8] = rbp; rsp = rsp-8; rip = rip+1"
     assert (ret.probe, ret.instruction.offset, ret.invop_name) == ("return", 5, "RET")
 
 
 def test_every_site_of_every_isa_can_be_emulated(path, isa):
     found = sites(written(path, isa))
     assert [function.name for function in found] == list(LISTINGS[isa])
-    assert all(site.treatment.plan is not None for function in found for site in function.sites)
+    assert all(site.decision.plan is not None for function in found for site in function.sites)
     assert found[0].sites
 
 
@@ -226,7 +226,7 @@ def test_json_says_the_same_as_the_data(path, isa):
         for there, site in zip(each["sites"], function.sites, strict=True):
             assert bytes.fromhex(there["bytes"]) == site.instruction.code
             assert bytes.fromhex(there["patch"]) == site.patch
-            assert "; ".join(there["displaced"]["plan"]) == str(site.treatment.plan)
+            assert "; ".join(there["displaced"]["plan"]) == str(site.decision.plan)
             assert (there["probe"], there["invop"]) == (site.probe, site.invop)
         assert len(each["passed_over"]) == len(function.passed_over)
 
@@ -245,7 +245,7 @@ def test_the_command_prints_the_report_without_colours_when_piped(path):
 
 
 def test_the_command_prints_json(path):
-    result = run(written(path), "--json", "--provider", "fbt", "--isa", "x86_64")
+    result = run(written(path), "--json", "-", "--provider", "fbt", "--isa", "x86_64")
     assert result.exit_code == 0
     assert json.loads(result.output)[0]["function"] == "sys_read"
 
@@ -302,7 +302,7 @@ def test_a_module_that_depends_on_dtrace_has_no_sites_as_in_the_guest():
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_the_packages_own_files_are_named_as_check_names_them(isa):
-    run = run_trapline(["sites", "testbins:kernel", "--isa", isa, "--function", "sys_getpid", "--json"])
+    run = run_trapline(["sites", "testbins:kernel", "--isa", isa, "--function", "sys_getpid", "--json", "-"])
     assert [each["function"] for each in json.loads(run.stdout)] == ["sys_getpid"]
     wrong = run_trapline(["sites", "testbins:kernle"])
     assert wrong.returncode == 1
@@ -320,7 +320,9 @@ def test_without_a_provider_a_kernel_is_fbts_and_a_program_the_pid_providers():
 
 @pytest.mark.parametrize("provider", ["fbt", "pid", "uprobe", "kinst"])
 def test_a_summary_counts_by_rule(provider):
-    run = run_trapline(["sites", "testbins:kernel", "--isa", "x86_64", "--provider", provider, "--summary", "--json"])
+    run = run_trapline(
+        ["sites", "testbins:kernel", "--isa", "x86_64", "--provider", provider, "--summary", "--json", "-"]
+    )
     found = json.loads(run.stdout)
     assert all(one["count"] > 0 and one["rule"] and one["why"] for one in found)
     assert [one["count"] for one in found] == sorted((one["count"] for one in found), reverse=True)

@@ -1,4 +1,4 @@
-"""A place that may get a probe."""
+"""An instruction that may get a probe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CheckSite(NamedTuple):
     """"entry" or "return", if it is one of these."""
 
     def moved(self, bias: int) -> CheckSite:
-        """Return the same place in a program that is `bias` bytes from the address in its file."""
+        """Return the same instruction in a program that is `bias` bytes from the address in its file."""
         return self._replace(address=self.address + bias, start=self.start and self.start + bias)
 
     @property

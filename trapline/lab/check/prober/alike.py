@@ -1,15 +1,16 @@
 """Sites with the same instruction, which are tried together.
 
 To put a probe in place and to learn its hits costs a hundred times as much as one more state.  So
-of the sites that are alike only the first and the last are tried where they are; the states of
-those between are tried where the first one is.
+of the sites that are alike only the first and one other are tried where they are; the states of
+the rest are tried where the first one is.
 
 Two sites are alike if the bytes of their instruction are equal, the provider decides the same about
 both (its decision is data, and is compared), and the instruction does not cross into another page.
 What the instruction does, and what the provider does in its place, depend on the state and on the
-address; the address only enters as a summand, in a target or a return address.  Two such functions
-that are equal at two addresses are equal at all.  `benchmarks.alike` tests this: it checks whole
-programs in both ways, and compares.
+address; the address only enters as a summand, in a target or a return address, or by its page.
+Two such functions that are equal at two addresses with different offsets in a page are equal at
+all, so the other site has another offset if any has.  `benchmarks.alike` tests this: it checks
+whole programs in both ways, and compares.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from emu.engine.memory.pages import PAGE
 if TYPE_CHECKING:
     from trapline.lab.check.cpu.site import CheckSite
 
-Decision = Emulated | OutOfLine | Stepped
+Accepted = Emulated | OutOfLine | Stepped
 
-# The smallest number of sites for which it is worthwhile: the first and the last are tried in any case.
+# The smallest number of sites for which it is worthwhile: two of them are tried in any case.
 FEWEST: Final = 3
 
 
@@ -38,17 +39,17 @@ class Group(NamedTuple):
     """Sites that are alike."""
 
     sites: list[CheckSite]
-    decision: Decision | None
+    decision: Accepted | None
     """How a provider displaces the instruction; None: the only site is tried by itself."""
 
 
-def groups(sites: Iterable[CheckSite], decide: Callable[[CheckSite], Decision | None]) -> Iterator[Group]:
+def groups(sites: Iterable[CheckSite], decide: Callable[[CheckSite], Accepted | None]) -> Iterator[Group]:
     """Yield the sites, those that follow each other and are alike together.
 
     `decide` returns the decision about one.
     """
     together: list[CheckSite] = []
-    before: Decision | None = None
+    before: Accepted | None = None
     for site in sites:
         decision = decide(site)
         if together and not (
@@ -63,16 +64,18 @@ def groups(sites: Iterable[CheckSite], decide: Callable[[CheckSite], Decision | 
 
 
 def parts(found: Iterable[Group]) -> Iterator[Group]:
-    """Yield the sites that are tried at one of them: of many that are alike, all but the last."""
+    """Yield the sites that are tried at one of them: of many that are alike, all but one."""
     for sites, decision in found:
         if len(sites) < FEWEST:
             yield from (Group([site], decision) for site in sites)
         else:
-            yield Group(sites[:-1], decision)
-            yield Group(sites[-1:], decision)
+            offset = sites[0].address % PAGE
+            other = next((one for one in reversed(sites) if one.address % PAGE != offset), sites[-1])
+            yield Group([one for one in sites if one is not other], decision)
+            yield Group([other], decision)
 
 
-def _same(first: CheckSite, site: CheckSite, decision: Decision) -> bool:
+def _same(first: CheckSite, site: CheckSite, decision: Accepted) -> bool:
     """Return whether the instructions of two sites are the same, and inside a page."""
     length = decision.length
     inside = all(one.address % PAGE + length <= PAGE for one in (first, site))

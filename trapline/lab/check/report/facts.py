@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any, Final, NamedTuple
 
-from emu.elf.file import ElfError
-from emu.guest.linux_kernel.files.kernel_file import open_image
+from emu.engine.qemu.block_layout import reason
 from emu.isa import ISAS, Isa, disassembly
 from emu.isa.disassembly import Syntax
 from emu.support.did_you_mean import counted
 from trapline.lab.check.cpu.site import CheckSite
-from trapline.lab.check.native.layout import reason
 from trapline.lab.check.results import Tally
 from trapline.lab.check.site.compare import ELSEWHERE, MACHINE_CODE, Divergence, Outcome, SiteResult
 
@@ -25,8 +21,6 @@ MEANING: Final[Mapping[Outcome, str]] = {
     Outcome.CRASHED: "the CPU emulator crashed",
     Outcome.FAILED: "the rules under test raised an exception",
 }
-# Characters that XML and HTML cannot contain, or that control terminals.
-_UNSPEAKABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # The number of shown bytes of an instruction that cannot be decoded.
 _LAST: Final = 16
 
@@ -69,11 +63,6 @@ class EncodingsSummary(NamedTuple):
     def same(self) -> bool:
         """Return whether everything agrees."""
         return not (self.disagreements or self.unreached)
-
-
-def printable(text: str) -> str:
-    """Return a text without unprintable characters; it may be from a hostile file."""
-    return _UNSPEAKABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def verdict(tally: Tally) -> str:
@@ -130,27 +119,16 @@ def troubles(tally: Tally) -> list[Trouble]:
 
 
 def _troubles(tally: Tally) -> Iterator[Trouble]:
+    isas = {one["path"]: one["isa"] for one in tally.spec.get("programs", ())}
     for file, provider, result in tally.trouble:
-        code, instruction = disassembled(_isa(tally.spec.get("isa"), file), result.site, tally.syntax)
+        isa = ISAS[isas[file]] if file in isas else None
+        code, instruction = disassembled(isa, result.site, tally.syntax)
         yield Trouble(file, provider, result, code, instruction)
-
-
-def _isa(named: Any, file: str) -> Isa | None:
-    """Return the ISA of a file's sites: the one that was requested, or that of the file."""
-    return ISAS[named] if isinstance(named, str) and named in ISAS else _isa_of(file)
-
-
-@cache
-def _isa_of(file: str) -> Isa | None:
-    try:
-        return open_image(file).isa
-    except ElfError:
-        return None  # removed since: its sites are shown as bytes
 
 
 def disassembled(isa: Isa | None, site: CheckSite, syntax: Syntax) -> tuple[bytes, str]:
     """Return an instruction's own bytes, and its text."""
-    found = None if isa is None else disassembly.first(isa.capstone, site.code, site.address, syntax)
+    found = None if isa is None else disassembly.first(isa, site.code, site.address, syntax)
     if found is not None:
         return site.code[: found.size], found.text
     return site.code[: isa.instruction_alignment if isa else _LAST], disassembly.NO_INSTRUCTION

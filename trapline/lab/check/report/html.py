@@ -11,8 +11,9 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from emu.support.did_you_mean import counted
+from emu.support.one_line import one_line
 from trapline.lab.check.report import facts
-from trapline.lab.check.report.facts import Trouble, printable
+from trapline.lab.check.report.facts import Trouble
 from trapline.lab.check.results import Tally
 from trapline.lab.check.site.compare import Divergence, Outcome
 from trapline.version import installed_version
@@ -31,7 +32,7 @@ h1 { font-size: 1rem; font-weight: 600; color: var(--dim); margin: 0; }
 h2 { font-size: 1.1rem; margin: 2.5rem 0 .75rem; }
 h3 { font-size: 1rem; margin: 0; overflow-wrap: anywhere; }
 h4 { font-size: .9rem; margin: 1.1rem 0 .35rem; font-weight: 600; }
-p { margin: .4rem 0; }
+p { margin: .4rem 0; overflow-wrap: anywhere; }
 a { color: inherit; }
 .verdict { font-size: 1.5rem; line-height: 1.3; font-weight: 650; margin: .25rem 0 .75rem; }
 .verdict.same { color: var(--agreed); } .verdict.different { color: var(--diverged); }
@@ -58,7 +59,8 @@ th, td { text-align: left; vertical-align: top; padding: .3rem .9rem .3rem 0; bo
   overflow-wrap: anywhere; }
 tr:last-child > * { border-bottom: 0; }
 thead th { color: var(--dim); font-weight: 500; white-space: nowrap; }
-tbody th { font-weight: 500; }
+tbody th { font-weight: 500; min-width: 9rem; } td { min-width: 7.5rem; }
+td.number, td.short { min-width: 0; white-space: nowrap; } .differences th { min-width: 3.5rem; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .small-bar { width: 9rem; height: .7rem; } td.picture { width: 10rem; }
 .state { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: .1rem 1rem; margin: 0; }
@@ -91,15 +93,15 @@ def as_html(tally: Tally) -> str:
 def _tag(name: str, /, *parts: Part, of: str = "", **attributes: str) -> ET.Element:
     """Return an element; `of` is its class."""
     element = ET.Element(
-        name, {"class": of} if of else {}, **{key: printable(value) for key, value in attributes.items()}
+        name, {"class": of} if of else {}, **{key: one_line(value, "\n") for key, value in attributes.items()}
     )
     for part in parts:
         if isinstance(part, ET.Element):
             element.append(part)
         elif len(element):
-            element[-1].tail = (element[-1].tail or "") + printable(part)
+            element[-1].tail = (element[-1].tail or "") + one_line(part, "\n")
         else:
-            element.text = (element.text or "") + printable(part)
+            element.text = (element.text or "") + one_line(part, "\n")
     return element
 
 
@@ -158,7 +160,7 @@ def _spec(value: object) -> str:
         case list() | tuple():
             return ", ".join(map(_spec, value))
         case {"path": path, **rest}:
-            said = (str(name) if one is True else f"{name} {one}" for name, one in rest.items() if one)
+            said = (str(name) if one is True else f"{name} {_spec(one)}" for name, one in rest.items() if one)
             return f"{path} ({', '.join(said)})"
     return str(value)
 
@@ -248,7 +250,7 @@ def _files(tally: Tally) -> ET.Element:
             (file, provider, _bar(counts, "small-bar"), *(counts[outcome] for outcome in outcomes))
             for (file, provider), counts in sorted(tally.files.items())
         ),
-        cells=("", "", "picture", *("" for _ in outcomes)),
+        cells=("", "short", "picture", *("" for _ in outcomes)),
     )
 
 
@@ -294,7 +296,9 @@ def _divergence(divergence: Divergence) -> Iterator[ET.Element]:
     yield _tag("h4", divergence.way, _tag("span", kind, of="kind"))
     yield _list("state", facts.state_words(divergence) or [("all registers", "0")])
     rows = [(difference.what, difference.original, difference.patched) for difference in divergence.differences]
-    table = _table("What it leaves", ("", "original", "patched"), rows, cells=("", "mono before", "mono after"))
+    table = _table(
+        "What it leaves", ("", "original", "patched"), rows, "differences", cells=("", "mono before", "mono after")
+    )
     yield _tag("div", table, of="wide")
 
 
@@ -314,6 +318,7 @@ def _runs(tally: Tally) -> ET.Element:
             (run.name, _same(run.same), run.instructions, run.fired, told(run.differences, run.culprit))
             for run in tally.runs
         ),
+        cells=("", "short", "", "", ""),
     )
 
 
@@ -327,4 +332,5 @@ def _encodings(tally: Tally) -> ET.Element:
         "Encodings, held against an independent decoder",
         ("table", "", "encodings", "found"),
         ((one.title, _same(one.same), one.encodings, told(one)) for one in facts.encodings(tally)),
+        cells=("", "short", "", ""),
     )

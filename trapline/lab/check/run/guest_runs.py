@@ -47,21 +47,33 @@ class RunSpec:
     """The program's path in `root`; "": its path on this host."""
     trap_path: TrapPath = TrapPath.HOST
     accelerated: bool | None = None
+    returns: bool = False
+    """Whether the returns of functions are probed, by Linux' way: a return address is replaced."""
 
     @property
     def recorded(self) -> bool:
         """Return whether its states are tried, too.
 
-        Those on the guest path are the same as on the host's; functions of a module that are called
-        alone meet no states of a real kernel.
+        Those on the guest path and with probes of returns are the same as without; functions of a
+        module that are called alone meet no states of a real kernel.
         """
-        return self.trap_path is TrapPath.HOST and not isinstance(self.subject.image, ModuleFile)
+        return self.trap_path is TrapPath.HOST and not self.returns and not isinstance(self.subject.image, ModuleFile)
 
     @property
     def name(self) -> str:
         """Its name in reports."""
         words = " ".join((str(self.subject.path), *self.arguments))
-        return f"{words} ({self.subject.kind}{', guest path' if self.trap_path is TrapPath.GUEST else ''})"
+        guest_path = ", guest path" if self.trap_path is TrapPath.GUEST else ""
+        return f"{words} ({self.subject.kind}{guest_path}{', return probes' if self.returns else ''})"
+
+    def chosen(self, sites: Sequence[CheckSite]) -> list[CheckSite]:
+        """Return the sites that are probed: for probes of returns, where functions begin.
+
+        Functions that need their own return address are left out.
+        """
+        if not self.returns:
+            return list(sites)
+        return [site for site in sites if site.probe == "entry" and not uprobes.needs_return_address(site.function)]
 
 
 class GuestRun(Protocol):
@@ -101,7 +113,7 @@ class LinuxRun(LinuxObserver):
 
     def __init__(self, spec: RunSpec, rules: Rules) -> None:
         self._rules = rules
-        self._provider = spec.subject.kind
+        self._provider, self._returns = spec.subject.kind, spec.returns
         self._output = bytearray()
         self.isa = spec.subject.isa
         standard = Standard(write=self._output.extend, error=self._output.extend)
@@ -133,10 +145,14 @@ class LinuxRun(LinuxObserver):
             target.patcher = self._rules.patcher(target.code)
             for site in sites:
                 function = (site.start or site.address) + loaded.bias
-                probe = Probe(target, ProbeType.OFFSETS, function, 1 << 32, (site.address + loaded.bias,), id=1)
-                provider.enable(probe)
+                at, symbol = (site.address + loaded.bias,), loaded.image.symbol_at(site.start)
+                provider.enable(Probe(target, ProbeType.OFFSETS, function, 1 << 32, at, id=1))
+                if site.probe == "return" and symbol is not None:
+                    provider.enable(Probe(target, ProbeType.RETURN, function, symbol[0].size, at, id=2))
             return
         consumer = uprobes.Consumer(handler=lambda _frame: self._listener.probe(1))
+        if self._returns:
+            consumer = uprobes.Consumer(ret_handler=lambda _function, _frame: self._listener.probe(2))
         registry = uprobes.Uprobes(self._kernel, self._rules.fidelity, self._rules.uprobe)
         space = registry.watch(self._process)
         space.patcher = self._rules.patcher(space.code)
@@ -159,7 +175,8 @@ class LinuxRun(LinuxObserver):
 
     def exited(self, process: Process) -> None:
         """Compute the checksum of the program's memory."""
-        if process is self._process:
+        # What replaces a return address stays below the stack pointer, as on Linux.
+        if process is self._process and not self._returns:
             for area in process.space.areas:
                 if Access.WRITE in area.access and not area.shared:
                     for page in process.space.touched(area):

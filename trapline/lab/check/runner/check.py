@@ -13,18 +13,20 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import emu
 import providers
+from emu.support import disk_cache
 from trapline.lab.check.encodings.run import fingerprint
-from trapline.lab.check.results import Results, Tally
+from trapline.lab.check.results import MEMORY, Results, Tally
 from trapline.lab.check.runner.pool import Crew, MakeExecutor, local
 from trapline.lab.check.runner.unit import Done, EncodingsSpec, Spec, Unit, size, units, verdicts
 from trapline.lab.check.site.compare import Outcome
+from trapline.lab.check.site.subject import Subject
 
-_CACHE: Final = Path("~/.cache/trapline")
 # The modules whose source determines the results of a check.
 _OURS: Final = (*(Path(str(package.__file__)).parent for package in (emu, providers)), Path(__file__).parents[1])
 
@@ -52,17 +54,7 @@ def describe(spec: Spec) -> dict[str, Any]:
         for path in sorted(place.rglob("*.py")):
             rules.update(path.read_bytes())
     return {
-        "programs": [
-            {
-                "path": str(subject.path),
-                "content": hashlib.sha256(subject.path.read_bytes()).hexdigest()[:16],
-                "isa": subject.isa.name,
-                "provider": subject.kind,
-                "function": subject.function,
-                "every instruction": subject.every_instruction,
-            }
-            for subject in spec.subjects
-        ],
+        "programs": _programs(spec),
         "states": spec.states or ", ".join(str(spec.states_of(kind)) for kind in ("sites", "guest")),
         "rules": spec.rules or spec.fidelity.value,
         "together": spec.together,
@@ -72,22 +64,31 @@ def describe(spec: Spec) -> dict[str, Any]:
     }
 
 
+def _programs(spec: Spec) -> list[dict[str, Any]]:
+    """Return the programs, each once, with the distances at which it is tried."""
+    found: dict[Subject, list[int]] = {}
+    for subject in spec.subjects:
+        found.setdefault(replace(subject, moved=0), []).append(subject.moved)
+    return [
+        {
+            "path": str(subject.path),
+            "content": hashlib.sha256(subject.path.read_bytes()).hexdigest()[:16],
+            "isa": subject.isa.name,
+            "provider": subject.kind,
+            "function": subject.function,
+            "every instruction": subject.every_instruction,
+            **({"moved": [f"{distance:#x}" for distance in moved]} if any(moved) else {}),
+        }
+        for subject, moved in found.items()
+    ]
+
+
 def default_results(description: dict[str, Any]) -> Path:
     """Return the file that keeps the results of a check while it runs, by default."""
     name = hashlib.sha256(repr(sorted(description.items())).encode()).hexdigest()[:16]
-    place = cache()
+    place = disk_cache.folder()
     # Without a place for them, an interrupted check starts again.
-    return Path(":memory:") if place is None else place / f"check-{name}.sqlite"
-
-
-def cache() -> Path | None:
-    """Return the folder of unfinished work, which is made; None if that is not possible."""
-    place = _CACHE.expanduser()
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return place
+    return Path(MEMORY) if place is None else place / f"check-{name}.sqlite"
 
 
 def check(
@@ -107,7 +108,7 @@ def check(
     worker cannot read the file.
     """
     spec.all_rules()
-    results = results or Results(":memory:", describe(spec))
+    results = results or Results(MEMORY, describe(spec))
     before = time.monotonic()
     finished = results.finished()
     every = units(spec)
@@ -136,7 +137,8 @@ def check(
     finally:
         crew.close()
     tally = results.tally()
-    tally.encodings = verdicts(spec, results.chunks())
+    with results.usable():
+        tally.encodings = verdicts(spec, results.chunks())
     tally.seconds = time.monotonic() - before
     tally.fresh, tally.executed = fresh, executed
     tally.syntax = spec.syntax

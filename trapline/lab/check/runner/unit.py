@@ -16,6 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from emu.engine.errors import EngineError
 from emu.guest.base import GuestError
+from emu.guest.function import FunctionGuest
+from emu.isa import DEFAULT_ISA
 from emu.isa.disassembly import Syntax
 from emu.native import available
 from providers.fidelity import Fidelity
@@ -177,10 +179,11 @@ def _sites(spec: Spec, unit: Unit) -> list[CheckSite]:
 
 
 def _done(spec: Spec, unit: Unit, provider: str, results: Iterable[SiteResult], executed: Counter[str]) -> Done:
-    """Return the results of a unit, in the order of its sites, at their addresses in the file."""
-    path = str(spec.subjects[unit.number].path)
+    """Return the results of a unit, in the order of its sites, at their addresses for users."""
+    subject = spec.subjects[unit.number]
     found = [
-        (path, provider, replace(result, site=site)) for site, result in zip(_sites(spec, unit), results, strict=True)
+        (str(subject.path), provider, replace(result, site=site.moved(subject.moved)))
+        for site, result in zip(_sites(spec, unit), results, strict=True)
     ]
     return Done(unit, {"executed": dict(executed)}, found)
 
@@ -251,6 +254,15 @@ def work(spec: Spec, unit: Unit) -> Done:
     return WORK[unit.kind](spec, unit)
 
 
+def able() -> None:
+    """Start two guests, as a check of sites does: the proof that this process can.
+
+    Where it cannot, as with too little address space, the emulator ends its process.
+    """
+    for _ in range(2):
+        _ = FunctionGuest(DEFAULT_ISA, b"").engine
+
+
 def crashed(spec: Spec, unit: Unit, error: BaseException | None) -> Done:
     """Return the result of a unit of one site, or of a run, that killed its worker."""
     died = error is None or isinstance(error, BrokenExecutor)
@@ -260,7 +272,7 @@ def crashed(spec: Spec, unit: Unit, error: BaseException | None) -> Done:
         lost = RunResult(name, same=False, instructions=0, fired=0, differences=(why,))
         return Done(unit, {"run": as_data(lost)}, [])
     subject = spec.subjects[unit.number]
-    site = sites_of(spec, unit.number)[unit.first]
+    site = sites_of(spec, unit.number)[unit.first].moved(subject.moved)
     provider = subject.kind if unit.kind == "sites" else GUEST_PATH
     return Done(unit, {}, [(str(subject.path), provider, SiteResult(site, Outcome.CRASHED, why))])
 

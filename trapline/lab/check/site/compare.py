@@ -18,7 +18,7 @@ from functools import partial
 from itertools import count
 from typing import Final, NamedTuple
 
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.lab.check.cpu.cpu import Ending, TrialCpu
 from trapline.lab.check.cpu.site import CheckSite
 from trapline.lab.check.cpu.states import LAST_PAGE, REPEATED, State, States, chosen, general_registers
@@ -144,8 +144,8 @@ class SiteChecker:
         repeats = self._repeats(site)
         for index, way in enumerate(looked.ways):
             with way.in_place():
-                for place in self._for_python(site, numbers[index], repeats):
-                    number = numbers[index][place]
+                for position in self._for_python(site, numbers[index], repeats):
+                    number = numbers[index][position]
                     if self._agree(site, number, repeats):
                         continue
                     if not self._repeatable(site, number, repeats):
@@ -157,7 +157,14 @@ class SiteChecker:
             site, outcome, looked.how, sum(map(len, numbers)) - self._left_out, self._left_out, tuple(divergences)
         )
 
-    def decide(self, site: CheckSite) -> alike.Decision | None:
+    def compare(self, site: CheckSite, state: State) -> tuple[Ending, tuple[Difference, ...]]:
+        """Return how the original ends in a state, and what differs at a site that is patched."""
+        repeats = self._repeats(site)
+        differences = self._differences(site, state, repeats)
+        self._plain.load(state)
+        return self._seen(self._plain, site, repeats)[0], differences
+
+    def decide(self, site: CheckSite) -> alike.Accepted | None:
         """Return how a site's instruction is displaced; None: `check` must check it by itself."""
         with suppress(BadAddressError):
             return self._prober.decide(site) if self._batches else None
@@ -165,6 +172,7 @@ class SiteChecker:
 
     def check_all(self, sites: Iterable[CheckSite]) -> list[SiteResult]:
         """Check sites: those that are alike at one of them, and many at the same time."""
+        sites = list(sites)
         found: list[SiteResult] = []
         for trials in together.batches(map(self._trial, alike.parts(alike.groups(sites, self.decide)))):
             known = [trial for trial in trials if trial.treated]
@@ -174,7 +182,8 @@ class SiteChecker:
                 self._try_all([trial for trial in known if not trial.undecided and trial.repeats is repeats])
             for trial in trials:
                 found += self._results(trial)
-        return found
+        order = {site.address: number for number, site in enumerate(sites)}
+        return sorted(found, key=lambda result: order[result.site.address])
 
     def _trial(self, group: alike.Group) -> Trial:
         """Prepare the trial of sites that are alike."""
@@ -207,16 +216,16 @@ class SiteChecker:
         left_over = self._batches.left_over(
             states.sites, states.numbers, repeats=states.repeats, following=states.following
         )
-        for place in left_over:
-            share = states.share(place)
+        for index in left_over:
+            share = states.share(index)
             share.by_python += 1
             before = self._left_out
             share.trial.undecided = not python or not self._agree(
-                share.trial.sites[0], states.numbers[place], states.repeats
+                share.trial.sites[0], states.numbers[index], states.repeats
             )
             share.left_out += self._left_out - before
-        for place in self._batches.left_out:
-            states.share(place).left_out += 1
+        for index in self._batches.left_out:
+            states.share(index).left_out += 1
 
     def _results(self, trial: Trial) -> Iterator[SiteResult]:
         """Yield the results of sites, which are checked by themselves unless they all agreed."""
@@ -237,15 +246,15 @@ class SiteChecker:
         return self._plain.isa.repetition(site.code) is not None
 
     def _for_python(self, site: CheckSite, numbers: list[int], repeats: bool) -> Iterator[int]:
-        """Yield the places of states that machine code could not try, or found different."""
+        """Yield the indices of states that machine code could not try, or found different."""
         batches = self._batches
         sites = array("Q", (site.address,)) * len(numbers)
         found = batches.left_over(sites, numbers, repeats=repeats) if batches else range(len(numbers))
         left = 0
         try:
-            for place in found:
+            for index in found:
                 left += 1
-                yield place
+                yield index
         finally:
             self.executed[PYTHON] += left
             self.executed[MACHINE_CODE] += len(numbers) - left if batches else 0
@@ -372,7 +381,7 @@ def _bytes(what: str, original: bytes, patched: bytes) -> Iterator[Difference]:
     if not original or not patched:
         yield Difference(what, "as it was" if not original else "written", "as it was" if not patched else "written")
         return
-    places = [at for at, (before, after) in enumerate(zip(original, patched, strict=True)) if before != after]
-    if places:
-        part = slice(places[0], min(places[0] + 8, places[-1] + 1))
-        yield Difference(f"{what} +{places[0]:#x}", original[part].hex(), patched[part].hex())
+    offsets = [at for at, (before, after) in enumerate(zip(original, patched, strict=True)) if before != after]
+    if offsets:
+        part = slice(offsets[0], min(offsets[0] + 8, offsets[-1] + 1))
+        yield Difference(f"{what} +{offsets[0]:#x}", original[part].hex(), patched[part].hex())

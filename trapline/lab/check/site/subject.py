@@ -14,14 +14,15 @@ from typing import Final
 
 from emu.elf.file import ElfKind
 from emu.elf.image import FileSection, Image, SegmentFlag
+from emu.elf.stripped import selected
 from emu.elf.symbols import Symbol
 from emu.engine.memory.pages import PAGE
 from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.guest.linux_kernel.files.text import LinuxText
 from emu.guest.modules import Module, dependencies
 from emu.isa import ISAS, Isa
-from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import did_you_mean
+from emu.support.words import BadAddressError
 from providers import fasttrap, fbt
 from providers.fidelity import Fidelity
 from trapline.lab.check.cpu.cpu import Stretch, TrialCpu
@@ -58,10 +59,12 @@ class Subject:
     """Only functions whose names match this glob."""
     every_instruction: bool = False
     """All instructions of the program; else only the entries and returns of functions."""
+    moved: int = 0
+    """The distance from its addresses in the file to those at which it is tried and reported."""
 
     def __reduce__(self) -> tuple[type[Subject], tuple[object, ...]]:
         """Pickle only the names: every process reads the file itself."""
-        return type(self), (self.path, self.isa_name, self.provider, self.function, self.every_instruction)
+        return type(self), (self.path, self.isa_name, self.provider, self.function, self.every_instruction, self.moved)
 
     @cached_property
     def image(self) -> Image:
@@ -90,7 +93,7 @@ class Subject:
         A position-independent program does not stay at address 0, where small numbers in registers
         would point into it: code that reads itself would find the breakpoint.
         """
-        return _ANYWHERE[self.isa.word] if self.image.kind is ElfKind.SHARED else 0
+        return self.moved + (_ANYWHERE[self.isa.word] if self.image.kind is ElfKind.SHARED else 0)
 
     def code(self, bias: int = 0) -> list[Stretch]:
         """Return the program's code, `bias` bytes from its address in the file."""
@@ -102,7 +105,7 @@ class Subject:
         return TrialCpu(self.isa, self.code(self.bias), stepping=stepping, accelerated=accelerated)
 
     def prober(self, cpu: TrialCpu, rules: Rules, bias: int = 0) -> Prober:
-        """Return the provider on a CPU that runs patched code `bias` bytes from its place."""
+        """Return the provider on a CPU that runs patched code `bias` bytes from its address."""
         if isinstance(self.image, LinuxText):
             return LinuxKernelProber(cpu, rules)
         if self.kind == "fbt":
@@ -140,13 +143,12 @@ class Subject:
     @cached_property
     def wanted(self) -> list[Symbol]:
         """The functions whose names match."""
-        glob = self.function
-        return [one for one in self.image.functions if one.size and (glob is None or fnmatchcase(one.name, glob))]
+        return [one for one in selected(self.image.functions, self.function or "") if one.size]
 
     def _new_module(self, bias: int = 0) -> Module:
         """Return a new object of the kernel or module, because it stores its probes.
 
-        It is `bias` bytes from its place in the file.
+        It is `bias` bytes from its address in the file.
         """
         glob = self.function
         needed = dependencies(self.image.symbols)
@@ -169,7 +171,7 @@ class Subject:
 
     def _linux_kernel(self, file: LinuxText) -> Iterator[CheckSite]:
         glob = self.function
-        wanted = KernelSites(file).places(lambda name: glob is None or fnmatchcase(name, glob))
+        wanted = KernelSites(file).wanted_sites(lambda name: glob is None or fnmatchcase(name, glob))
         for symbol, probe, address in wanted:
             yield CheckSite(address, file.read(address, _LONGEST), symbol.name, symbol.value, probe)
 

@@ -1,7 +1,7 @@
 """Sites that have their probes at the same time.
 
-To put one probe in place, and to begin machine code for its few states, costs more than these
-states.  So many sites are tried together, in rounds: in each, one way of every site is in place,
+To put one probe in index, and to begin machine code for its few states, costs more than these
+states.  So many sites are tried together, in rounds: in each, one way of every site is in index,
 and machine code goes through the states of all.  Their instructions do not overlap.  A site that
 does not agree, for instance because it reads the code of another one, is tried again by itself, and
 so is one with a state that machine code leaves to Python.
@@ -91,15 +91,15 @@ class Round:
             self.numbers += share.numbers[way]
             self.sites += array("Q", (share.trial.address,)) * len(share.numbers[way])
 
-    def share(self, place: int) -> Share:
-        """Return the share that has the state at a place."""
-        return self._shares[bisect_right(self._starts, place) - 1]
+    def share(self, index: int) -> Share:
+        """Return the share that has the state at an index."""
+        return self._shares[bisect_right(self._starts, index) - 1]
 
-    def following(self, place: int) -> int:
-        """Return the next place; that of another trial if the one of this place is undecided."""
-        trial = self.share(place).trial
+    def following(self, index: int) -> int:
+        """Return the next index; that of another trial if the one of this index is undecided."""
+        trial = self.share(index).trial
         if not trial.undecided:
-            return place + 1
+            return index + 1
         ends = zip((*self._starts[1:], len(self.numbers)), self._shares, strict=True)
         return next(end for end, share in reversed([*ends]) if share.trial is trial)
 

@@ -186,7 +186,7 @@ class FbtCheck:
         place = self._texts[0][0] if record is None else record.address
         for answer, instruction in self._handler.answers.items():
             self._glue.answer(place, record, answer, instruction)
-            found = disassembly.first(self._code.isa.capstone, instruction, place, self._request.syntax)
+            found = disassembly.first(self._code.isa, instruction, place, self._request.syntax)
             text = found[2] if found else ""
             for what, where in self._displaced_differences(self._handler.name, displaced, place, instruction):
                 self._report.differences.append(
@@ -258,7 +258,7 @@ class FbtCheck:
     def _differ(self, kind: str, symbol: Symbol, key: tuple[str, int], what: str, where: str = "") -> None:
         probe, address = key
         code = self.image.read(address, _LONGEST) if self._inside(address) else b""
-        found = disassembly.first(self._code.isa.capstone, code, address, self._request.syntax) if code else None
+        found = disassembly.first(self._code.isa, code, address, self._request.syntax) if code else None
         text = found[2] if found else ""
         self._report.differences.append(Difference(kind, symbol.name, address - symbol.value, probe, text, what, where))
 

@@ -7,7 +7,8 @@ import pytest
 from emu.assembly import machine_code
 from emu.guest.kernel.boot.images import built
 from emu.isa import ISAS
-from emu.isa.x86.instruction import LONG_MODE, PREFIXES, PROTECTED_MODE, take_apart
+from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, take_apart
+from emu.isa.x86.length import PREFIXES
 from providers.fidelity import Fidelity
 from tests.support.some import some
 from trapline.lab.check.encodings.x86_space import LONGEST, Space
