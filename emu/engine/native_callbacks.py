@@ -25,7 +25,7 @@ from emu.engine.hits.plan_encoding import Windows
 from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.hits.watched import Hooked
 from emu.engine.hits.watched_code import WatchedCode
-from emu.engine.memory.memory import Memory
+from emu.engine.memory.memory import HostMemory, Memory
 from emu.engine.qemu import jump_cache, layout, library, temporaries
 from emu.engine.qemu.code_addresses import HookPlaces
 from emu.engine.qemu.code_hooks import CodeHooks
@@ -42,6 +42,7 @@ from emu.native.compile import compiled
 from emu.native.link import Linked
 from emu.native.values import Value
 from emu.support.function_address import function_address
+from emu.support.plain import address_of
 from emu.unicorn_layout.functions import CALLBACKS
 
 # Functions of Unicorn that the callbacks call.
@@ -109,6 +110,7 @@ class Callbacks:
             "handle": cpu.handle,
             "ram": memory.pointer,
             "ram_end": memory.pointer + memory.size,
+            "executed": address_of(memory.executed) if isinstance(memory, HostMemory) else 0,
             "windows": windows.address,
             "tracepoints": tracepoints.header.address,
             "hooked": hooked.address,
@@ -173,6 +175,7 @@ def _write_firing(module: Module, isa: Isa, symbols: Mapping[str, Value], *, hos
         handle=symbols["handle"],
         ram=symbols["ram"],
         ram_end=symbols["ram_end"],
+        executed=symbols["executed"],
         windows=symbols["windows"],
         register_read=symbols["uc_reg_read"],
         register_write=symbols["uc_reg_write"],

@@ -165,7 +165,7 @@ class Running:
             pass
 
     def _run_once(self, count: int) -> bool:
-        """Run Unicorn; True: run it again, because it only stopped before a special instruction."""
+        """Run Unicorn; True: run it again, because it only stopped before an instruction."""
         self._counter.refresh()
         self._state[Word.STOPPED] = 0
         if self._tlb is not None:
@@ -177,6 +177,10 @@ class Running:
         self._counter.settle()
         if not crash:
             return False
+        if self._tlb and self._tlb.change:
+            change, self._tlb.change = self._tlb.change, None
+            change(self._pc)
+            return True
         if self._tlb and self._tlb.missed:
             address, access = self._tlb.missed
             before = address // PAGE == self._pc // PAGE - 1

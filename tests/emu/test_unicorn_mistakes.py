@@ -133,6 +133,25 @@ def test_written_code_runs_as_it_was():
     assert engine.reg_read(x86.UC_X86_REG_EAX) == 1
 
 
+def test_a_store_through_another_mapping_is_not_noticed():
+    # mov eax, 0; jmp, executed at CODE; its number is increased at DATA, the same memory, which cannot be executed
+    engine = machine("x86", bytes.fromhex("b8 00 00 00 00 eb 00 90 90"))
+    engine.mem_write(CODE + 0x100, bytes.fromhex("fe 04 25 01 20 00 00 eb 00 90 90"))
+    engine.ctl_set_tlb_mode(uc.UC_TLB_VIRTUAL)
+
+    def fill(_engine, address, _access, entry, _data):
+        entry.paddr = CODE
+        entry.perms = uc.UC_PROT_READ | (uc.UC_PROT_WRITE if address >= DATA else uc.UC_PROT_EXEC)
+        return True
+
+    engine.hook_add(uc.UC_HOOK_TLB_FILL, fill)
+    for _ in range(3):
+        engine.emu_start(CODE + 0x100, CODE + 0x10B)
+        engine.emu_start(CODE, CODE + 9)
+    assert engine.mem_read(CODE + 1, 1) == b"\3"
+    assert engine.reg_read(x86.UC_X86_REG_EAX) == 1
+
+
 @pytest.mark.parametrize(
     ("cpu", "block"),
     [
