@@ -99,7 +99,9 @@ class Special:
             self._serving = False
 
     def found(self, address: int) -> bool:
-        """Return whether there is a special instruction at an address."""
+        """Return whether there is a special instruction at an address, or the run ends there."""
+        if address == self._counter.state[Word.STOP_AT]:
+            return True
         try:
             return self._rules.found(self._cpu, self._fetch, address)
         except BadAddressError:

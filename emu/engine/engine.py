@@ -131,6 +131,7 @@ class Engine:
             self.handlers,
             self.special,
             self._hooks,
+            self.memory,
             self._tlb,
         )
         self._take_over_running()

@@ -61,6 +61,17 @@ def test_ret_takes_a_signed_number_of_bytes():
     assert engine.reg_read(x86.UC_X86_REG_RSP) == (DATA + 8 - 0x8000) % (1 << 64)  # DATA + 8 + 0x8000 on a CPU
 
 
+def test_a_block_that_cannot_be_fetched_is_not_begun():
+    # inc eax, then the first byte of mov ebx, 0x04030201
+    engine = machine("x86", b"")
+    start = SIZE - 3
+    engine.mem_write(start, bytes.fromhex("ff c0 bb"))
+    with pytest.raises(uc.UcError):
+        engine.emu_start(start, SIZE + 2)
+    assert engine.reg_read(x86.UC_X86_REG_EAX) == 0  # 1 on a CPU
+    assert engine.reg_read(x86.UC_X86_REG_RIP) == start  # start + 2
+
+
 def test_a_stepped_pause_has_no_exception():
     ends = []
     for code in ("90 ff c0 90", "f3 90 ff c0 90"):  # nop, or pause; inc eax; nop

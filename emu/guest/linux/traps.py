@@ -22,7 +22,7 @@ from emu.guest.linux.process.pid_table import Tasks
 from emu.guest.linux.process.process import Thread
 from emu.guest.processes import CARRIED_OUT
 from emu.isa.base import Isa
-from emu.isa.linux_abi import GENERAL_PROTECTION, NOTHING_FOLLOWS
+from emu.isa.linux_abi import GENERAL_PROTECTION, NOTHING_FOLLOWS, Fault
 from emu.isa.linux_signals import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SI_KERNEL, Signal, SignalInfo
 from emu.probe.hit_cache import Learner
 from emu.probe.trap import TrapHandler
@@ -117,7 +117,7 @@ class Traps:
                 return DELIVER
             self._engine.pc = address + self._isa.traps.saved_user_pc_after
             self._note(self._isa.unicorn.breakpoint or 0)
-            return self.raise_fault(SignalInfo(Signal.SIGTRAP, SI_KERNEL, address=address))
+            return self.raise_fault(_signal(self._isa.linux.breakpoint, address))
         self._learner.learn(address)
         return HANDLED if answer == CARRIED_OUT else answer
 
@@ -167,8 +167,11 @@ class Traps:
 
 def exception_signal(isa: Isa, number: int, pc: int) -> SignalInfo:
     """Return the signal for an exception of the CPU."""
-    signal, code = isa.linux.faults.get(number, GENERAL_PROTECTION)
-    return SignalInfo(signal, code, address=0 if code == SI_KERNEL else pc)
+    return _signal(isa.linux.faults.get(number, GENERAL_PROTECTION), pc)
+
+
+def _signal(fault: Fault, pc: int) -> SignalInfo:
+    return SignalInfo(fault.signal, fault.code, address=0 if fault.code == SI_KERNEL else pc)
 
 
 def page_fault(space: Space, access: Access, address: int) -> SignalInfo:

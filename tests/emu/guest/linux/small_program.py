@@ -149,8 +149,13 @@ class Writer:
                 self.add(f"mov [{self._dialect.other}], {self._dialect.result}")
         return Kept(number)
 
-    def run(self, address: int) -> None:
-        """Call code that was written, after the barriers that the ISA asks for."""
+    def run(self, address: int, argument: int | None = None) -> None:
+        """Call code that was written, after the barriers that the ISA asks for.
+
+        The argument is in the register of results.
+        """
+        if argument is not None:
+            self.set(self._dialect.result, argument)
         self.set(self._dialect.other, address)
         if self._dialect.barrier:
             self.add(self._dialect.barrier)
@@ -214,16 +219,20 @@ class Faults(LinuxObserver):
 
     def __init__(self, guest) -> None:
         self.noted = []
+        self.results = []
+        """The register of results at each."""
         self._guest = guest
 
     def faulted(self, _thread, fault):
         """Note a fault."""
-        self.noted.append((fault.number, fault.code, fault.address, self._guest.engine.pc))
+        engine = self._guest.engine
+        self.noted.append((fault.number, fault.code, fault.address, engine.pc))
+        self.results.append(engine.read_register(DIALECTS[engine.isa.name].result))
         return fault
 
 
 def run_code(isa, code, folder, **options):
-    """Run machine code as a program; return the guest and its faults."""
+    """Run machine code as a program; return the guest, and what notes its faults."""
     path = folder / "program"
     # Its page is not written to, so nothing but what a test writes is code that changes.
     path.write_bytes(elf_program(isa, bytes(PAGE) + code, writable=False, entry=PAGE))
@@ -232,4 +241,4 @@ def run_code(isa, code, folder, **options):
     faults = Faults(guest)
     guest.kernel.watch(faults)
     guest.run(guest.now() + 100_000_000)
-    return guest, faults.noted
+    return guest, faults
