@@ -72,6 +72,13 @@ def test_a_block_that_cannot_be_fetched_is_not_begun():
     assert engine.reg_read(x86.UC_X86_REG_RIP) == start  # start + 2
 
 
+def test_avx_is_taken_for_sse():
+    engine = machine("x86", bytes.fromhex("c5 f8 28 c1"))  # vmovaps xmm0, xmm1: #UD, as cpuid has no AVX
+    engine.reg_write(x86.UC_X86_REG_XMM1, 5)
+    run(engine, 4)
+    assert engine.reg_read(x86.UC_X86_REG_XMM0) == 5
+
+
 def test_a_stepped_pause_has_no_exception():
     ends = []
     for code in ("90 ff c0 90", "f3 90 ff c0 90"):  # nop, or pause; inc eax; nop

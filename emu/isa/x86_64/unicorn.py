@@ -69,6 +69,7 @@ UNICORN = UnicornModel(
     names={
         **x86.NAMES,
         "REX": 0x40,
+        "X86_VEX": 0,
         "SYSCALL_CODE_SEGMENT": _CODE_SEGMENT,
         "SYSCALL_STACK_SEGMENT": _STACK_SEGMENT,
         "SYSCALL_SELECTOR": _SELECTOR,
