@@ -52,7 +52,8 @@ def fault_address(cpu: StoppedCpu, page: int, access: Access) -> int:
         code = cpu.read(cpu.pc, _LONGEST)
     except BadAddressError as error:
         code = cpu.read(cpu.pc, error.address - cpu.pc)
-    for address in addresses(cpu, code, access):
+    for tagged in addresses(cpu, code, access):
+        address = tagged & ~cpu.isa.unicorn.ignored
         if page - _LARGEST < address < page + PAGE:
             return max(address, page)
     return page

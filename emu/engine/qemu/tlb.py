@@ -133,6 +133,9 @@ class SoftTlb:
         self.change: Callable[[int], object] | None = None
         """What is to be done before the run goes on; None: nothing."""
         self._flush_page, self._flush = cpu.flush_page, cpu.flush_tlb
+        ignored = cpu.model.ignored
+        self._tags = {0}
+        """What programs have written into the ignored bits of addresses."""
         self._state = state
         self.jumps = Jumps(cpu, state)
         """The blocks to which jumps lead, in this address space."""
@@ -142,6 +145,9 @@ class SoftTlb:
 
         def fill(_uc: int, address: int, kind: int, entry: Any, _data: int) -> bool:
             access = _ACCESS[kind]
+            if address & ignored and access is not Access.EXECUTE:
+                self._tags.add(address & ignored)
+                address &= ~ignored
             try:
                 found = memory.space.look_up(address, access)
             except CodeChangesError as error:
@@ -189,7 +195,8 @@ class SoftTlb:
         `code`: it may have code.
         """
         if fills is self._current:
-            self._flush_page(address)
+            for tag in self._tags:
+                self._flush_page(address | tag)
             if code:
                 self.jumps.forget()
 

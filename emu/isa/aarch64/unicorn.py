@@ -60,6 +60,7 @@ UNICORN = UnicornModel(
     system_call=_EXCEPTION_SVC,
     # Otherwise it is 1 KiB: each page has four misses, and only the first quarter of a changed page is forgotten.
     page_size=4096,
+    ignored=0xFF << 56,
     prepare=_prepare,
     reservation=_EXCLUSIVE_ADDRESS,
     # As signed words: LLVM's i32.
