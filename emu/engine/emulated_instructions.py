@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.engine.cpu import Cpu
+from emu.engine.memory.access import Access
 from emu.engine.memory.memory import Memory
+from emu.engine.memory.operands import addresses
 from emu.engine.memory.pages import PAGE
 from emu.engine.python_callbacks import Interrupted
 from emu.engine.state import HANDLED, Word
@@ -38,6 +40,7 @@ class Special:
         self.served: Callable[[], object] = lambda: None
         """Called after an instruction was served."""
         self.read_register, self.write_register = cpu.read_register, cpu.write_register
+        self.isa, self.read, self.load, self.store = isa, memory.read, memory.load, memory.store
         self.read_any, self.write_any = cpu.uc.reg_read, cpu.uc.reg_write
         self._rules = isa.unicorn.special
         self._isa = isa
@@ -49,6 +52,11 @@ class Special:
         self._serving = False
         """Whether the exception of a special instruction is being raised: it is not looked at again."""
         self._draw = random.Random(_SEED)  # noqa: S311  the same in every run
+
+    @property
+    def pc(self) -> int:
+        """The address of the instruction."""
+        return int(self._now.pc.value)
 
     def random(self) -> int:
         """Return 64 bits that are the same in every run."""
@@ -80,6 +88,22 @@ class Special:
         if pc % PAGE or self._serving or not self.found(pc):
             return None
         return self._serve(pc)
+
+    def correct(self, address: int) -> bool:
+        """Execute the instruction at the pc, which Unicorn would do wrong; False: it does it right.
+
+        Call it from a hook before the instruction.
+        """
+        rules, code = self._isa.unicorn.corrections, self._code(address)
+        assert rules is not None
+        try:
+            done = rules.execute(self, code, next(addresses(self, code, Access.WRITE), None))
+        except BadAddressError:
+            return False
+        if done:
+            self._counter.settle_behind()
+            self._now.pc.value = address + self._isa.instruction_length(code)
+        return done
 
     def _serve(self, pc: int) -> int:
         """Execute an instruction; return DELIVER if the guest gets an exception, else HANDLED."""

@@ -44,6 +44,7 @@ from emu.engine.memory.memory import GuestMemory, HostMemory, Memory
 from emu.engine.memory.pages import AddressSpace, PageMap
 from emu.engine.qemu import exit_checks, exits, inline_caches, jump_cache, rewriters
 from emu.engine.qemu.code_hooks import CodeHooks
+from emu.engine.qemu.corrections import Corrected
 from emu.engine.qemu.hooks import Hooks
 from emu.engine.qemu.inlined_count import MARKER
 from emu.engine.qemu.sticky_flags import Accrued
@@ -99,7 +100,7 @@ class Engine:
         self._plans = Encoder(isa, self.cpu.env)
         self.tracepoints = Tracepoints(self._plans, *self._who())
         self.handlers = Handlers(isa, self.cpu, self.memory, self.counter, self.tracepoints, on_system_call)
-        self._code_hooks = CodeHooks(*self._translation())
+        self._code_hooks = CodeHooks(*self._translation(), self._corrected())
         self.code = Code(self.cpu, self.memory, self.counter, self._code_hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
         self._windows = Windows()
@@ -119,6 +120,7 @@ class Engine:
         if mark is not None:
             self._code_hooks.leave_out_tests(mark)
         self.handlers.take_special = self.special.take_fault
+        self.handlers.execute = self.special.correct
         self.fill_hook = 0
         """Unicorn's handle of the hook for pages; 0: there is none."""
         if self._tlb is not None:
@@ -242,6 +244,11 @@ class Engine:
         model = self.isa.unicorn
         accrued = Accrued(model.accruing, self.cpu.env, self.memory) if model.accruing else None
         return accrued, Temporaries(self.cpu.handle, model.leaking) if model.leaking else None
+
+    def _corrected(self) -> Corrected | None:
+        """Return what is done when instructions are executed that Unicorn gets wrong."""
+        rules = self.isa.unicorn.corrections
+        return Corrected(rules, self.cpu, self.memory, self.handlers.correct) if rules else None
 
     def _who(self) -> tuple[int, int]:
         """Return the addresses of the words with the current address space and the current thread."""

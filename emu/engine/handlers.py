@@ -36,6 +36,8 @@ class Handlers:
         """Takes Unicorn's number of any other exception; DELIVER or HANDLED."""
         self.take_special: Callable[[], int | None] = lambda: None
         """Serves a special instruction instead of a page fault (`emu.engine.emulated_instructions`)."""
+        self.execute: Callable[[int], bool] = lambda _address: False
+        """Executes an instruction that Unicorn gets wrong (`emu.engine.emulated_instructions`)."""
         self.inside = counter.settle_behind
         """Takes back what of the block comes after the instruction at the pc."""
         self._on_system_call = on_system_call
@@ -112,6 +114,14 @@ class Handlers:
             return self._memory.load(address, size)
         except BadAddressError:
             return 0
+        except BaseException as error:  # noqa: BLE001  raised again by the engine
+            self.fail(error)
+            return 0
+
+    def correct(self, address: int) -> int:
+        """Execute an instruction that Unicorn gets wrong in this state; 0: it gets it right."""
+        try:
+            return int(self.execute(address))
         except BaseException as error:  # noqa: BLE001  raised again by the engine
             self.fail(error)
             return 0

@@ -97,6 +97,7 @@ class Callbacks:
             "on_load": _ON_LOAD(handlers.load),
             "on_fired": _ON_FIRED(handlers.fired),
             "on_left": _ON_FIRED(handlers.left),
+            "on_correction": _PLAN(handlers.correct),
             "on_first_block": _ON_FIRST_BLOCK(counter.late.place),
         }
         addresses = {name: function_address(function) for name, function in self._handlers.items()}
@@ -191,6 +192,7 @@ def _write_firing(module: Module, isa: Isa, symbols: Mapping[str, Value], *, hos
         context=symbols["context"],
         code_byte=symbols["cpu_ldub_code"],
         next_block=symbols["helper_lookup_tb_ptr"],
+        correct=symbols["on_correction"],
         leave=symbols["cpu_loop_exit"],
     )
     CodeHooksCode(module, isa, hooks, firing)

@@ -98,6 +98,12 @@ class ServingCpu(Protocol):
     def write_any(self, number: int, value: Any) -> None:
         """Set such a register."""
 
+    def load(self, address: int, size: int) -> int:
+        """Return an unsigned integer of memory.  Raises `BadAddressError`."""
+
+    def store(self, address: int, size: int, value: int) -> None:
+        """Store an integer.  Raises `BadAddressError`; then nothing is written."""
+
     def time(self) -> int:
         """Return virtual nanoseconds since the machine started."""
 
@@ -144,6 +150,24 @@ class Accruing:
     merge: Callable[[int], None]
     """Moves what has accrued to the registers of the CPU state at an address in this process.
     `merge_accrued` in machine code."""
+
+
+@immutable
+class Corrections:
+    """Instructions that Unicorn executes wrongly in a state of the CPU that is rare.
+
+    A hook before each looks whether the CPU is in that state; if so, the host executes it.
+    """
+
+    found: Callable[[Callable[[int], int], int], bool]
+    """(fetch, address): whether one is at an address; `fetch(address)` returns the byte there.
+    `corrected` in machine code."""
+    needed: Callable[[int], bool]
+    """Whether the CPU state at an address in this process is such. `correction_needed` in machine
+    code."""
+    execute: Callable[[ServingCpu, bytes, int | None], bool]
+    """(CPU, code, address of the operand in memory): executes it, but for the pc; False: Unicorn
+    does it right.  Raises `BadAddressError`."""
 
 
 # So many temporaries are safe in one block, of 512: one instruction may take dozens, which it frees.
@@ -207,6 +231,8 @@ class UnicornModel:
     """Makes QEMU forget an exception that the host has handled; None: nothing is to be forgotten."""
     accruing: Accruing | None = None
     """None: QEMU's own accounts of exceptions are right."""
+    corrections: Corrections | None = None
+    """None: there are no such instructions."""
     leaking: Leaking | None = None
     """None: QEMU's translator frees all temporaries."""
     left_out: tuple[str, ...] = ()

@@ -79,6 +79,14 @@ def test_avx_is_taken_for_sse():
     assert engine.reg_read(x86.UC_X86_REG_XMM0) == 5
 
 
+def test_cmpxchg_clears_half_of_rax():
+    engine = machine("x86", bytes.fromhex("0f b1 0b"))  # cmpxchg [rbx], ecx
+    engine.reg_write(x86.UC_X86_REG_RBX, DATA)
+    engine.reg_write(x86.UC_X86_REG_RAX, 1 << 32)
+    run(engine, 3)
+    assert engine.reg_read(x86.UC_X86_REG_RAX) == 0  # 1 << 32 on a CPU
+
+
 def test_a_stepped_pause_has_no_exception():
     ends = []
     for code in ("90 ff c0 90", "f3 90 ff c0 90"):  # nop, or pause; inc eax; nop

@@ -14,6 +14,7 @@ from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.emulated import special
 from emu.isa.x86.registers import OFFSETS
 from emu.isa.x86.sticky_flags import accruing
+from emu.isa.x86_64.cmpxchg import corrections
 from emu.isa.x86_64.registers import REGISTERS
 
 # The values that SYSCALL loads into CS and SS, whatever the tables say (Intel SDM volume 2, SYSCALL), as QEMU keeps
@@ -59,6 +60,7 @@ UNICORN = UnicornModel(
     interrupt=x86.interrupt,
     special=special(GENERAL_REGISTERS, "rflags"),
     accruing=accruing(long_mode=True),
+    corrections=corrections(GENERAL_REGISTERS),
     leaking=Leaking(OFFSETS["TCG_TEMPS"], OFFSETS["TCG_OPS"]),
     vectors=(VectorFile(uc.UC_X86_REG_XMM0, uc.UC_X86_REG_XMM15, 16), x86.X87),
     breakpoint=x86.BREAKPOINT,
@@ -74,6 +76,7 @@ UNICORN = UnicornModel(
         "SYSCALL_STACK_SEGMENT": _STACK_SEGMENT,
         "SYSCALL_SELECTOR": _SELECTOR,
         "SYSCALL_LENGTH": _LENGTH,
+        "RAX": REGISTERS.slots["rax"],
         "RCX": _RCX,
         "R11": _R11,
         "RIP": _RIP,
