@@ -23,7 +23,10 @@ _SEED: Final = 0
 
 
 class Special:
-    """The special instructions of one CPU: an `emu.isa.unicorn_model.ServingCpu`."""
+    """The special instructions of one CPU: an `emu.isa.unicorn_model.ServingCpu`.
+
+    `programs_only`: there is no kernel in the guest, whose vector would get exceptions.
+    """
 
     def __init__(
         self,
@@ -32,11 +35,14 @@ class Special:
         memory: Memory,
         counter: Counter,
         now: Interrupted,
+        *,
+        programs_only: bool,
     ) -> None:
         self.time: Callable[[], int] = lambda: 10 * counter.instructions
         """Returns virtual nanoseconds since the machine started; a clock replaces it."""
         self.cpu_number: Callable[[], int] = lambda: 0
         """Returns the number of the CPU that runs; a guest with several CPUs replaces it."""
+        self._programs_only = programs_only
         self.served: Callable[[], object] = lambda: None
         """Called after an instruction was served."""
         self.read_register, self.write_register = cpu.read_register, cpu.write_register
@@ -99,6 +105,10 @@ class Special:
         try:
             done = rules.execute(self, code, next(addresses(self, code, Access.WRITE), None))
         except BadAddressError:
+            return False
+        if callable(done):
+            if self._programs_only:
+                done(self._now)
             return False
         if done:
             self._counter.settle_behind()

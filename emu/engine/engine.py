@@ -113,7 +113,7 @@ class Engine:
         self._take_over_spaces()
         self.callbacks = self._install_callbacks(delivers=on_system_call is None)
         now = python_callbacks.Interrupted(self.cpu, self._state, self.handlers)
-        self.special = Special(isa, self.cpu, self.memory, self.counter, now)
+        self.special = Special(isa, self.cpu, self.memory, self.counter, now, programs_only=on_system_call is not None)
         self._exits = self.callbacks.special or exits.interpreted(self._code_hooks.choose, self.special.found)
         exits.install(self.cpu, *self._exits)
         mark = exit_checks.mark(self.cpu)

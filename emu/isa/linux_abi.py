@@ -84,10 +84,12 @@ class Fault(NamedTuple):
 
     signal: Signal
     code: int
+    has_address: bool = True
+    """Whether si_addr tells the address; else it is 0."""
 
 
 # The faults that most ISAs have.
-GENERAL_PROTECTION: Final = Fault(Signal.SIGSEGV, SI_KERNEL)
+GENERAL_PROTECTION: Final = Fault(Signal.SIGSEGV, SI_KERNEL, has_address=False)
 ILLEGAL: Final = Fault(Signal.SIGILL, ILL_ILLOPC)
 MISALIGNED: Final = Fault(Signal.SIGBUS, BUS_ADRALN)
 BREAKPOINT: Final = Fault(Signal.SIGTRAP, TRAP_BRKPT)

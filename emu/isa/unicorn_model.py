@@ -162,12 +162,12 @@ class Corrections:
     found: Callable[[Callable[[int], int], int], bool]
     """(fetch, address): whether one is at an address; `fetch(address)` returns the byte there.
     `corrected` in machine code."""
-    needed: Callable[[int], bool]
-    """Whether the CPU state at an address in this process is such. `correction_needed` in machine
-    code."""
-    execute: Callable[[ServingCpu, bytes, int | None], bool]
+    needed: Callable[[int, Callable[[int], int], int], bool]
+    """(place of the CPU state in this process, fetch, address): whether the state is such for the
+    instruction at an address. `correction_needed` in machine code."""
+    execute: Callable[[ServingCpu, bytes, int | None], bool | Raise]
     """(CPU, code, address of the operand in memory): executes it, but for the pc; False: Unicorn
-    does it right.  Raises `BadAddressError`."""
+    does it right.  Or returns the exception that a program gets.  Raises `BadAddressError`."""
 
 
 # So many temporaries are safe in one block, of 512: one instruction may take dozens, which it frees.

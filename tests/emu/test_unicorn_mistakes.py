@@ -87,6 +87,14 @@ def test_cmpxchg_clears_half_of_rax():
     assert engine.reg_read(x86.UC_X86_REG_RAX) == 0  # 1 << 32 on a CPU
 
 
+def test_load_acquire_may_be_misaligned():
+    engine = machine("arm64", words(0x88DFFC01))  # ldar w1, [x0]
+    engine.reg_write(arm64.UC_ARM64_REG_X0, DATA + 1)
+    engine.mem_write(DATA + 1, b"\5")
+    run(engine, 4)
+    assert engine.reg_read(arm64.UC_ARM64_REG_X1) == 5  # an alignment fault on a CPU before Armv8.4
+
+
 def test_a_stepped_pause_has_no_exception():
     ends = []
     for code in ("90 ff c0 90", "f3 90 ff c0 90"):  # nop, or pause; inc eax; nop

@@ -155,7 +155,7 @@ class CodeHooksCode:
         if self._corrected:
             env = f.value(f"inttoptr i64 {self._places.env} to ptr")
             with (
-                f.when(f.ne(f.value(f"call i64 @correction_needed(ptr {env})"), 0), likely=False),
+                f.when(f.ne(f.value(f"call i64 @correction_needed(ptr {env}, i64 {address})"), 0), likely=False),
                 f.when(f.ne(f.value(f"call i64 @corrected(i64 {address})"), 0)),
                 f.when(f.ne(f.call(self._places.correct, address), 0)),
             ):

@@ -25,11 +25,14 @@ class Corrected:
     def asked(self, address: int) -> bool:
         """Return whether the instruction at an address is one."""
         try:
-            return self._rules.found(lambda at: self._memory.read(at, 1)[0], address)
+            return self._rules.found(self._fetch, address)
         except BadAddressError:
             return False
 
     def reached(self, address: int) -> None:
         """Execute the instruction at an address, if it is one, and leave the block behind it."""
-        if self._rules.needed(self._cpu.env) and self.asked(address) and self._correct(address):
+        if self.asked(address) and self._rules.needed(self._cpu.env, self._fetch, address) and self._correct(address):
             self._cpu.leave_block()
+
+    def _fetch(self, address: int) -> int:
+        return self._memory.read(address, 1)[0]

@@ -11,6 +11,7 @@ from typing import Final
 import unicorn
 from unicorn import arm64_const as uc
 
+from emu.isa.aarch64.corrections import ORDERED, ORDERED_ACCESSES, ORDERED_MASK
 from emu.isa.aarch64.emulated import MRS_CNTPCT, MRS_CNTVCT, PSTATE, SPECIAL
 from emu.isa.aarch64.registers import OFFSETS
 from emu.isa.unicorn_model import ModelledCpu, UnicornModel, VectorFile
@@ -55,6 +56,7 @@ UNICORN = UnicornModel(
     check_offset=OFFSETS["XREGS"],
     interrupt=_interrupt,
     special=SPECIAL,
+    corrections=ORDERED_ACCESSES,
     vectors=(VectorFile(uc.UC_ARM64_REG_Q0, uc.UC_ARM64_REG_Q31, 16),),
     breakpoint=_EXCEPTION_BKPT,
     system_call=_EXCEPTION_SVC,
@@ -68,6 +70,9 @@ UNICORN = UnicornModel(
         "MRS_CNTVCT": MRS_CNTVCT - (1 << 32),
         "MRS_CNTPCT": MRS_CNTPCT - (1 << 32),
         "ARM64_PSTATE": PSTATE,
+        "ORDERED_MASK": ORDERED_MASK,
+        "ORDERED": ORDERED,
+        "XREGS": OFFSETS["XREGS"],
     },
     ir=(__package__,),
 )

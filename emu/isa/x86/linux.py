@@ -47,13 +47,13 @@ FAULTS: Final = {
     0: Fault(Signal.SIGFPE, FPE_INTDIV),
     1: Fault(Signal.SIGTRAP, TRAP_TRACE),
     _ICEBP_VECTOR: Fault(Signal.SIGTRAP, TRAP_BRKPT),
-    BREAKPOINT: Fault(Signal.SIGTRAP, SI_KERNEL),
+    BREAKPOINT: Fault(Signal.SIGTRAP, SI_KERNEL, has_address=False),
     4: GENERAL_PROTECTION,
     5: GENERAL_PROTECTION,
     6: Fault(Signal.SIGILL, ILL_ILLOPN),
     13: GENERAL_PROTECTION,
     16: Fault(Signal.SIGFPE, 0),
-    17: MISALIGNED,
+    17: MISALIGNED._replace(has_address=False),
     19: Fault(Signal.SIGFPE, 0),
 }
 

@@ -62,7 +62,7 @@ define internal void @segment(ptr %segment, i64 %selector, i64 %limit.flags) {
   ret void
 }
 
-; Whether an instruction is cmpxchg of 32 bits (emu/isa/x86_64/cmpxchg.py).
+; Whether an instruction is cmpxchg of 32 bits (emu/isa/x86_64/corrections.py).
 define internal i64 @corrected(i64 %start) {
 entry:
   %end = add i64 %start, 14
@@ -102,7 +102,7 @@ no:
 }
 
 ; Whether it would clear what is in the upper half of rax.
-define internal i64 @correction_needed(ptr %env) alwaysinline {
+define internal i64 @correction_needed(ptr %env, i64 %address) alwaysinline {
   %rax.p = getelementptr i64, ptr %env, i64 $RAX
   %rax = load i64, ptr %rax.p
   %upper = lshr i64 %rax, 32

@@ -14,7 +14,7 @@ from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.emulated import special
 from emu.isa.x86.registers import OFFSETS
 from emu.isa.x86.sticky_flags import accruing
-from emu.isa.x86_64.cmpxchg import corrections
+from emu.isa.x86_64.corrections import corrections
 from emu.isa.x86_64.registers import REGISTERS
 
 # The values that SYSCALL loads into CS and SS, whatever the tables say (Intel SDM volume 2, SYSCALL), as QEMU keeps

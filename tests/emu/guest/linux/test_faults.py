@@ -22,8 +22,8 @@ from tests.emu.guest.linux.small_program import (
 pytestmark = pytest.mark.skipif(not available(), reason="keystone is not installed")
 
 CODE = 0x70_0000
-SEGV, TRAP = 11, 5
-MAPERR, ACCERR, BRKPT, KERNEL = 1, 2, 1, 128
+SEGV, TRAP, BUS = 11, 5, 7
+MAPERR, ACCERR, BRKPT, KERNEL, ADRALN = 1, 2, 1, 128, 1
 ENGINES = sorted({native_callbacks.available(), False})
 # What is behind the page: rights, or None if nothing is mapped; the code of the signal.
 BEHIND = {"nothing": (None, MAPERR), "no rights": (0, ACCERR), "data": (READ | WRITE, ACCERR)}
@@ -108,3 +108,41 @@ def test_a_breakpoint_of_the_programs_own(isa, accelerated, tmp_path):
     writer.run(CODE)
     _, faults = run_code(isa, writer.code(), tmp_path, accelerated=accelerated)
     assert faults.noted == [(TRAP, code, address, CODE + behind)]
+
+
+# The address is in the result's register; whether an odd one is a fault (BUS_ADRALN), or works.
+ALIGNED = {
+    "aarch64": {
+        "ldar w1, [x0]": (0x88DFFC01, True),
+        "ldar x1, [x0]": (0xC8DFFC01, True),
+        "ldarh w1, [x0]": (0x48DFFC01, True),
+        "ldarb w1, [x0]": (0x08DFFC01, False),
+        "stlr w1, [x0]": (0x889FFC01, True),
+        "stlrh w1, [x0]": (0x489FFC01, True),
+        "stlrb w1, [x0]": (0x089FFC01, False),
+        "ldxr w1, [x0]": (0x885F7C01, True),
+        "ldaxr x1, [x0]": (0xC85FFC01, True),
+        "ldr x1, [x0]": (0xF9400001, False),
+        "str w1, [x0]": (0xB9000001, False),
+    },
+    "riscv64": {
+        "lr.w a1, (a0)": (0x100525AF, True),
+        "amoadd.d a1, a1, (a0)": (0x00B535AF, True),
+        "lw a1, 0(a0)": (0x00052583, False),
+        "sd a1, 0(a0)": (0x00B53023, False),
+    },
+}
+
+
+@pytest.mark.parametrize("accelerated", ENGINES)
+@pytest.mark.parametrize(("isa", "name"), [(isa, name) for isa, rows in ALIGNED.items() for name in rows])
+def test_what_has_to_be_aligned_is_a_bus_error_at_the_address(isa, name, accelerated, tmp_path):
+    word, fails = ALIGNED[isa][name]
+    writer = prepared(isa)
+    back = writer.returning(0)[-4:]
+    writer.store(CODE, struct.pack("<I", word) + back)
+    writer.run(CODE, CODE + 0x100)
+    writer.run(CODE, CODE + 0x101)
+    guest, faults = run_code(isa, writer.code(), tmp_path, accelerated=accelerated)
+    assert faults.noted == ([(BUS, ADRALN, CODE + 0x101, CODE)] if fails else [])
+    assert guest.exit_status == (128 + BUS if fails else 0)

@@ -44,7 +44,7 @@ def _opcode(fetch: Callable[[int], int], address: int) -> tuple[int, int] | None
     return at, rex
 
 
-def _needed(env: int) -> bool:
+def _needed(env: int, _fetch: Callable[[int], int], _address: int) -> bool:
     return ctypes.c_uint64.from_address(env + OFFSETS["REGS"]).value > _HALF
 
 
