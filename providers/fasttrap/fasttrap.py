@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from emu.engine.memory.access import Access
 from emu.guest.processes import ProcessObserver
 from emu.probe.patcher import Patcher
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.fasttrap.hits import Hits
 from providers.fasttrap.out_of_line import CHUNK
 from providers.fasttrap.points import Points, TracepointError

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from emu.displaced.frame import Frame
-from emu.guest.processes import CARRIED_OUT
+from emu.guest.processes import EXECUTED
 from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.uprobes.port import Port
 from providers.uprobes.records import Uprobe, WatchedSpace
 from providers.uprobes.tasks import MAX_DEPTH, Task, Tasks
@@ -115,7 +115,7 @@ class Returns:
             self._drop(task)
         if not task.words.depth:
             self._kernel.raise_fault(SignalInfo(Signal.SIGILL, SI_KERNEL, address=engine.pc))
-            return CARRIED_OUT
+            return EXECUTED
         # Before the handlers, because their pc is the address where the program continues, as on a real kernel.
         engine.pc = task.last.original
         while task.words.depth:
@@ -128,4 +128,4 @@ class Returns:
             # A chained return belongs to a tail call: one ret ends it and its caller.
             if not one.chained:
                 break
-        return CARRIED_OUT
+        return EXECUTED

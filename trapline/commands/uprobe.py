@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from emu.elf.file import ElfError
+from trapline.commands.shared import say
 from trapline.ftrace.options import Show, open_target, show_event, show_options, start
 from trapline.ftrace.uprobe_events import TraceError, resolve
 
@@ -56,4 +57,4 @@ def _list(target: str, show: Show) -> None:
             f"{target}: no function symbols, and no .eh_frame that tells where functions are (stripped?)"
         )
     for name in names:
-        click.echo(name)
+        say(name)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.engine.cpu import Cpu
 from emu.engine.memory.memory import Memory
+from emu.engine.qemu.cpu import Cpu
 from emu.isa.unicorn_model import Corrections
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 
 class Corrected:
