@@ -95,6 +95,42 @@ def test_load_acquire_may_be_misaligned():
     assert engine.reg_read(arm64.UC_ARM64_REG_X1) == 5  # an alignment fault on a CPU before Armv8.4
 
 
+def risc_v_float(code, *operands):
+    """Return ft0 after some code, whose operands are in ft1 and ft2."""
+    engine = machine("riscv", code)
+    engine.reg_write(riscv.UC_RISCV_REG_MSTATUS, 3 << 13)
+    for register, value in zip((riscv.UC_RISCV_REG_F1, riscv.UC_RISCV_REG_F2), operands, strict=False):
+        engine.reg_write(register, value)
+    run(engine, len(code))
+    return engine.reg_read(riscv.UC_RISCV_REG_F0)
+
+
+def test_singles_are_not_boxed():
+    (pattern,) = struct.unpack("<Q", struct.pack("<d", 1.5))
+    assert risc_v_float(words(0x4010F053), pattern) == 0x3FC00000  # fcvt.s.d; 0xffffffff3fc00000 on a CPU
+
+
+def test_the_smaller_of_a_signalling_nan_is_a_nan():
+    signalling, one = 0x7FF0_0000_0000_0001, 0x3FF0_0000_0000_0000
+    assert risc_v_float(words(0x2A208053), signalling, one) == 0x7FF8_0000_0000_0000  # fmin.d; 1.0 on a CPU
+
+
+def test_movaps_may_be_misaligned():
+    engine = machine("x86", bytes.fromhex("0f 28 03"))  # movaps xmm0, [rbx]
+    engine.reg_write(x86.UC_X86_REG_RBX, DATA + 1)
+    engine.mem_write(DATA + 1, b"\5")
+    run(engine, 3)
+    assert engine.reg_read(x86.UC_X86_REG_XMM0) == 5  # #GP on a CPU
+
+
+def test_a_reciprocal_is_a_division():
+    engine = machine("x86", bytes.fromhex("f3 0f 53 c1"))  # rcpss xmm0, xmm1
+    engine.reg_write(x86.UC_X86_REG_XMM1, 0x40400000)  # 3.0
+    run(engine, 4)
+    # 1 / 3 by a division, which is inexact; a CPU takes 12 bits from a table, and accrues nothing
+    assert engine.reg_read(x86.UC_X86_REG_XMM0) == 0x3EAAAAAB
+
+
 def test_a_stepped_pause_has_no_exception():
     ends = []
     for code in ("90 ff c0 90", "f3 90 ff c0 90"):  # nop, or pause; inc eax; nop
