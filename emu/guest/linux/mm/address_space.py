@@ -31,6 +31,8 @@ _TO_WRITE = Access.WRITE
 _WITHOUT_WRITE = [Access(rights & ~_WRITE) for rights in range(8)]
 _WITHOUT_EXECUTE = [Access(rights & ~_EXECUTE) for rights in range(8)]
 _AND_EXECUTE = [Access(rights | _EXECUTE) for rights in range(8)]
+# What stays free below an area that grows (stack_guard_gap), and its largest size, which is RLIMIT_STACK's default.
+_GUARD_GAP, _MOST_GROWN = 256 * PAGE, 8 << 20
 # Bytes of the longest instruction.
 _LONGEST = 15
 
@@ -49,6 +51,8 @@ class Mark(Flag):
     """A child does not get it (MADV_DONTFORK)."""
     WIPED_IN_CHILD = 16
     """A child gets zeros instead of it (MADV_WIPEONFORK)."""
+    GROWS_DOWN = 32
+    """An access below it extends it (MAP_GROWSDOWN)."""
 
 
 LOCKS = Mark.LOCKED | Mark.LOCKED_ON_FAULT
@@ -402,7 +406,7 @@ class Space:
         None: `access` is not granted.  Raises `CodeChangesError`, and
         `emu.guest.linux.mm.page_frames.OutOfMemoryError`.
         """
-        area = self.area_at(address)
+        area = self.area_at(address) or self._grown(address)
         if area is None or not _both(access, area.access):
             return None
         page = address // PAGE
@@ -417,6 +421,21 @@ class Space:
         if area.backing is not None:
             granted = self._stored_or_executed(area, page, frame, access, granted)
         return frame + address % PAGE, granted
+
+    def _grown(self, address: int) -> Area | None:
+        """Extend the area above an address down to it, if it grows (mm/mmap.c, expand_stack)."""
+        index = bisect_right(self._starts, address)
+        if index == len(self._areas) or Mark.GROWS_DOWN not in self._areas[index].marks:
+            return None
+        area, start = self._areas[index], address // PAGE * PAGE
+        below = self._areas[index - 1] if index else None
+        guarded = below is not None and below.access and Mark.GROWS_DOWN not in below.marks
+        if area.end - start > _MOST_GROWN or (guarded and start - self._areas[index - 1].end < _GUARD_GAP):
+            return None
+        self._remove(area)
+        area = replace(area, start=start)
+        self._insert(area)
+        return area
 
     def _copy_code(self, area: Area, page: int) -> None:
         """Let a page be copied outside the block that writes to it, whose code may be there."""
@@ -471,7 +490,7 @@ class Space:
 
     def reach(self, address: int, access: Access) -> int | None:
         """Return the physical address for a system call's access, by the area's rights."""
-        area = self.area_at(address)
+        area = self.area_at(address) or self._grown(address)
         if area is None or access not in area.access:
             return None
         frame = self._page(area, address // PAGE, writing=access is Access.WRITE)
