@@ -31,7 +31,7 @@ _TO_WRITE = Access.WRITE
 _WITHOUT_WRITE = [Access(rights & ~_WRITE) for rights in range(8)]
 _WITHOUT_EXECUTE = [Access(rights & ~_EXECUTE) for rights in range(8)]
 _AND_EXECUTE = [Access(rights | _EXECUTE) for rights in range(8)]
-# What stays free below an area that grows (stack_guard_gap), and its largest size, which is RLIMIT_STACK's default.
+# Bytes that stay free below an area that grows (stack_guard_gap); the most that it has: the default of RLIMIT_STACK.
 _GUARD_GAP, _MOST_GROWN = 256 * PAGE, 8 << 20
 # Bytes of the longest instruction.
 _LONGEST = 15
