@@ -11,6 +11,7 @@ from typing import Final
 import unicorn
 from unicorn import arm64_const as uc
 
+from emu.isa.aarch64.corrections import ORDERED, ORDERED_ACCESSES, ORDERED_MASK
 from emu.isa.aarch64.emulated import EMULATED, MRS_CNTPCT, MRS_CNTVCT, PSTATE
 from emu.isa.aarch64.registers import OFFSETS
 from emu.isa.unicorn_model import ModelledCpu, UnicornModel, VectorFile, register_ids
@@ -58,11 +59,13 @@ UNICORN = UnicornModel(
     check_offset=OFFSETS["XREGS"],
     interrupt=_interrupt,
     emulated=EMULATED,
+    corrections=ORDERED_ACCESSES,
     vectors=(VectorFile(_IDS["q0"], _IDS["q31"], 16),),
     breakpoint=_EXCEPTION_BKPT,
     system_call=_EXCEPTION_SVC,
     # Otherwise it is 1 KiB: each page has four misses, and only the first quarter of a changed page is forgotten.
     page_size=4096,
+    ignored=0xFF << 56,
     prepare=_prepare,
     reservation=_EXCLUSIVE_ADDRESS,
     # As signed words: LLVM's i32.
@@ -70,6 +73,9 @@ UNICORN = UnicornModel(
         "MRS_CNTVCT": MRS_CNTVCT - (1 << 32),
         "MRS_CNTPCT": MRS_CNTPCT - (1 << 32),
         "ARM64_PSTATE": PSTATE,
+        "ORDERED_MASK": ORDERED_MASK,
+        "ORDERED": ORDERED,
+        "XREGS": OFFSETS["XREGS"],
     },
     ir=(__package__,),
 )
