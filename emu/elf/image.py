@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntFlag
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from emu.elf.file import ElfError, ElfFile, ElfKind
-from emu.elf.headers import SectionKind, SegmentKind, decompressed
+from emu.elf.headers import SectionKind, SegmentHeader, SegmentKind, decompressed
 from emu.elf.source.inlined import Source
 from emu.elf.source.lines import SourceLines
 from emu.elf.source.units import Units
@@ -281,35 +282,29 @@ class Image:
                 return strings.data[value:].split(b"\0", 1)[0].decode(errors="backslashreplace")
         return None
 
-    def address_of(self, offset: int) -> int | None:
-        """Return the virtual address of a byte of the file, None if no loaded segment has it.
+    def addresses_of(self, offset: int, size: int = 1) -> Sequence[int]:
+        """Return the virtual addresses of a file's byte, by the loaded segments with some of the `size` bytes.
 
-        Segments are mapped by whole pages: a page's first byte may lie before the segment's.
+        Several segments may share a page of the file, which is then mapped once for each of them.
+        Those that contain code come first.
         """
-        for start, end, bias in self._mapped:
-            if start <= offset < end:
-                return offset + bias
-        return None
-
-    @cached_property
-    def _mapped(self) -> tuple[tuple[int, int, int], ...]:
-        """The loaded parts of the file: start, end, and what is added for their addresses."""
-        return tuple(
-            (
-                header.offset & ~0xFFF,
-                header.offset + max(header.file_size, 1),
-                header.address - header.offset,
-            )
-            for header in self._file.program_headers
-            if header.kind == SegmentKind.LOAD
-        )
+        found = [
+            (not header.flags & SegmentFlag.EXECUTE, offset + header.address - header.offset)
+            for header in self._loaded
+            if header.offset < offset + size and offset < header.offset + max(header.file_size, 1)
+        ]
+        return list(dict.fromkeys(address for _, address in sorted(found, key=itemgetter(0))))
 
     def offset_of(self, address: int) -> int | None:
         """Return the offset in the file of a virtual address, None if no loaded segment has it."""
-        for header in self._file.program_headers:
-            if header.kind == SegmentKind.LOAD and 0 <= address - header.address < header.file_size:
+        for header in self._loaded:
+            if 0 <= address - header.address < header.file_size:
                 return int(address - header.address + header.offset)
         return None
+
+    @cached_property
+    def _loaded(self) -> Sequence[SegmentHeader]:
+        return [header for header in self._file.program_headers if header.kind == SegmentKind.LOAD]
 
     def code(self, symbol: Symbol, beyond: int = 0) -> bytes:
         """Return the bytes of a function, and up to `beyond` of those that follow.

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from emu.elf.image import Image
 from emu.elf.source.inlined import SourceFrame
 from emu.elf.symbols import Binding, Symbol
 from emu.guest.base import Location
+
+if TYPE_CHECKING:
+    from emu.guest.processes import Area
+
+
+def load_bias(image: Image, area: Area, areas: Callable[[], Iterable[Area]]) -> int | None:
+    """Return what is added to a file's own addresses where `area` maps it; None: the area has no segment.
+
+    Linkers let segments share a page of the file, which is then mapped once for each of them (lld
+    does by default).  So the offset of an area alone does not tell its segment: of the possible
+    biases the right one explains most of `areas`, all mappings of the file in the address space.
+    """
+    found = _biases(image, area)
+    if len(found) > 1:
+        counts = Counter(bias for one in areas() for bias in _biases(image, one))
+        found.sort(key=lambda bias: -counts[bias])
+    return found[0] if found else None
+
+
+def _biases(image: Image, area: Area) -> list[int]:
+    return [area.start - address for address in image.addresses_of(area.offset, area.end - area.start)]
 
 
 class LoadedObject(NamedTuple):

@@ -279,7 +279,7 @@ class PidProbes(ProcessObserver):
 
     def mapped(self, process: Process, area: Area) -> None:
         """Make the requested probes in an object that has just been loaded (dlopen)."""
-        loaded = self._objects.loaded(area)
+        loaded = self._objects.loaded(process, area)
         if loaded is not None and self._wanted.get(process.pid):
             self._provide_again(process, loaded)
             self._created()

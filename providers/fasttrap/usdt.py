@@ -146,7 +146,7 @@ class UsdtProbes(ProcessObserver):
 
     def mapped(self, process: Process, area: Area) -> None:
         """Make the requested probes in an object that has just been loaded."""
-        loaded = self._objects.loaded(area) if process.pid in self._asked or self._everywhere else None
+        loaded = self._objects.loaded(process, area) if process.pid in self._asked or self._everywhere else None
         if loaded is not None:
             self._provide_again(process, loaded)
             self._created()

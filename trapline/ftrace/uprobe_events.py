@@ -222,8 +222,8 @@ def check_site(guest: LinuxGuest, definition: Definition) -> None:
         image = open_image(guest, definition.path)
     except TraceError:
         return  # not an ELF file; the kernel will report it
-    address = image.address_of(definition.offset)
-    why = "it is not loaded" if address is None else no_instruction(image, address)
+    addresses = image.addresses_of(definition.offset)
+    why = no_instruction(image, addresses[0]) if addresses else "it is not loaded"
     if why is not None:
         raise TraceError(f"{definition.event}: {definition.path}:{definition.offset:#x}: {why} (-F probes it anyway)")
 

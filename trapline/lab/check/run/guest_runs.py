@@ -47,6 +47,8 @@ class RunSpec:
     """The program's path in `root`; "": its path on this host."""
     trap_path: TrapPath = TrapPath.HOST
     accelerated: bool | None = None
+    may_be_idle: bool = False
+    """Whether a run in which no probe fires is accepted."""
 
     @property
     def recorded(self) -> bool:
