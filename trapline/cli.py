@@ -15,6 +15,7 @@ import click
 from emu.engine.qemu.rewriters import RewriterError, switched_off
 from emu.native import NOT_INSTALLED, missing
 from emu.support.did_you_mean import did_you_mean
+from emu.support.printable import printable
 from emu.unicorn_layout.errors import UnusableLibraryError
 from trapline.framework.base.engines import EngineError, ProgramEngine, chosen, described
 from trapline.support import process
@@ -176,6 +177,9 @@ class LazyGroup(click.Group):
         try:
             with _writing():
                 return super().invoke(ctx)
+        except click.ClickException as error:
+            error.message = printable(error.message, keep="\n\t")  # type: ignore[misc] # it may have names from files
+            raise
         except KeyboardInterrupt:
             click.echo("trapline: interrupted", err=True)
             ctx.exit(INTERRUPTED)

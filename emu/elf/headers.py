@@ -25,7 +25,9 @@ class SegmentKind(IntEnum):
     """The kinds of program headers that are needed here (PT_*)."""
 
     LOAD = 1
+    DYNAMIC = 2
     INTERPRETER = 3
+    FRAME_HEADER = 0x6474_E550
 
 
 class SectionKind(IntEnum):

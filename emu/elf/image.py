@@ -7,24 +7,24 @@ Machines share images: a file that many of them have is read once in a process.
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntFlag
 from functools import cached_property
 from itertools import pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from emu.elf.dynamic import Dynamic
 from emu.elf.file import ElfError, ElfFile, ElfKind
 from emu.elf.headers import SectionKind, SegmentHeader, SegmentKind, decompressed
 from emu.elf.source.inlined import Source
 from emu.elf.source.lines import SourceLines
 from emu.elf.source.units import Units
 from emu.elf.stripped import debug_companion, file_symbols
-from emu.elf.symbols import Symbol, SymbolTable
+from emu.elf.symbols import MARKS, Binding, Symbol, SymbolTable, SymbolType, told_apart
 from emu.elf.unwind.entries import FrameEntries, FrameSection
 from emu.elf.unwind.rows import FrameTable
 from emu.isa import Isa
@@ -139,22 +139,76 @@ class Image:
         """The symbols that name functions, in the order of the symbol table."""
         return tuple(symbol for symbol in self.symbols if symbol.is_function)
 
+    def is_code(self, symbol: Symbol) -> bool:
+        """Return whether a symbol names code: without a type it has to be in a section of code."""
+        if symbol.is_function:
+            return bool(symbol.section)
+        plain = symbol.type is SymbolType.NOTYPE and not symbol.name.startswith(MARKS)
+        return plain and any(one.address <= symbol.value < one.end for one in self.code_sections)
+
+    @cached_property
+    def function_names(self) -> Sequence[str]:
+        """The names by which `named` finds each function, sorted.
+
+        Where several functions have a name, they are `name@MARK`.
+        """
+        found: list[str] = []
+        for name, symbols in self._table.names.items():
+            code = {one.value: one for one in reversed(symbols) if self.is_code(one)}
+            plain = {one.value for one in self._table.named(name)} & code.keys()
+            hidden = [one for value, one in code.items() if value not in plain]
+            several = [code[value] for value in sorted(plain)]
+            found += told_apart(name, several) if len(several) > 1 else [name] if several else []
+            found += told_apart(name, hidden)
+        return sorted(found)
+
     @cached_property
     def _table(self) -> SymbolTable:
         return SymbolTable(self.symbols)
 
-    def symbol(self, name: str) -> Symbol:
-        """Return a symbol by name, a global one before a local one.
+    def named(self, name: str) -> Sequence[Symbol]:
+        """Return the symbols that a name means, one for each address (`SymbolTable.named`)."""
+        return list({symbol.value: symbol for symbol in reversed(self._table.named(name))}.values())[::-1]
+
+    def meant(self, name: str, near: int) -> Sequence[Symbol]:
+        """Return the symbols that the code at an address can mean by a name; several are ambiguous.
+
+        The local symbol of its own source file hides all others, and is hidden from other files.
+        """
+        found = self.named(name)
+        if len(found) < 2 or not (file := self.source_file(near)):
+            return found
+        own = [one for one in found if one.file.rpartition("/")[2] == file]
+        return own[:1] or [one for one in found if one.binding is not Binding.LOCAL] or found
+
+    def source_file(self, address: int) -> str:
+        """Return the base name of the source file of some code, "" if it is not known.
+
+        It is what DWARF says, or the file of the local functions on both sides.
+        """
+        lines = [frame.line for frame in self.source.frames(address)]
+        if lines and lines[-1] is not None:
+            return lines[-1].file.rpartition("/")[2]
+        index = bisect_right(self._local_functions, address, key=attrgetter("value"))
+        around = {one.file for one in self._local_functions[max(index - 1, 0) : index + 1]}
+        return around.pop().rpartition("/")[2] if len(around) == 1 else ""
+
+    @cached_property
+    def _local_functions(self) -> Sequence[Symbol]:
+        """The functions whose source files are known, by address."""
+        return sorted((one for one in self.functions if one.file), key=attrgetter("value"))
+
+    def symbol(self, name: str, near: int | None = None) -> Symbol:
+        """Return a symbol by name, a global one before a local one; the code at `near` asks for it.
 
         Raises `ElfError`, naming the nearest.
         """
-        try:
-            return self._table.by_name[name]
-        except KeyError:
-            pass
+        found = self._table.named(name) if near is None else self.meant(name, near)
+        if found:
+            return found[0]
         if not self.symbols:
             raise self._file.error("no symbols (stripped?)")
-        raise self._file.error(f"no symbol '{name}'{did_you_mean(name, self._table.by_name)}")
+        raise self._file.error(f"no symbol '{name}'{did_you_mean(name, self._table.names)}")
 
     def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
         """Return the symbol that contains an address, and the offset in it.
@@ -271,20 +325,12 @@ class Image:
     @cached_property
     def soname(self) -> str | None:
         """The name by which other files request this library (DT_SONAME), None if it has none."""
-        dynamic, strings = self.section(".dynamic"), self.section(".dynstr")
-        if dynamic is None or strings is None:
-            return None
-        # Tag of the dynamic section (System V ABI).
-        soname, entry = 14, struct.Struct("<QQ" if self.isa.word == 8 else "<II")
-        whole = len(dynamic.data) // entry.size * entry.size
-        for tag, value in entry.iter_unpack(dynamic.data[:whole]):
-            if tag == soname:
-                return strings.data[value:].split(b"\0", 1)[0].decode(errors="backslashreplace")
-        return None
+        return Dynamic(self._file).soname
 
     def addresses_of(self, offset: int, size: int = 1) -> Sequence[int]:
-        """Return the virtual addresses of a file's byte, by the loaded segments with some of the `size` bytes.
+        """Return the virtual addresses of a byte of the file.
 
+        There is one for each loaded segment that has some of the `size` bytes from there on.
         Several segments may share a page of the file, which is then mapped once for each of them.
         Those that contain code come first.
         """

@@ -29,6 +29,7 @@ from emu.elf.stapsdt import (
     markers,
     parse_arguments,
 )
+from emu.elf.symbols import told_apart
 from emu.engine.hits import hit_steps
 from emu.engine.hits.hit_steps import ARGUMENTS, Argument, Number, Register
 from emu.guest.objects import LoadedObject
@@ -293,11 +294,16 @@ class UsdtProbes(ProcessObserver):
         """Report arguments whose symbols are not in the file; their values are 0."""
         for argument in dict.fromkeys(one for each in arguments.values() for one in each):
             symbol = argument.operand.symbol if isinstance(argument.operand, InMemory) else ""
-            if symbol and not loaded.image.defines(symbol):
-                where = f"marker {name.provider}:{name.name} in {loaded.name}"
-                self._fasttrap.report(
-                    f"{where}: '{argument.text}' reads as 0: there is no symbol '{symbol}' (stripped?)"
-                )
+            if not symbol:
+                continue
+            where = f"marker {name.provider}:{name.name} in {loaded.name}: '{argument.text}'"
+            asking = [address - loaded.bias for address, known in arguments.items() if argument in known]
+            found = max((loaded.image.meant(symbol, address) for address in asking), key=len)
+            if not found:
+                self._fasttrap.report(f"{where} reads as 0: there is no symbol '{symbol}' (stripped?)")
+            elif len(found) > 1:
+                each = ", ".join(told_apart(symbol, found))
+                self._fasttrap.report(f"{where} reads the first of {each}: the code's source file is not known")
 
     def _locate(self, arguments: dict[int, tuple[MarkerArgument, ...]], site: int) -> Located | None:
         """Return the locations of a site's arguments; None: Python must read one of them."""
@@ -338,7 +344,7 @@ class UsdtProbes(ProcessObserver):
         kernel = self._fasttrap.kernel
 
         def resolve(symbol: str) -> int:
-            return loaded.image.symbol(symbol).value + loaded.bias
+            return loaded.image.symbol(symbol, kernel.cpu.pc - loaded.bias).value + loaded.bias
 
         def value(argument: MarkerArgument) -> int:
             try:

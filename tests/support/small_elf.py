@@ -74,11 +74,12 @@ def function(name, address, code, binding=Binding.GLOBAL):
     return OutputSymbol(name, address, len(code), SymbolType.FUNC, binding)
 
 
-def program(layout, kinds=("r", "x", "w"), *, shared=False, work=None, marked=False):
+def program(layout, kinds=("r", "x", "w"), *, shared=False, work=None, marked=False, statics=False):
     """Return a program whose segments have these kinds: r, x, y (a second one with code), w.
 
     `shared` makes its type that of a position-independent program; `work` is the text of another
     `work`.  `marked` puts a marker at its first byte, with a semaphore in the last segment.
+    `statics`: `work` of a.c and `main` of b.c are both called `helper`.
     """
     isa = ISAS[layout.isa]
     flags = {"r": ALLOC, "w": ALLOC | WRITE, "x": ALLOC | EXECINSTR, "y": ALLOC | EXECINSTR}
@@ -110,6 +111,14 @@ def program(layout, kinds=("r", "x", "w"), *, shared=False, work=None, marked=Fa
         parts, symbols, entry = made(guess)
         guess = layout.addresses([len(part) for part in parts])
     parts, symbols, entry = made(guess)
+    if statics:
+        symbols = [
+            one for symbol, file in zip(symbols, ("a.c", "b.c"), strict=False)
+            for one in (
+                OutputSymbol(file, 0, 0, SymbolType.FILE, Binding.LOCAL),
+                symbol._replace(name="helper", binding=Binding.LOCAL),
+            )
+        ] + symbols[2:]  # fmt: skip
     sections = [
         OutputSection(f".{kind}{number}", flags[kind], part, address, alignment=_ALIGNMENT)
         for number, (kind, part, address) in enumerate(zip(kinds, parts, guess, strict=True))
@@ -128,3 +137,65 @@ def note(isa, location, semaphore, provider="small", name="mark", arguments=""):
     content = words + b"".join(text.encode() + b"\0" for text in (provider, name, arguments))
     owner = b"stapsdt\0"
     return struct.pack("<III", len(owner), len(content), 3) + owner + content + bytes(-len(content) % 4)
+
+
+def shared_object(isa, symbols, versions, *, hash_table="sysv", headers=True, soname="libsmall.so.1"):
+    """Return a library with these dynamic symbols: (name, address, version, hidden); code fills its first page.
+
+    `hash_table` is sysv or gnu; without `headers` there are no section headers.
+    """
+    form, word = CLASSES[isa.word], isa.word
+    texts = b"\0" + b"".join(f"{name}\0".encode() for name in (soname, *versions, *(one[0] for one in symbols)))
+
+    def text(name):
+        return texts.index(b"\0" + name.encode() + b"\0") + 1
+
+    table = form.symbol(0, 0, 0, 0, 0, 0) + b"".join(
+        form.symbol(text(name), Binding.GLOBAL << 4 | SymbolType.FUNC, 0, 1, address, 4)
+        for name, address, *_ in symbols
+    )
+    numbers = {version: number for number, version in enumerate(versions, 2)} | {"": 1}
+    marks = struct.pack(
+        f"<{len(symbols) + 1}H", 0, *(numbers[version] | hidden << 15 for *_, version, hidden in symbols)
+    )
+    definitions = b"".join(
+        struct.pack("<HHHHIII", 1, flag, number, 1, 0, 20, 28 if number <= len(versions) else 0)
+        + struct.pack("<II", text(name), 0)
+        for number, (name, flag) in enumerate(((soname, 1), *((one, 0) for one in versions)), 1)
+    )
+    count = len(symbols) + 1
+    if hash_table == "sysv":
+        tag, hashes = 4, struct.pack(f"<II{1 + count}I", 1, count, *(0,) * (1 + count))
+    else:
+        chain = [0] * (len(symbols) - 1) + [1]
+        tag = 0x6FFF_FEF5
+        hashes = struct.pack("<IIII", 1, 1, 1, 0) + bytes(word) + struct.pack(f"<{1 + len(chain)}I", 1, *chain)
+    parts = {5: texts, 6: table, 0x6FFF_FFF0: marks, 0x6FFF_FFFC: definitions, tag: hashes}
+    tags, content, base = [(14, text(soname)), (10, len(texts))], b"", 0x2000
+    for number, part in parts.items():
+        tags.append((number, base + len(content)))
+        content += part + bytes(-len(part) % 8)
+    code = bytes(0x1000)
+    dynamic = b"".join(one.to_bytes(word, "little") for pair in (*tags, (0, 0)) for one in pair)
+    file = bytearray(
+        elf_file(
+            isa, EXECUTABLE,
+            [
+                OutputSection(".text", ALLOC | EXECINSTR, code, 0x1000),
+                OutputSection(".tables", ALLOC, content, base),
+                OutputSection(".dynamic", ALLOC, dynamic, 0x4000),
+            ],
+            [],
+        )
+    )  # fmt: skip
+    file[16:18] = (3).to_bytes(2, "little")
+    at = form.header.size + 2 * form.segment_size
+    file[at : at + 4] = (2).to_bytes(4, "little")
+    if not headers:
+        start, count_at = (0x28, 0x3C) if word == 8 else (0x20, 0x30)
+        file[start : start + word] = bytes(word)
+        file[count_at : count_at + 4] = bytes(4)
+    else:
+        # Its symbol table is empty: what it has is found by the dynamic section.
+        file = file.replace(b".symtab\0", b".symtaq\0")
+    return bytes(file)

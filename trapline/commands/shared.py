@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from emu.isa.disassembly import Syntax
+from emu.support.printable import printable
 
 if TYPE_CHECKING:
     from trapline.player.terminal_model import TerminalRecording
@@ -48,6 +49,7 @@ def print_lines(lines: Iterable[Text]) -> None:
     """Print a report: in colour on a terminal, else as plain lines."""
     console = ReportConsole()
     for line in lines:
+        line.plain = printable(line.plain, keep="\t")
         if console.is_terminal:
             console.print(line, soft_wrap=True)
         else:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,7 +16,7 @@ from rich.text import Text
 
 from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Rule, Stepped, Treatment
 from emu.elf.image import Image
-from emu.elf.symbols import Symbol
+from emu.elf.symbols import Symbol, matcher
 from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.guest.linux_kernel.files.text import LinuxText
 from emu.isa import ISAS, Isa, disassembly
@@ -164,7 +163,8 @@ def _wanted(image: Image, function: str | None) -> list[Symbol]:
         raise SitesError(
             f"{image.path}: no function symbols, and no .eh_frame that tells where functions are (stripped?)"
         )
-    found = [one for one in image.functions if one.size and (function is None or fnmatchcase(one.name, function))]
+    matches = matcher(function)
+    found = [one for one in image.functions if one.size and matches(one)]
     if not found:
         hint = did_you_mean(function or "", (one.name for one in image.functions))
         raise SitesError(f"{image.path}: no function matches '{function}'{hint}")

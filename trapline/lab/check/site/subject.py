@@ -14,7 +14,7 @@ from typing import Final
 
 from emu.elf.file import ElfKind
 from emu.elf.image import FileSection, Image, SegmentFlag
-from emu.elf.symbols import Symbol
+from emu.elf.symbols import Symbol, matcher
 from emu.engine.memory.pages import PAGE
 from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.guest.linux_kernel.files.text import LinuxText
@@ -140,8 +140,8 @@ class Subject:
     @cached_property
     def wanted(self) -> list[Symbol]:
         """The functions whose names match."""
-        glob = self.function
-        return [one for one in self.image.functions if one.size and (glob is None or fnmatchcase(one.name, glob))]
+        matches = matcher(self.function)
+        return [one for one in self.image.functions if one.size and matches(one)]
 
     def _new_module(self, bias: int = 0) -> Module:
         """Return a new object of the kernel or module, because it stores its probes.

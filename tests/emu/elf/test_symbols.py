@@ -1,0 +1,73 @@
+"""A name is not a key: versions, source files and addresses tell symbols apart."""
+
+import pytest
+
+from emu.elf.file import ElfError
+from emu.elf.image import Image
+from emu.elf.symbols import matcher, told_apart
+from emu.isa import ISAS
+from tests.support.small_elf import Layout, program, shared_object
+from tests.support.some import some
+
+SYMBOLS = (
+    ("api", 0x1010, "V1", True),
+    ("api", 0x1020, "V2", False),
+    ("old", 0x1030, "V1", True),
+    ("plain", 0x1040, "", False),
+    ("twice", 0x1050, "V1", True),
+    ("twice", 0x1050, "V2", False),
+)
+
+
+def values(image, name):
+    return [one.value for one in image.named(name)]
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("hash_table", ["sysv", "gnu"])
+def test_a_plain_name_means_the_default_version(isa, hash_table):
+    content = shared_object(ISAS[isa], SYMBOLS, ("V1", "V2"), hash_table=hash_table, headers=False)
+    image = Image("libsmall.so", content=content)
+    assert image.soname == "libsmall.so.1"
+    assert values(image, "api") == [0x1020]
+    assert values(image, "api@V1") == [0x1010]
+    assert values(image, "api@V2") == values(image, "api@@V2") == [0x1020]
+    assert values(image, "api@V3") == []
+    assert values(image, "old") == values(image, "old@V1") == [0x1030]
+    assert values(image, "plain") == [0x1040]
+    assert values(image, "twice") == values(image, "twice@V1") == [0x1050]
+    assert image.symbol("api").value == 0x1020
+    assert image.symbol_at(0x1012)[0].name == "api"
+    assert image.function_names == ["api", "api@V1", "old", "plain", "twice"]
+
+
+@pytest.mark.parametrize("hash_table", ["sysv", "gnu"])
+def test_damaged_dynamic_tables_give_one_line_at_most(hash_table):
+    whole = shared_object(ISAS["x86_64"], SYMBOLS, ("V1", "V2"), hash_table=hash_table, headers=False)
+    for at in some(range(0x2000, len(whole), 4)):
+        for value in (b"\xff\xff\xff\xff", bytes(4)):
+            image = Image("libsmall.so", content=whole[:at] + value + whole[at + 4 :])
+            try:
+                assert len(image.symbols) < 1 << 16
+            except ElfError as error:
+                assert "\n" not in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_static_functions_of_one_name_are_told_apart_by_their_files(isa):
+    image = Image("small", content=program(Layout(isa), statics=True))
+    first, second = image.named("helper")
+    assert (first.file, second.file) == ("a.c", "b.c")
+    assert told_apart("helper", (first, second)) == ["helper@a.c", "helper@b.c"]
+    for one in some((first, second)):
+        assert image.named(f"helper@{one.file}") == [one]
+        assert image.named(f"helper@{one.value:#x}") == [one]
+        assert image.meant("helper", one.value) == [one] or len(image.meant("helper", one.value)) == 2
+    assert [matcher("help*@b.c")(one) for one in (first, second)] == [False, True]
+    assert image.function_names == ["_start", "helper@a.c", "helper@b.c"]
+
+
+def test_files_of_one_base_name_are_told_apart_by_address():
+    image = Image("small", content=program(Layout("x86_64"), statics=True))
+    first, second = (one._replace(file="x.c") for one in image.named("helper"))
+    assert told_apart("helper", (first, second)) == [f"helper@{first.value:#x}", f"helper@{second.value:#x}"]
