@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from enum import IntFlag
 from functools import cached_property
@@ -44,6 +45,9 @@ from emu.isa.disassembly import instructions
 _LARGEST = 1 << 36
 _WRITABLE, _ALLOCATED, _EXECUTABLE, _COMPRESSED = 1, 2, 4, 0x800  # SHF_*
 _LINKAGE = ".plt"
+# Version 1; the frames' address pc-relative, their number absolute, the table relative to its section: what binutils
+# and all other linkers write.
+FRAME_HEADER: Final = bytes((1, 0x1B, 0x03, 0x3B))
 
 
 class SegmentFlag(IntFlag):
@@ -377,9 +381,24 @@ class Image:
                 segment = Segment(header.address, header.physical, b"", header.memory_size, flags)
                 yield self._filled(f"segment {number}", segment, header.offset, header.file_size)
 
+    @cached_property
+    def frame_header(self) -> FileSection | None:
+        """The sorted table of the frames (`.eh_frame_hdr`, PT_GNU_EH_FRAME), None if it has none."""
+        for header in self._file.program_headers:
+            if header.kind == SegmentKind.FRAME_HEADER:
+                data = self._file.data[header.offset : header.offset + header.file_size]
+                return FileSection(header.address, bytes(data))
+        return None
+
     def _frame_sections(self) -> Iterator[FrameSection]:
         if self.kind is ElfKind.RELOCATABLE:
             return
+        header = self.frame_header
+        if not self._file.sections and header is not None and header.data.startswith(FRAME_HEADER):
+            # The distance from here to .eh_frame, which ends with a zero before its segment does.
+            start = header.address + 4 + int.from_bytes(header.data[4:8], "little", signed=True)
+            with suppress(BadAddressError):
+                yield FrameSection(start, bytes(self.read(start, _LARGEST)), debug=False)
         for name, debug in ((".eh_frame", False), (".debug_frame", True)):
             found = next((section for section in self._file.sections if section.name == name), None)
             if found is not None and found.kind != SectionKind.NO_BITS:

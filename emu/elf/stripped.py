@@ -6,6 +6,7 @@ In this order; each names only what those before it do not:
   `.gnu_debuglink` (`emu.elf.debug_files`);
 * `.gnu_debugdata`, a symbol table that is compressed by xz (Fedora and others put it there);
 * the dynamic symbol table, which has what other objects may call;
+* the table that a Go program keeps for its runtime (`emu.elf.pclntab`);
 * `.eh_frame`: where code begins and ends, without a name.  Such a function is named by its address:
   `eh_frame.4a10`.  Compilers describe a part of a function that they move elsewhere as another one,
   so some of these are not the starts of functions.
@@ -22,6 +23,7 @@ from emu.elf.debug_files import build_id, debug_file, linked_file
 from emu.elf.dynamic import Dynamic, Version
 from emu.elf.file import ElfError, ElfFile, ElfKind
 from emu.elf.headers import SectionKind
+from emu.elf.pclntab import go_functions
 from emu.elf.symbols import Binding, Symbol, SymbolType, symbol_entries, symbol_kind, symbol_size
 from emu.elf.unwind.entries import FrameEntries
 
@@ -141,6 +143,8 @@ def _named(file: ElfFile) -> Iterator[Symbol]:
     else:
         dynamic = Dynamic(file)
         yield from _by_number(_decoded(file, dynamic.symbols, dynamic.strings, {}), dynamic)
+    for name, address, size in go_functions(file):
+        yield Symbol(name, address, size, SymbolType.FUNC, Binding.LOCAL, _TEXT)
 
 
 def _section(file: ElfFile, name: str) -> bytes:
