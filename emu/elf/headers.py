@@ -27,6 +27,7 @@ class SegmentKind(IntEnum):
     LOAD = 1
     DYNAMIC = 2
     INTERPRETER = 3
+    THREAD = 7
     FRAME_HEADER = 0x6474_E550
 
 
@@ -71,6 +72,7 @@ class SegmentHeader(NamedTuple):
     physical: int
     file_size: int
     memory_size: int
+    alignment: int
 
 
 class SectionHeader(NamedTuple):
@@ -97,8 +99,8 @@ class _Form(NamedTuple):
 
 
 _FORMS: Final = {
-    4: _Form(struct.Struct("<16xHH4xIII6xHHHHH"), struct.Struct("<IIIIIII4x"), struct.Struct("<10I")),
-    8: _Form(struct.Struct("<16xHH4xQQQ6xHHHHH"), struct.Struct("<IIQQQQQ8x"), struct.Struct("<IIQQQQIIQQ")),
+    4: _Form(struct.Struct("<16xHH4xIII6xHHHHH"), struct.Struct("<8I"), struct.Struct("<10I")),
+    8: _Form(struct.Struct("<16xHH4xQQQ6xHHHHH"), struct.Struct("<IIQQQQQQ"), struct.Struct("<IIQQQQIIQQ")),
 }
 
 
@@ -166,8 +168,8 @@ class Headers:
             if word == 8:
                 yield SegmentHeader(*fields)
             else:
-                kind, offset, address, physical, file_size, memory_size, flags = fields
-                yield SegmentHeader(kind, flags, offset, address, physical, file_size, memory_size)
+                kind, offset, address, physical, file_size, memory_size, flags, alignment = fields
+                yield SegmentHeader(kind, flags, offset, address, physical, file_size, memory_size, alignment)
 
     def _sections(self) -> Iterator[SectionHeader]:
         header, form = self.header, self._form.section

@@ -326,6 +326,21 @@ class Image:
             return False
         return True
 
+    def thread_offset(self, name: str) -> int:
+        """Return the distance of a thread-local variable of a program from the thread pointer.
+
+        Raises `ElfError`.  Source: the processor supplements of the System V ABI; lld's
+        getTlsTpOffset().
+        """
+        symbol = self.symbol(name)
+        header = next((one for one in self._file.program_headers if one.kind == SegmentKind.THREAD), None)
+        if header is None or symbol.type is not SymbolType.TLS:
+            raise self._file.error(f"'{name}' is not thread-local")
+        first, last = self.isa.elf.thread_block, max(header.alignment, 1) - 1
+        if first is None:
+            return symbol.value - header.memory_size - (-header.address - header.memory_size & last)
+        return symbol.value + first + (header.address - first & last)
+
     @cached_property
     def soname(self) -> str | None:
         """The name by which other files request this library (DT_SONAME), None if it has none."""

@@ -15,6 +15,7 @@ say what works with it, and each level depends on those above it.
 | FBT's stub emulates | `stub.py` | `STUB`: what is done with each displaced instruction | `stub` |
 | SDT's sites are patched | `traps.py` | `JUMP`: the jump and the nop | `jump` |
 | CPUs race | `fetch.py` | `FETCHING`: fetches of code that another CPU writes | `fetching` |
+| refusals are explained | `extensions.py` | `LACKS`: the extensions that the CPU lacks | `lacks` |
 | Linux programs run | `linux.py` | `LINUX`: calls, structures, signals, faults | `linux` |
 
 Providers have a port for each ISA, `providers/<provider>/<isa>.py`; the kernel guest has its
@@ -36,6 +37,7 @@ from functools import cached_property
 
 from emu.displaced.decision import DisplacedTable
 from emu.isa.elf_format import ElfFormat
+from emu.isa.extensions import Extension
 from emu.isa.fetch import Fetching
 from emu.isa.linux_abi import LinuxAbi
 from emu.isa.unicorn_model import UnicornModel
@@ -320,6 +322,8 @@ class Isa:
     refused: Callable[[bytes], bool] | None = None
     """Returns whether the CPU refuses the instruction that starts these bytes, which Unicorn would
     execute; None: it refuses the same ones."""
+    lacks: tuple[Extension, ...] = ()
+    """The extensions that the emulated CPU lacks, for the messages of programs that need them."""
     repetition: Callable[[bytes], Repetition | None] = no_repetition
     """Returns how the instruction that starts these bytes repeats itself; None: it does not."""
     strict_alignment: bool = True

@@ -22,10 +22,15 @@ NUMBER: Final = r"-?(?:0x[0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,19})"
 
 
 class InRegister(NamedTuple):
-    """A register; `shift` is 8 for ah, bh, ch and dh of x86."""
+    """A register; `shift` is 8 for ah, bh, ch and dh of x86.
+
+    `high` is the register with the upper half of a value of two words; "": such values are not in
+    registers.
+    """
 
     register: str
     shift: int = 0
+    high: str = ""
 
 
 @immutable
@@ -38,9 +43,13 @@ class OperandForms:
     """Its first group is the name."""
     memory: re.Pattern[str]
     """Its groups by name, each of which may be missing: displacement, after (added to it), symbol,
-    base, index, scale."""
+    relation (of the symbol), base, index, scale, shift (of the index), extend, segment."""
     names: Mapping[str, InRegister]
     """Registers by their names in the assembler."""
+    zero: frozenset[str] = frozenset()
+    """Names of the register that is always 0."""
+    thread: str = ""
+    """The thread pointer; "": a segment of the operand."""
 
 
 class Toolchain(NamedTuple):
@@ -65,5 +74,7 @@ class ElfFormat:
     operands: OperandForms
     object_flags: int = 0
     """e_flags of an object file that may be linked with any other."""
+    thread_block: int | None = None
+    """Bytes from the thread pointer to the program's thread-local variables; None: they end there."""
     toolchain: Toolchain = field(default_factory=Toolchain)
     """How object files are made."""

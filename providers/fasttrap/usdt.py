@@ -24,10 +24,11 @@ from emu.elf.stapsdt import (
     InMemory,
     Marker,
     MarkerArgument,
-    MarkerArgumentError,
+    Unreadable,
     evaluate,
     markers,
     parse_arguments,
+    resolver,
 )
 from emu.elf.symbols import told_apart
 from emu.engine.hits import hit_steps
@@ -264,13 +265,8 @@ class UsdtProbes(ProcessObserver):
             return
         arguments = {}
         for marker in sites:
-            try:
-                arguments[marker.location + loaded.bias] = parse_arguments(marker.arguments, loaded.image.isa)
-            except MarkerArgumentError as error:
-                raise PidError(
-                    "D_PROC_USDT", f"marker {marker.provider}:{marker.name} in {loaded.name}: {error}"
-                ) from None
-        self._report_missing(loaded, name, arguments)
+            arguments[marker.location + loaded.bias] = parse_arguments(marker.arguments, loaded.image.isa)
+        self._report_unreadable(loaded, name, arguments)
         semaphores = {marker.semaphore + loaded.bias for marker in sites if marker.semaphore}
         probe = Probe(
             self._fasttrap.target(process),
@@ -288,20 +284,20 @@ class UsdtProbes(ProcessObserver):
         self._made[process.pid].add(key)
         probe.id = self._framework.probe_create(provider, name.module, name.function, name.name, _AFRAMES, probe)
 
-    def _report_missing(
+    def _report_unreadable(
         self, loaded: LoadedObject, name: _Name, arguments: dict[int, tuple[MarkerArgument, ...]]
     ) -> None:
-        """Report arguments whose symbols are not in the file; their values are 0."""
+        """Report arguments that cannot be read; their values are 0."""
         for argument in dict.fromkeys(one for each in arguments.values() for one in each):
-            symbol = argument.operand.symbol if isinstance(argument.operand, InMemory) else ""
-            if not symbol:
-                continue
             where = f"marker {name.provider}:{name.name} in {loaded.name}: '{argument.text}'"
-            asking = [address - loaded.bias for address, known in arguments.items() if argument in known]
-            found = max((loaded.image.meant(symbol, address) for address in asking), key=len)
-            if not found:
-                self._fasttrap.report(f"{where} reads as 0: there is no symbol '{symbol}' (stripped?)")
-            elif len(found) > 1:
+            why = argument.unreadable(loaded.image)
+            if why:
+                self._fasttrap.report(f"{where} reads as 0: {why}")
+                continue
+            symbol = argument.operand.symbol if isinstance(argument.operand, InMemory) else ""
+            asking = [address - loaded.bias for address, known in arguments.items() if symbol and argument in known]
+            found = max((loaded.image.meant(symbol, address) for address in asking), key=len, default=())
+            if len(found) > 1:
                 each = ", ".join(told_apart(symbol, found))
                 self._fasttrap.report(f"{where} reads the first of {each}: the code's source file is not known")
 
@@ -324,9 +320,13 @@ class UsdtProbes(ProcessObserver):
             match one.operand:
                 case Constant():
                     found.append(Number(evaluate(one, _nothing, _nothing, _nothing)))
-                case InRegister(register, 0) if register in slots:
+                case Unreadable():
+                    found.append(Number(0))
+                case InRegister(register, 0) if register in slots and one.size <= self._fasttrap.kernel.isa.word:
                     found.append(Register(register, one.size, one.signed))
-                case InMemory(base, displacement, scaled, scale, "") if {base, scaled} - {""} <= slots.keys():
+                case InMemory(base, displacement, scaled, scale, "", "", extended="") if {base, scaled} - {
+                    ""
+                } <= slots.keys():
                     address = f"%address {len(operations)}"
                     operations.append(Sum(address, base, scaled, scale.bit_length() - 1, displacement))
                     found.append(hit_steps.InMemory(address, 0, one.size, one.signed))
@@ -342,13 +342,12 @@ class UsdtProbes(ProcessObserver):
         An argument that cannot be read is 0.
         """
         kernel = self._fasttrap.kernel
-
-        def resolve(symbol: str) -> int:
-            return loaded.image.symbol(symbol, kernel.cpu.pc - loaded.bias).value + loaded.bias
+        mask = kernel.isa.address_mask
+        resolve = resolver(loaded.image, loaded.bias, lambda: kernel.cpu.pc)
 
         def value(argument: MarkerArgument) -> int:
             try:
-                return evaluate(argument, kernel.cpu.read_register, kernel.cpu.load, resolve)
+                return evaluate(argument, kernel.cpu.read_register, kernel.cpu.load, resolve, mask)
             except (BadAddressError, ElfError):
                 return 0
 

@@ -233,14 +233,20 @@ class _Code:
         f = self.module.function("returned", 2)
         _space, core = f.parameters
         task = f.call(self._task)
-        sp = self._sp(f) if self._isa.registers.link else f.sub(self._sp(f), self._isa.word)
+        sp, below = self._sp(f), f.ult if self._isa.registers.link else f.ule
         alive = f.variable(f.load(task, TaskWords.offset("depth")))
-        with f.loop() as loop:
-            f.ret_if(f.eq(alive.get(), 0), ASK, likely=False)
-            last = self._entry(f, task, alive.get())
-            loop.leave_if(f.ule(sp, f.load(last, PendingReturn.offset("stack"))))
-            alive.set(f.sub(alive.get(), 1))
-        self._ask_unless_native(f, task, alive.get())
+        f.ret_if(f.eq(alive.get(), 0), ASK, likely=False)
+        left = f.variable(alive.get())
+        with f.loop() as chains:
+            with f.loop() as chain:
+                last = self._entry(f, task, left.get())
+                left.set(f.sub(left.get(), 1))
+                chain.leave_if(f.eq(f.load(last, PendingReturn.offset("chained")), 0))
+            chains.leave_if(f.eq(left.get(), 0))
+            stack = f.load(self._entry(f, task, left.get()), PendingReturn.offset("stack"))
+            chains.leave_if(below(sp, stack))
+            alive.set(left.get())
+        self._ask_unless_native(f, task, alive.get(), left.get())
         self._discount(f)
         depth = TaskWords.offset("depth")
         with f.loop() as loop:
@@ -252,10 +258,10 @@ class _Code:
         f.store(self._pc(f), f.load(last, PendingReturn.offset("original")))
         with f.loop() as loop:
             now = f.load(task, depth)
-            loop.leave_if(f.eq(now, 0))
+            loop.leave_if(f.ule(now, left.get()))
             last = self._entry(f, task, now)
             f.store(task, f.sub(now, 1), depth)
-            probe, chained = (f.load(last, PendingReturn.offset(name)) for name in ("probe", "chained"))
+            probe = f.load(last, PendingReturn.offset("probe"))
             f.store(self.module.symbol("function"), f.load(last, PendingReturn.offset("function")))
             cursor = f.variable(f.load(probe, ProbeWords.offset("returns")))
             with f.loop() as firings:
@@ -264,14 +270,16 @@ class _Code:
                 cursor.set(f.add(cursor.get(), _WORD))
                 f.ret_if(f.eq(f.call(self.module.symbol("fire"), firing, core), 0), HANDLED, likely=False)
             f.call(self._put, probe)
-            loop.leave_if(f.eq(chained, 0))
         f.ret(HANDLED)
 
-    def _ask_unless_native(self, f: Function, task: Value, alive: Value) -> None:
-        """Leave the return to Python if any of its handlers is in Python."""
+    def _ask_unless_native(self, f: Function, task: Value, alive: Value, left: Value) -> None:
+        """Leave the return to Python if any of its handlers is in Python.
+
+        The returns are those from `alive` down to `left`, which is not among them.
+        """
         index = f.variable(alive)
         with f.loop() as loop:
-            loop.leave_if(f.eq(index.get(), 0))
+            loop.leave_if(f.eq(index.get(), left))
             entry = self._entry(f, task, index.get())
             probe = f.load(entry, PendingReturn.offset("probe"))
             f.ret_if(f.eq(f.load(probe, ProbeWords.offset("known")), 0), ASK, likely=False)
@@ -282,7 +290,6 @@ class _Code:
                 at.set(f.add(at.get(), _WORD))
                 count = f.load(f.load(firing, Firing.offset("runs")))
                 f.ret_if(f.eq(count, 0), ASK, likely=False)
-            loop.leave_if(f.eq(f.load(entry, PendingReturn.offset("chained")), 0))
             index.set(f.sub(index.get(), 1))
 
     # -- steps

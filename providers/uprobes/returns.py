@@ -1,10 +1,10 @@
 """Return probes of uprobes: the return address is replaced by that of a breakpoint.
 
 Returns are not searched in the code.  They are counted: each entry adds one to its thread's list,
-and a return to the trampoline belongs to the latest one whose frame still exists.  So a return
-probe needs no disassembly, and works with tail calls and jumps through registers.  Only longjmp
-disturbs the list: the frames that it leaves never return, and their entries are dropped when the
-stack pointer shows that the frame is gone.
+and a return to the trampoline belongs to the latest one.  So a return probe needs no disassembly,
+and works with tail calls and jumps through registers.  Only what leaves frames without a return
+disturbs the list (longjmp, exceptions): their entries are dropped when the stack pointer shows that
+the frame is gone.  docs/fidelity.md says which programs a return probe breaks.
 
 `providers.uprobes.native` does the same in machine code.
 
@@ -106,26 +106,46 @@ class Returns:
 
     def returned(self, thread: Thread, frame: Frame) -> int:
         """Take a return to the trampoline (uprobe_handle_trampoline)."""
-        engine, registers = self._engine, self._kernel.isa.registers
+        engine = self._engine
         task = self._tasks.of(thread)
         engine.discount(1)  # the trampoline's breakpoint is not counted as the program's
-        # The word that ret has popped is above the function's frame: on x86 the frame exists up to there.
-        sp = engine.read_register(registers.sp) - (0 if registers.link else self._kernel.isa.word)
-        while task.words.depth and sp > task.last.stack:
-            self._drop(task)
         if not task.words.depth:
             self._kernel.raise_fault(SignalInfo(Signal.SIGILL, SI_KERNEL, address=engine.pc))
             return CARRIED_OUT
+        left = self._callers(task)
+        while not self._is_pending(task, left):
+            while task.words.depth > left:
+                self._drop(task)
+            left = self._callers(task)
         # Before the handlers, because their pc is the address where the program continues, as on a real kernel.
         engine.pc = task.last.original
-        while task.words.depth:
+        while task.words.depth > left:
             one = task.pop()
             probe = self._probe(one.probe)
             for consumer in tuple(probe.consumers):
                 if consumer.ret_handler is not None:
                     consumer.ret_handler(one.function, frame)
             self._put(probe)
-            # A chained return belongs to a tail call: one ret ends it and its caller.
-            if not one.chained:
-                break
         return CARRIED_OUT
+
+    @staticmethod
+    def _callers(task: Task) -> int:
+        """Return how many returns are left after the next one (find_next_ret_chain).
+
+        A tail call's return is also that of its caller: one `ret` ends both.
+        """
+        left = task.words.depth - 1
+        while task.at(left).chained:
+            left -= 1
+        return left
+
+    def _is_pending(self, task: Task, depth: int) -> bool:
+        """Return whether the frame of a task's `depth`-th return exists, when a callee has returned.
+
+        With depth 0 the callee's is the only one.  The callee's own frame is not asked: `ret n` leaves
+        the stack pointer above it (arch_uretprobe_is_alive, RP_CHECK_RET).
+        """
+        if not depth:
+            return True
+        sp, stack = self._engine.read_register(self._kernel.isa.registers.sp), task.at(depth - 1).stack
+        return sp < stack if self._kernel.isa.registers.link else sp <= stack

@@ -31,7 +31,11 @@ class Task:
     @property
     def last(self) -> PendingReturn:
         """The return that was entered last; there must be one."""
-        return self._returns[self.words.depth - 1]
+        return self.at(self.words.depth - 1)
+
+    def at(self, index: int) -> PendingReturn:
+        """Return a pending return; 0: the one that was entered first."""
+        return self._returns[index]
 
     def push(self, *words: int) -> None:
         """Add a pending return; there must be room."""

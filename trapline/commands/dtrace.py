@@ -146,6 +146,7 @@ def _open_linux(wanted: MachineOptions) -> TracedMachine:
         lambda: machine.target,
         machine.probes.provide,
         machine.ended,
+        lambda: machine.guest.killed,
         foreign=ProcessNames(NoNames(), lambda: machine.probes.objects(machine.target), types_of),
         libraries=("common", "linux", machine.guest.isa.name),
     )

@@ -29,6 +29,8 @@ def uprobe_command(target: str | None, definition: str | None, condition: str | 
     uprobe_events, `p[:[GROUP/]EVENT] PATH:OFFSET[(REFCTR)] [ARGUMENT ...]`.  NAME is a path, a
     program or a library, testbins:NAME for one of the package's own.  FILTER tests arguments:
     `'file == 0'`, `'cmd ~ "SELECT*"'`.
+
+    Exit status 128 + N: signal N has killed the program.
     """
     show = Show(**shown)
     if target is not None:

@@ -10,7 +10,7 @@ import click
 
 from emu.elf.file import ElfError
 from emu.elf.image import Image
-from emu.elf.stapsdt import Constant, Marker, MarkerArgumentError, fetch_argument, markers, parse_arguments
+from emu.elf.stapsdt import Constant, Marker, fetch_argument, markers, parse_arguments
 from emu.support.did_you_mean import did_you_mean
 from emu.support.printable import printable
 from trapline.ftrace import uprobe_events
@@ -42,6 +42,8 @@ def usdt_command(
 
     Without ARGUMENTs, those of the marker are shown that uprobe_events can name.  The semaphore of
     a marker is set while it is traced, so a program that asks it first does fire.
+
+    Exit status 128 + N: signal N has killed the program.
     """
     del enabled  # the semaphores are set without it, as bcc, bpftrace and perf do
     show = Show(**shown)
@@ -82,13 +84,13 @@ def _list(target: str, show: Show, *, detailed: bool) -> None:
 def _described(image: Image, marker: Marker) -> list[str]:
     """Return each argument in the syntax of the note, and in that of uprobe_events."""
     isa = image.isa
-    try:
-        arguments = parse_arguments(marker.arguments, isa)
-    except MarkerArgumentError as error:
-        return [str(error)]
     names = {ours: theirs for theirs, ours in reversed(list(isa.linux.probe_registers.items()))}
     shown = []
-    for one in arguments:
+    for one in parse_arguments(marker.arguments, isa):
+        why = one.unreadable(image)
+        if why:
+            shown.append(f"{one.text:24} cannot be read: {why}")
+            continue
         kind = f"{'signed' if one.signed else 'unsigned'} {8 * one.size} bits"
         fetched = fetch_argument(one, lambda register: names.get(register, register), partial(_distance, image, marker))
         constant = f"constant {one.operand.value}" if isinstance(one.operand, Constant) else None
@@ -142,14 +144,17 @@ def _line(image: Image, marker: Marker, rest: str) -> str:
     isa = image.isa
     names = {ours: theirs for theirs, ours in reversed(list(isa.linux.probe_registers.items()))}
     if not rest:
-        try:
-            arguments = parse_arguments(marker.arguments, isa)
-        except MarkerArgumentError as error:
-            raise TraceError(f"{image.path}: marker {marker.provider}:{marker.name}: {error}") from None
-        distance = partial(_distance, image, marker)
-        fetched = [(number, fetch_argument(one, lambda register: names.get(register, register), distance))
-                   for number, one in enumerate(arguments, 1)]  # fmt: skip
-        rest = " ".join(f"arg{number}={one}" for number, one in fetched if one is not None)
+        distance, left_out, fetched = partial(_distance, image, marker), [], []
+        for number, one in enumerate(parse_arguments(marker.arguments, isa), 1):
+            text = fetch_argument(one, lambda register: names.get(register, register), distance)
+            if text is None:
+                left_out.append(f"arg{number} '{one.text}'")
+            else:
+                fetched.append(f"arg{number}={text}")
+        rest = " ".join(fetched)
+        if left_out:
+            what = f"marker {marker.provider}:{marker.name} at {marker.location:#x}"
+            click.echo(f"trapline: {what}: uprobe_events has no form of {', '.join(left_out)}: not shown", err=True)
     counter = ""
     if marker.semaphore:
         counter = f"({_offset(image, marker.semaphore):#x})"

@@ -39,6 +39,8 @@ class TracedMachine:
     """Makes the probes of processes that a description names."""
     ended: Callable[[], Sequence[str]] = tuple
     """Returns a message for each command of -c that ended since the last call: `pid 5 has exited`."""
+    killed: Callable[[], bool] = bool
+    """Returns whether a signal has ended the command of -c, which quiet does not hide."""
     foreign: Foreign = field(default_factory=NoNames)
     """The traced system's types and symbols."""
     libraries: tuple[str, ...] = ()

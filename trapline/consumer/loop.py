@@ -120,7 +120,7 @@ class Interrupts:
 
 
 class TracingLoop:
-    """The loop of a trace; `notice` is called with lines that quiet hides."""
+    """The loop of a trace; `notice` is called with lines that quiet hides, `say` with others."""
 
     def __init__(
         self,
@@ -129,6 +129,7 @@ class TracingLoop:
         limit: HostLimit,
         output: Output,
         notice: Callable[[str], None],
+        say: Callable[[str], None],
     ) -> None:
         self.crash: GuestError | None = None
         """The error that ended the guest."""
@@ -139,6 +140,7 @@ class TracingLoop:
         self._limit = limit
         self._output = output
         self._notice = notice
+        self._say = say
         self._interrupts = Interrupts(self._interrupted)
 
     def run(self, *, commands: int) -> None:
@@ -163,7 +165,7 @@ class TracingLoop:
                 interrupted = True
                 self._output.write("\n")
             for text in self._machine.ended():
-                self._notice(text)
+                (self._say if self._machine.killed() else self._notice)(text)
                 left -= 1
             finished = state is RunState.FINISHED or (left == 0 and commands > 0)
             try:

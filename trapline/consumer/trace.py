@@ -62,7 +62,7 @@ class Tracing:
             self.messages.say(text)
         if self.session.options.is_set("destructive"):
             self._notice("allowing destructive actions")
-        loop = TracingLoop(self.session, self.machine, self.limit, self.output, self._notice)
+        loop = TracingLoop(self.session, self.machine, self.limit, self.output, self._notice, self.messages.say)
         try:
             loop.run(commands=len(self.request.machine.commands))
         except ConsumerError as error:

@@ -142,7 +142,8 @@ def _put(stream: Any) -> Callable[[bytes], object]:
 def show_event(guest: LinuxGuest, lines: list[str], condition: str | None, show: Show) -> None:
     """Trace the addresses of an event until the program ends, or print its format.
 
-    `lines` are definitions in the syntax of uprobe_events.  Raises `click.ClickException`.
+    `lines` are definitions in the syntax of uprobe_events.  Raises `click.ClickException`, and
+    SystemExit with 128 + N if signal N has killed the program.
     """
     try:
         definitions = [parse(line, guest.isa) for line in lines]
@@ -204,6 +205,9 @@ def _trace(
     for line in lines:
         click.echo(line, nl=False)
     click.echo("\nEnding tracing...")
+    if guest.killed:
+        click.echo(f"trapline: {guest.ending()}", err=True)
+        raise SystemExit(guest.exit_status)
 
 
 def _export(recording: Recording, path: str, form: str, title: str) -> None:

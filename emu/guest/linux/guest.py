@@ -102,12 +102,17 @@ class LinuxGuest:
         """The first process's number ($target)."""
         return self._first.pid
 
+    @property
+    def killed(self) -> bool:
+        """Return whether a signal has ended the first process."""
+        return bool((self._first.status or 0) & 0x7F)
+
     def ending(self) -> str | None:
         """Return how the first process ended, as dtrace tells it; None while it runs."""
         status = self._first.status
         if status is None:
             return None
-        if status & 0x7F:
+        if self.killed:
             return f"pid {self.target} terminated by {name_of(status & 0x7F)}"
         return f"pid {self.target} has exited"
 

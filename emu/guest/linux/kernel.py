@@ -158,7 +158,7 @@ class Kernel:
             self.semaphores,
             self.terminals,
         )
-        self.delivery = Delivery(self.engine, self.sending, self.timers, self.endings)
+        self.delivery = Delivery(self.engine, self.sending, self.timers, self.endings, report)
         self.trapping = Traps(self.engine, self.traps, self.frame, self.tasks, report)
         self.exceptions = self.trapping.exceptions
         self._serving = Serving(self.engine, self.tasks, self.schedule, self.delivery, calls(self), report)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from emu.isa.aarch64.calling_convention import CALLING
 from emu.isa.aarch64.elf import ELF
+from emu.isa.aarch64.extensions import LACKS
 from emu.isa.aarch64.fetch import FETCHING
 from emu.isa.aarch64.instruction import events, instruction_length
 from emu.isa.aarch64.linux import LINUX
@@ -35,4 +36,5 @@ AARCH64 = Isa(
     events=events,
     capstone=(CS_ARCH_ARM64, CS_MODE_ARM),
     condition=condition,
+    lacks=LACKS,
 )

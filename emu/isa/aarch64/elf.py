@@ -15,15 +15,24 @@ _NAMES: Final = {
     "fp": InRegister("fp"),
 }
 
+_NUMBER: Final = rf"#?(?P<displacement>{NUMBER})"
+# #:lo12:symbol+number
+_SYMBOL: Final = rf"#?:(?P<relation>\w+):(?P<symbol>[A-Za-z_.$][\w.$]*)(?:\+?(?P<after>{NUMBER}))?"
+# index, and lsl or an extension, with a number of bits
+_INDEX: Final = r"(?P<index>\w+)\s*(?:,\s*(?:lsl|(?P<extend>[su]xtw|sxtx))(?:\s+#?(?P<shift>[0-4]))?)?"
+
 ELF = ElfFormat(
     number=183,
     irelative=1032,
     operands=OperandForms(
         re.compile(rf"#?({NUMBER})"),
         re.compile(r"(\w+)", re.ASCII),
-        re.compile(rf"\[\s*(?P<base>\w+)\s*(?:,\s*(?:#?(?P<displacement>{NUMBER})|(?P<index>\w+))\s*)?\]", re.ASCII),
+        re.compile(rf"\[\s*(?P<base>\w+)\s*(?:,\s*(?:{_NUMBER}|{_SYMBOL}|{_INDEX})\s*)?\]", re.ASCII),
         _NAMES,
+        zero=frozenset({"xzr", "wzr"}),
+        thread="tpidr_el0",
     ),
+    thread_block=16,
     toolchain=Toolchain(
         "aarch64-linux-gnu",
         ("-mgeneral-regs-only", "-mno-outline-atomics"),

@@ -15,6 +15,7 @@ from emu.isa.i386.registers import REGISTERS
 from emu.isa.i386.stub import STUB
 from emu.isa.i386.traps import TRAPS
 from emu.isa.i386.unicorn import UNICORN
+from emu.isa.x86.extensions import LACKS
 from emu.isa.x86.instruction import events, instruction_length, refused, repetition_in_protected_mode
 from emu.isa.x86.plans import condition
 from emu.isa.x86.traps import JUMP
@@ -44,4 +45,5 @@ I386 = Isa(
     strict_alignment=False,
     x87=True,
     refused=refused,
+    lacks=LACKS,
 )

@@ -6,6 +6,7 @@ from emu.isa.base import Isa
 from emu.isa.disassembly import CS_ARCH_RISCV, CS_MODE_RISCV64, CS_MODE_RISCVC
 from emu.isa.riscv64.calling_convention import CALLING
 from emu.isa.riscv64.elf import ELF
+from emu.isa.riscv64.extensions import LACKS
 from emu.isa.riscv64.fetch import FETCHING
 from emu.isa.riscv64.instruction import events, instruction_length
 from emu.isa.riscv64.linux import LINUX
@@ -33,4 +34,5 @@ RISCV64 = Isa(
     instruction_length=instruction_length,
     events=events,
     capstone=(CS_ARCH_RISCV, CS_MODE_RISCV64 | CS_MODE_RISCVC),
+    lacks=LACKS,
 )

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Final
 
 from emu.isa.elf_format import NUMBER, InRegister
 
 _WIDE: Final = ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp")
+# gcc puts a value of two words into a register and the next one in its order (REGISTER_NAMES of i386.h).
+_ORDER: Final = ("ax", "dx", "cx", "bx", "si", "di", "bp")
+_HIGH: Final = {low: f"e{high}" for low, high in pairwise(_ORDER)}
 # Names that need a REX prefix.
 _REX_ONLY: Final = frozenset({"sil", "dil", "bpl", "spl"})
 
 CONSTANT: Final = re.compile(rf"\$({NUMBER})")
 REGISTER: Final = re.compile(r"%(\w+)", re.ASCII)
-# displacement + symbol + number
+# segment: displacement + symbol@relation + number
+_SYMBOL: Final = r"(?P<symbol>[A-Za-z_.][A-Za-z0-9_.$]*)(?:@(?P<relation>[A-Za-z]+))?"
 DISPLACEMENT: Final = (
-    rf"(?P<displacement>{NUMBER})?\+?(?P<symbol>[A-Za-z_.$][A-Za-z0-9_.$@]*)?(?:\+(?P<after>{NUMBER}))?"
+    rf"(?:%(?P<segment>[fg]s):)?(?P<displacement>{NUMBER})?\+?(?:{_SYMBOL})?(?:\+?(?P<after>{NUMBER}))?"
 )
-# (base, index, scale)
-PARTS: Final = r"\((?:%(?P<base>[a-z0-9]+))?(?:,%(?P<index>[a-z0-9]+)(?:,(?P<scale>[1248]))?)?\)"
+# (base, index, scale), or nothing: an address
+PARTS: Final = r"(?:\((?:%(?P<base>[a-z0-9]+))?(?:,%(?P<index>[a-z0-9]+)(?:,(?P<scale>[1248]))?)?\))?"
+MEMORY: Final = re.compile(f"(?!$){DISPLACEMENT}{PARTS}")
 
 
 def long_mode_names() -> Mapping[str, InRegister]:
@@ -44,7 +50,7 @@ def protected_mode_names() -> Mapping[str, InRegister]:
     """Return the operand of each register's name in 32-bit code."""
     found = {name: register for name, register in long_mode_names().items() if name[0] != "r" and name not in _REX_ONLY}
     return {
-        name: InRegister("e" + register.register[1:], register.shift)
+        name: InRegister("e" + register.register[1:], register.shift, _HIGH.get(register.register[1:], ""))
         for name, register in found.items()
         if register.register[1:].isalpha()
     }

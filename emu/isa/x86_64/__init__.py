@@ -6,6 +6,7 @@ from functools import partial
 
 from emu.isa.base import Isa
 from emu.isa.disassembly import CS_ARCH_X86, CS_MODE_64
+from emu.isa.x86.extensions import LACKS
 from emu.isa.x86.fetch import FETCHING
 from emu.isa.x86.instruction import events, instruction_length, repetition_in_long_mode
 from emu.isa.x86.plans import condition
@@ -41,4 +42,5 @@ X86_64 = Isa(
     repetition=repetition_in_long_mode,
     strict_alignment=False,
     x87=True,
+    lacks=LACKS,
 )

@@ -6,19 +6,25 @@ Source: Linux kernel/signal.c, arch/*/kernel/signal.c.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from emu.engine.engine import Engine
 from emu.guest.linux.errno import EINTR
+from emu.guest.linux.fs.regular import RegularFile
 from emu.guest.linux.process.exit import Endings
 from emu.guest.linux.process.process import Action, Thread
 from emu.guest.linux.signal.frame import SignalFrames
 from emu.guest.linux.signal.pending_signals import bit, is_ignored, next_of, next_signal
 from emu.guest.linux.signal.send import Sending
 from emu.guest.linux.time.timer import Timers
+from emu.isa import disassembly
+from emu.isa.extensions import needed
 from emu.isa.linux_signals import (
     CORE,
     DEFAULT,
+    ILL_ILLOPC,
+    ILL_ILLOPN,
     SA_NODEFER,
     SA_ONSTACK,
     SA_RESETHAND,
@@ -40,17 +46,27 @@ _NEVER_RESTARTED: Final = frozenset(
 )
 _REAL_TIME: Final = 32
 _CORE_DUMPED: Final = 0x80
+# Bytes of the longest instruction.
+_LONGEST: Final = 16
 
 
 class Delivery:
-    """Delivers the signals of one kernel."""
+    """Delivers the signals of one kernel; `report` is called for a program that its CPU refused."""
 
-    def __init__(self, engine: Engine, sending: Sending, timers: Timers, endings: Endings) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        sending: Sending,
+        timers: Timers,
+        endings: Endings,
+        report: Callable[[str], object] = lambda _text: None,
+    ) -> None:
         self._engine = engine
         self._isa = engine.isa
         self._sending = sending
         self._timers = timers
         self._endings = endings
+        self._report = report
         self._frames = SignalFrames(engine)
         self._interrupted: dict[Thread, bool] = {}
         """Threads whose system call was interrupted, and whether it is made again in any case."""
@@ -92,6 +108,8 @@ class Delivery:
                 if info.number in STOPPING:
                     self._sending.stop(thread.process, info.number)
                     return False
+                if info.number == Signal.SIGILL and info.code in {ILL_ILLOPC, ILL_ILLOPN}:
+                    self._report(self._refused(thread))
                 core = _CORE_DUMPED if info.number in CORE else 0
                 self._endings.exit_process(thread.process, info.number | core)
                 return False
@@ -116,6 +134,23 @@ class Delivery:
         engine.pc -= len(abi.system_call)
         engine.write_register(abi.call_result, first)
         engine.write_register(abi.call_number, number)
+
+    def _refused(self, thread: Thread) -> str:
+        """Return which instruction the CPU has refused, and the extension that it needs."""
+        process, at = thread.process, self._engine.pc
+        area = process.space.area_at(at)
+        try:
+            if area is not None and isinstance(area.backing, RegularFile):  # memory may have a breakpoint there
+                code = area.backing.read(at - area.start + area.offset, _LONGEST)
+            else:
+                code = process.space.peek(at, _LONGEST)
+        except BadAddressError:
+            code = b""
+        found = disassembly.first(self._isa.capstone, code, at)
+        shown = found.text if found else code[: self._isa.instruction_length(code) or 4].hex(" ") or "no memory"
+        extension = needed(self._isa.lacks, code)
+        lacks = f" needs {extension}, which the guest's CPU lacks (docs/guests.md)" if extension else ""
+        return f"{process.name} (pid {process.pid}): illegal instruction at {at:#x}: {shown}{lacks}"
 
     # -- frames
 
