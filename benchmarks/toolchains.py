@@ -84,6 +84,9 @@ LIBRARIES: Final = ("libc.so.6", "libgcc_s.so.1", "libdl.so.2")
 # independent code on i386 does to learn where it is.  The replaced address breaks it on Linux, too.
 NO_RETURN: Final = re.compile(r"_start|_dl_start.*|.*(setjmp|longjmp).*|_?_?vfork|_?_?clone\d?|__x86\.get_pc_thunk\..*")
 # Markers are in the tables of calls with this mark.
+# Lines of a compiler's complaint: why, and that it has failed.
+_REASON: Final = re.compile("error|cannot|unrecogni|undefined|No such|relocation")
+_SUMMARY: Final = re.compile("collect2: error|linker command failed")
 MARKER: Final = "(marker) "
 PROVIDER: Final = "toolchain"
 SECONDS: Final = 120
@@ -134,7 +137,7 @@ def _call(words: Sequence[str], **options: Any) -> str:
         raise BuildError(f"{words[0]} is not installed")
     done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False, **options)
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if re.search("error|cannot|unrecogni", line)]
+        lines = [line for line in done.stderr.splitlines() if _REASON.search(line) and not _SUMMARY.search(line)]
         raise BuildError((lines or done.stderr.splitlines() or ["it failed"])[0][:160])
     return done.stdout
 

@@ -188,14 +188,19 @@ class Image:
     def source_file(self, address: int) -> str:
         """Return the base name of the source file of some code, "" if it is not known.
 
-        It is what DWARF says, or the file of the local functions on both sides.
+        It is what DWARF says, or the file of the local function that has it, or of those on both
+        sides.
         """
         lines = [frame.line for frame in self.source.frames(address)]
         if lines and lines[-1] is not None:
             return lines[-1].file.rpartition("/")[2]
+        here = self.symbol_at(address)
+        if here is not None and here[0].file:
+            return here[0].file.rpartition("/")[2]
         index = bisect_right(self._local_functions, address, key=attrgetter("value"))
-        around = {one.file for one in self._local_functions[max(index - 1, 0) : index + 1]}
-        return around.pop().rpartition("/")[2] if len(around) == 1 else ""
+        before, after = self._local_functions[:index][-1:], self._local_functions[index:][:1]
+        same = before and after and before[0].file == after[0].file
+        return before[0].file.rpartition("/")[2] if same else ""
 
     @cached_property
     def _local_functions(self) -> Sequence[Symbol]:
@@ -326,13 +331,13 @@ class Image:
             return False
         return True
 
-    def thread_offset(self, name: str) -> int:
+    def thread_offset(self, name: str, near: int | None = None) -> int:
         """Return the distance of a thread-local variable of a program from the thread pointer.
 
-        Raises `ElfError`.  Source: the processor supplements of the System V ABI; lld's
-        getTlsTpOffset().
+        The code at `near` asks for it (`symbol`).  Raises `ElfError`.  Source: the processor
+        supplements of the System V ABI; lld's getTlsTpOffset().
         """
-        symbol = self.symbol(name)
+        symbol = self.symbol(name, near)
         header = next((one for one in self._file.program_headers if one.kind == SegmentKind.THREAD), None)
         if header is None or symbol.type is not SymbolType.TLS:
             raise self._file.error(f"'{name}' is not thread-local")

@@ -279,7 +279,8 @@ def resolver(image: Image, bias: int, pc: Callable[[], int]) -> Callable[[str, b
     """
 
     def resolve(symbol: str, thread: bool) -> int:
-        return image.thread_offset(symbol) if thread else image.symbol(symbol, pc() - bias).value + bias
+        near = pc() - bias
+        return image.thread_offset(symbol, near) if thread else image.symbol(symbol, near).value + bias
 
     return resolve
 

@@ -79,7 +79,8 @@ def program(layout, kinds=("r", "x", "w"), *, shared=False, work=None, marked=Fa
 
     `shared` makes its type that of a position-independent program; `work` is the text of another
     `work`.  `marked` puts a marker at its first byte, with a semaphore in the last segment.
-    `statics`: `work` of a.c and `main` of b.c are both called `helper`.
+    `statics`: `work` of a.c and `main` of b.c are both called `helper`, and each file has a `count`
+    in the last segment.
     """
     isa = ISAS[layout.isa]
     flags = {"r": ALLOC, "w": ALLOC | WRITE, "x": ALLOC | EXECINSTR, "y": ALLOC | EXECINSTR}
@@ -117,6 +118,7 @@ def program(layout, kinds=("r", "x", "w"), *, shared=False, work=None, marked=Fa
             for one in (
                 OutputSymbol(file, 0, 0, SymbolType.FILE, Binding.LOCAL),
                 symbol._replace(name="helper", binding=Binding.LOCAL),
+                OutputSymbol("count", guess[-1] + 4 * (file == "b.c"), 4, SymbolType.OBJECT, Binding.LOCAL),
             )
         ] + symbols[2:]  # fmt: skip
     sections = [
