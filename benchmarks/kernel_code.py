@@ -1,8 +1,8 @@
-"""Kinst's treatment of Debian's kernels: python -m benchmarks.kernel_code FOLDER...
+"""Kinst's decision of Debian's kernels: python -m benchmarks.kernel_code FOLDER...
 
 Each FOLDER is an unpacked kernel package: its `boot` has the kernel, its modules are somewhere
 below.  Each instruction of each function is given to kinst's port of the ISA.  The totals of an ISA
-go to results/kernel_code.json: instructions by treatment, refusals by rule, and files that could
+go to results/kernel_code.json: instructions by decision, refusals by rule, and files that could
 not be read.  The exit status is 1 if there was an error, or a refusal without a rule.
 """
 
@@ -67,8 +67,8 @@ def _kernel(path: Path) -> tuple[str, list[UserCount]]:
                 symbol.value + offset,
                 body[max(0, offset - _BEFORE) : offset],
             )
-            treatment = port.treat(code)
-            counts[_WHAT[type(treatment)], treatment.rule] += 1
+            decision = port.treat(code)
+            counts[_WHAT[type(decision)], decision.rule] += 1
     return image.isa, [
         UserCount(what, rule.name, count, rule.why, rule.source, rule.quirk) for (what, rule), count in counts.items()
     ]

@@ -140,10 +140,10 @@ def _run(guest: LinuxGuest) -> Run:
     discount = engine.discount
     left_out = 0
 
-    def note(instructions: int, carried_out: int = 0) -> None:
+    def note(instructions: int, executed: int = 0) -> None:
         nonlocal left_out
         left_out += instructions
-        discount(instructions, carried_out)
+        discount(instructions, executed)
 
     engine.discount = note  # type: ignore[method-assign]
     start = guest.now()

@@ -1,6 +1,6 @@
 """Rules for instructions of x86, which providers list as rows, and the copies of such instructions.
 
-A row has a test, and the treatment of instructions that pass it.
+A row has a test, and the decision of instructions that pass it.
 
 The tables of the other ISAs compare a word with masks (`emu.displaced.decision.DisplacedRow`).  An
 x86 instruction is decoded first, so the rows have predicates.
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Final
 
-from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Rule, Treatment
+from emu.displaced.decision import Code, Decision, Emulated, OutOfLine, Refused, Rule
 from emu.displaced.plans import Plan
 from emu.isa.x86.instruction import REGISTERS, Instruction, Mode, take_apart
 from emu.support.immutable import immutable
@@ -36,7 +36,7 @@ class Row(Rule):
     """A rule for the instructions for which `test` is true."""
 
     test: Test
-    what: Callable[[Rule, Instruction], Treatment]
+    what: Callable[[Rule, Instruction], Decision]
 
 
 @immutable
@@ -50,7 +50,7 @@ class Table:
     malformed: Rule
     """The rule for bytes that are not an instruction."""
     rows: tuple[Row, ...]
-    _known: dict[bytes, Treatment] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[bytes, Decision] = field(default_factory=dict, init=False, repr=False, compare=False)
     """The decisions, by the bytes of the instruction."""
 
     @property
@@ -58,7 +58,7 @@ class Table:
         """The names of all rules."""
         return (self.malformed.name, *(row.name for row in self.rows))
 
-    def decide(self, code: Code) -> Treatment:
+    def decide(self, code: Code) -> Decision:
         """Return how an instruction is displaced: the first row whose test is true decides."""
         # No instruction is the beginning of another, so the first known one that the bytes begin with is theirs.
         data, known = code.data, self._known
@@ -85,18 +85,18 @@ def _reads_on(insn: Instruction) -> bool:
     return insn.narrow or _ADDRESS_SIZE in insn.prefixes or insn.opcode == _INDIRECT
 
 
-def refuse(rule: Rule, _insn: Instruction) -> Treatment:
+def refuse(rule: Rule, _insn: Instruction) -> Decision:
     """Refuse an instruction."""
     return Refused(rule)
 
 
-def copy(rule: Rule, insn: Instruction) -> Treatment:
+def copy(rule: Rule, insn: Instruction) -> Decision:
     """Run the instruction as it is, elsewhere."""
     return OutOfLine(rule, insn.length, insn.data)
 
 
-def emulate(plan: Callable[[Instruction], Plan], *, leaves: bool = False) -> Callable[[Rule, Instruction], Treatment]:
-    """Return a treatment that emulates an instruction by a plan."""
+def emulate(plan: Callable[[Instruction], Plan], *, leaves: bool = False) -> Callable[[Rule, Instruction], Decision]:
+    """Return a decision that emulates an instruction by a plan."""
     return lambda rule, insn: Emulated(rule, insn.length, plan(insn), leaves)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 # Public classes of providers and programs that are looked for by name.
-UNIQUE = "Machine Record Site Fidelity Layout Rule Treatment Analysis Plan Displaced Patcher Engine".split()
+UNIQUE = "Machine Record Site Fidelity Layout Rule Decision Analysis Plan Displaced Patcher Engine".split()
 
 
 def test_a_class_that_is_known_by_its_name_is_there_once():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import click
 from emu.engine.qemu.rewriters import RewriterError, switched_off
 from emu.native import NOT_INSTALLED, missing
 from emu.support.did_you_mean import did_you_mean
-from emu.support.printable import printable
+from emu.support.one_line import one_line
 from emu.unicorn_layout.errors import UnusableLibraryError
 from trapline.framework.base.engines import EngineError, ProgramEngine, chosen, described
 from trapline.support import process
@@ -55,8 +56,6 @@ COMMANDS: Final = {
     "demo": Entry("demo_command", "Trace the kernel guest on every ISA: the first thing to run."),
 }
 
-# Exit status of a command that the user interrupts: 128 and the signal's number.
-INTERRUPTED: Final = 130
 # Exit status of a command whose output has no reader any more: 128 and SIGPIPE's number, as shells show it.
 BROKEN_PIPE: Final = 141
 
@@ -78,9 +77,10 @@ def _writing() -> Iterator[None]:
         sys.exit(BROKEN_PIPE)
     except OSError as error:
         abandon_output()
-        file = error.filename or "standard output"
+        # Whoever writes a file names it: an error without a name is of standard output, or of no file.
+        file = error.filename or ("" if error.errno == errno.ENOMEM else "standard output")
         with suppress(OSError):
-            click.echo(f"trapline: {file}: {error.strerror or error}", err=True)
+            click.echo(": ".join(filter(None, ("trapline", str(file), error.strerror or str(error)))), err=True)
         sys.exit(1)
 
 
@@ -154,6 +154,7 @@ class LazyGroup(click.Group):
         module = import_module(f"trapline.commands.{cmd_name}")
         process.relieve_collector()
         gc.enable()
+        process.raise_at_signals()
         command: click.Command = getattr(module, COMMANDS[cmd_name].name)
         return command
 
@@ -178,11 +179,12 @@ class LazyGroup(click.Group):
             with _writing():
                 return super().invoke(ctx)
         except click.ClickException as error:
-            error.message = printable(error.message, keep="\n\t")  # type: ignore[misc] # it may have names from files
+            vars(error)["message"] = one_line(error.message, "\n")
             raise
-        except KeyboardInterrupt:
-            click.echo("trapline: interrupted", err=True)
-            ctx.exit(INTERRUPTED)
+        except KeyboardInterrupt as end:
+            why, status = process.ending(end)
+            click.echo(one_line("; ".join((f"trapline: {why}", *map(str, end.args)))), err=True)
+            ctx.exit(status)
         except UnusableLibraryError as error:
             click.echo(f"trapline: {error}", err=True)
             ctx.exit(1)

@@ -77,26 +77,21 @@ class CheckItem(pytest.Item):
         self.add_marker("trapline")
 
     def runtest(self) -> None:
-        """Check.  Raises `CheckFailedError`."""
-        from trapline.commands.check import wanted_by  # noqa: PLC0415
-        from trapline.lab.check.report.text import as_text  # noqa: PLC0415
-        from trapline.lab.check.runner.check import check  # noqa: PLC0415
+        """Check as the command does.  Raises `CheckFailedError` where that exits with 1 or 2."""
+        from trapline.commands.check import options_of, perform  # noqa: PLC0415
 
-        with wanted_by(self._words).with_assembly() as wanted:
-            tally = check(wanted.spec())
-        if not tally.same:
-            raise CheckFailedError(as_text(tally))
+        performed = perform(options_of(self._words))
+        if performed.status:
+            raise CheckFailedError(performed.text)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the report, or the line that says why nothing could be checked; no traceback."""
         import click  # noqa: PLC0415
 
-        from trapline.commands.check import ERRORS  # noqa: PLC0415
-
-        if isinstance(excinfo.value, (CheckFailedError, *ERRORS)):
-            return str(excinfo.value)
         if isinstance(excinfo.value, click.ClickException):
             return excinfo.value.format_message()
+        if isinstance(excinfo.value, CheckFailedError):
+            return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:

@@ -9,16 +9,20 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 import sys
-
-from trapline.support.neighbours import intruder
-from trapline.support.process import replace_closed
 
 
 def main() -> None:
     """Run `trapline`, if its packages are its own."""
     # The objects of modules are permanent: the command's loader (trapline/cli.py) sets what is searched after them.
     gc.disable()
+    # ^C ends the process at once while modules are imported: nothing is to be tidied up, and a traceback helps nobody.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from trapline.support.neighbours import intruder  # noqa: PLC0415
+    from trapline.support.process import replace_closed  # noqa: PLC0415
+
     replace_closed()
     problem = intruder()
     if problem is not None:

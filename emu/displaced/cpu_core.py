@@ -39,7 +39,7 @@ class CoreWord(IntEnum):
     FLAGS = 0
     ILLVAL = 1
     ENV = 2
-    """The state of the CPU whose hit machine code serves (`emu.engine.cpu.Cpu.env`)."""
+    """The state of the CPU whose hit machine code serves (`emu.engine.qemu.cpu.Cpu.env`)."""
     FIRING = 3
     """Address of machine code's current `emu.engine.hits.tracepoint_blocks.Firing`; 0: none."""
     PREPARED = 4

@@ -72,7 +72,7 @@ class Rule:
 
 @immutable
 class Emulated:
-    """The plan is carried out instead of the instruction."""
+    """The plan is executed instead of the instruction."""
 
     rule: Rule
     length: int
@@ -128,7 +128,7 @@ class Refused:
     rule: Rule
 
 
-Treatment = Emulated | OutOfLine | Stepped | Refused
+Decision = Emulated | OutOfLine | Stepped | Refused
 
 # Bytes of the longest instruction there is.
 _LONGEST: Final = 15
@@ -139,7 +139,7 @@ ALWAYS: Final = -1
 
 
 class Otherwise(Enum):
-    """The treatment of an instruction that a row does not emulate."""
+    """The decision of an instruction that a row does not emulate."""
 
     OUT_OF_LINE = "out of line"
     STEP = "stepped"
@@ -170,7 +170,7 @@ class DisplacedRow(Rule):
         """Return whether an instruction word matches this row."""
         return word & self.mask == self.value
 
-    def treat(self, insn: Displaced, code: bytes) -> Treatment:
+    def treat(self, insn: Displaced, code: bytes) -> Decision:
         """Return how an instruction that matches this row is displaced.
 
         `code` begins with its bytes.
@@ -194,11 +194,11 @@ class DisplacedTable:
     by_code: bool
     """`dtrace_invop()` returns an invop code (x86); otherwise it returns the saved instruction
     word."""
-    _known: dict[bytes, DisplacedRow | Treatment] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """The decisions, by the bytes: a treatment, or the row whose plan depends on the address."""
+    _known: dict[bytes, DisplacedRow | Decision] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """By the bytes: a decision, or the row whose plan depends on the address."""
 
-    def decide(self, code: bytes, address: int) -> Treatment:
-        """Return the treatment of the instruction at `address` by the first row that matches."""
+    def decide(self, code: bytes, address: int) -> Decision:
+        """Return the decision of the instruction at `address` by the first row that matches."""
         word = int.from_bytes(code[:8], "little")
         key = code[:_LONGEST]
         known = self._known.get(key)

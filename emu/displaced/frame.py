@@ -40,7 +40,7 @@ class Frame(NamedRegisters, Protocol):
         ...
 
     def stack_word(self, index: int) -> int:
-        """Return the word at sp + `index` words.  Raises `emu.support.bad_address.BadAddressError`."""
+        """Return the word at sp + `index` words.  Raises `emu.support.words.BadAddressError`."""
         ...
 
     def stack_words(self, first: int) -> tuple[int, int, int, int, int]:
@@ -54,11 +54,11 @@ class Frame(NamedRegisters, Protocol):
         """
         ...
 
-    def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
+    def execute(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
         """Carry out a plan instead of the instruction at an address.
 
         Returns True, except for a push if the trap frame of this context occupies its place: then
         the word is left in scratch space for the stub.  Raises
-        `emu.support.bad_address.BadAddressError`.
+        `emu.support.words.BadAddressError`.
         """
         ...

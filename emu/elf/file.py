@@ -15,7 +15,6 @@ from typing import IO, TYPE_CHECKING, Final, cast
 
 from emu.elf.headers import Headers, SectionHeader, SectionKind, header_size
 from emu.isa import ISAS, Isa, isa_of_machine
-from emu.support.printable import printable
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -58,8 +57,8 @@ class ElfFile:
         self.kind = self._find_kind()
 
     def error(self, what: str) -> ElfError:
-        """Return an error that names the file; names from the file cannot control a terminal."""
-        return ElfError(printable(f"{self.path}: {what}"))
+        """Return an error that names the file."""
+        return ElfError(f"{self.path}: {what}")
 
     def _map(self) -> mmap.mmap:
         try:

@@ -29,9 +29,9 @@ from emu.elf.symbols import MARKS, Binding, Symbol, SymbolTable, SymbolType, tol
 from emu.elf.unwind.entries import FrameEntries, FrameSection
 from emu.elf.unwind.rows import FrameTable
 from emu.isa import Isa
-from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import did_you_mean
 from emu.support.immutable import immutable
+from emu.support.words import BadAddressError
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile

@@ -6,16 +6,16 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
-from emu.engine.cpu import Cpu
 from emu.engine.hits.watched import Hooked, Watched
 from emu.engine.memory.access import Access
 from emu.engine.memory.memory import Memory
 from emu.engine.qemu.code_hooks import CodeHooks
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.ud_hooks import Refusals
 from emu.engine.state import TableEntry, Word
 from emu.engine.time.counter import PREPAID, Counter
-from emu.support.bad_address import BadAddressError
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
+from emu.support.words import BadAddressError
 
 # The alignment of instructions that have two sizes.
 _HALF: Final = 2
@@ -133,7 +133,7 @@ class Code:
             self.hooked.inside = 1
             try:
                 if watched is not None:
-                    self._learn(watched, address)
+                    self._describe(watched, address)
                 callback()
             except BaseException as error:  # noqa: BLE001  raised again by Running
                 self._fail(error)
@@ -151,7 +151,7 @@ class Code:
         self._kept.append(pointer)
         self._hooks.add(address, ctypes.c_void_p(self.watcher), watched.address)
 
-    def _learn(self, watched: Watched, address: int) -> None:
+    def _describe(self, watched: Watched, address: int) -> None:
         """Store the number of instructions that precede a place in the current block."""
         block = self._counter.state[Word.BLOCK]
         if not block:

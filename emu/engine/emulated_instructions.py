@@ -1,4 +1,4 @@
-"""Special instructions served by the host: the CPU stops before one, and continues after it."""
+"""Instructions that the host emulates: the CPU stops before one, and continues after it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from emu.engine.cpu import Cpu
 from emu.engine.memory.memory import Memory
 from emu.engine.memory.pages import PAGE
 from emu.engine.python_callbacks import Interrupted
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.state import HANDLED, Word
 from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _LONGEST: Final = 15
 # The seed of the random numbers that instructions give.
 _SEED: Final = 0
 
 
-class Special:
-    """The special instructions of one CPU: an `emu.isa.unicorn_model.ServingCpu`."""
+class InstructionEmulator:
+    """The emulated instructions of one CPU: an `emu.isa.unicorn_model.ServingCpu`."""
 
     def __init__(
         self,
@@ -38,8 +38,8 @@ class Special:
         self.served: Callable[[], object] = lambda: None
         """Called after an instruction was served."""
         self.read_register, self.write_register = cpu.read_register, cpu.write_register
-        self.read_any, self.write_any = cpu.uc.reg_read, cpu.uc.reg_write
-        self._rules = isa.unicorn.special
+        self.read_public, self.write_public = cpu.read_public, cpu.write_public
+        self._rules = isa.unicorn.emulated
         self._isa = isa
         self._cpu = cpu
         self._memory = memory
@@ -47,7 +47,7 @@ class Special:
         self._now = now
         self._pc = isa.registers.slots[isa.registers.pc]
         self._serving = False
-        """Whether the exception of a special instruction is being raised: it is not looked at again."""
+        """Whether the exception of an emulated instruction is being raised: it is not looked at again."""
         self._draw = random.Random(_SEED)  # noqa: S311  the same in every run
 
     def random(self) -> int:
@@ -71,9 +71,9 @@ class Special:
     def take_fault(self) -> int | None:
         """Serve an instruction in place of a page fault that it has not caused.
 
-        Returns None if it is not special.
+        Returns None if it is another instruction.
 
-        If a special instruction is at the start of a page, the translator reads the byte before it,
+        If an emulated instruction starts a page, the translator reads the byte before it,
         and the page before it may not be mapped. Otherwise the result is that of a trap.
         """
         pc = self._now.pc.value
@@ -99,7 +99,7 @@ class Special:
             self._serving = False
 
     def found(self, address: int) -> bool:
-        """Return whether there is a special instruction at an address."""
+        """Return whether there is an emulated instruction at an address."""
         try:
             return self._rules.found(self._cpu, self._fetch, address)
         except BadAddressError:

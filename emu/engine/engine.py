@@ -2,14 +2,14 @@
 
 | part | content |
 | --- | --- |
-| `cpu` (`emu.engine.cpu`) | registers, contexts, QEMU's functions |
+| `cpu` (`emu.engine.qemu.cpu`) | registers, contexts, QEMU's functions |
 | `memory` (`emu.engine.memory.memory`) | RAM, and the way from a virtual address to it |
 | `counter` (`emu.engine.time.counter`) | the exact count of instructions |
 | `code` (`emu.engine.code`) | code is written, and its translation is forgotten |
 | `handlers` (`emu.engine.handlers`) | breakpoints, other exceptions, system calls |
 | `spaces` (`emu.engine.memory.address_spaces`) | the address spaces that the host keeps |
 | `running` (`emu.engine.run`) | run, step, watch, stop |
-| `special` (`emu.engine.emulated_instructions`) | instructions that the host serves: counters, random numbers |
+| `emulated` (`emu.engine.emulated_instructions`) | instructions that the host serves: counters, random numbers |
 | `emu.engine.native_callbacks`, `emu.engine.python_callbacks` | what Unicorn calls, in machine code and in Python |
 
 Unicorn's abilities and limits shape these files; the facts are documented where they are used.
@@ -29,29 +29,28 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-import unicorn
-
 from emu.displaced.plans import Plan
 from emu.engine import native_callbacks, python_callbacks
 from emu.engine.code import Code
-from emu.engine.cpu import Cpu
-from emu.engine.emulated_instructions import Special
+from emu.engine.emulated_instructions import InstructionEmulator
 from emu.engine.handlers import Handlers
 from emu.engine.hits.plan_encoding import Adjust, Encoder, Window, Windows
 from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.memory.address_spaces import Spaces
 from emu.engine.memory.memory import GuestMemory, HostMemory, Memory
 from emu.engine.memory.pages import AddressSpace, PageMap
-from emu.engine.qemu import exit_checks, exits, inline_caches, jump_cache, rewriters
+from emu.engine.qemu import exit_checks, exits, hooks, inline_caches, jump_cache, rewriters
 from emu.engine.qemu.code_hooks import CodeHooks
+from emu.engine.qemu.cpu import NOWHERE, Cpu
 from emu.engine.qemu.hooks import Hooks
 from emu.engine.qemu.inlined_count import MARKER
 from emu.engine.qemu.sticky_flags import Accrued
 from emu.engine.qemu.temporaries import Temporaries
 from emu.engine.qemu.tlb import SoftTlb
 from emu.engine.qemu.ud_hooks import Refusals
-from emu.engine.run import NOWHERE, Running
+from emu.engine.run import Running
 from emu.engine.state import BLOCKS, Word
+from emu.engine.time.clock_words import NO_CLOCK, ClockState
 from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
 
@@ -61,14 +60,14 @@ _ON_INSTRUCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p
 class Engine:
     """One emulated CPU and its RAM.
 
-    `handlers` takes breakpoints and every other synchronous exception; its functions are set by the
-    engine's user.  With `pages` the host keeps the address space, otherwise the guest's page tables
-    define it.  System calls go to the guest's vector, unless `on_system_call` serves them: it is
-    called with the pc after the instruction.  `accelerated` says whether the callbacks are machine
-    code.  `blocks`: the number of blocks whose sizes are remembered, a power of two; whenever code
-    is written, the engine forgets all of them.  `inlined`: the count is written into the translated
-    blocks (`emu.engine.qemu.inlined_count`) where that is possible.  `shared`: the memory of
-    another engine, whose RAM this one uses too, if the host keeps the address space.
+    `handlers` passes breakpoints and every other synchronous exception on to its `taker`, which the
+    engine's user sets.  With `pages` the host keeps the address space, otherwise the guest's page
+    tables define it.  System calls go to the guest's vector, unless `on_system_call` serves them:
+    it is called with the pc after the instruction.  `accelerated` says whether the callbacks are
+    machine code.  `blocks`: the number of blocks whose sizes are remembered, a power of two;
+    whenever code is written, the engine forgets all of them.  `inlined`: the count is written into
+    the translated blocks (`emu.engine.qemu.inlined_count`) where that is possible.  `shared`: the
+    memory of another engine, whose RAM this one uses too, if the host keeps the address space.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class Engine:
         self.memory: Memory = (
             GuestMemory(ram_size, isa, self.words) if pages is None else HostMemory(ram_size, pages, shared)
         )
-        self.cpu.uc.mem_map_ptr(0, ram_size, unicorn.UC_PROT_ALL, self.memory.pointer)
+        self.cpu.map_ram(self.memory.pointer, ram_size)
         written = self.accelerated and inlined and rewriters.runs(rewriters.INLINE_COUNTS)
         self.counter = Counter(isa, self.cpu, self.memory, blocks, inlined=written)
         self._discounting: dict[tuple[int, int], tuple[Adjust, ...]] = {}
@@ -103,37 +102,37 @@ class Engine:
         self.code = Code(self.cpu, self.memory, self.counter, self._code_hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
         self._windows = Windows()
-        self._take_over_parts()
+        # These five are called at every hit that Python serves: a method around each would cost as much as it does.
+        self.load, self.store, self.read = self.memory.load, self.memory.store, self.memory.read
+        self.read_register, self.write_register = self.cpu.read_register, self.cpu.write_register
         self._tlb: SoftTlb | None = None
         if isinstance(self.memory, HostMemory):
             self._tlb = SoftTlb(self.cpu, self.memory, NOWHERE, self._state)
             self.cpu.on_public_write = self._tlb.jumps.forget
-        self.spaces = Spaces(self.memory, self._tlb, self._state, self.forget_user_blocks)
-        self._take_over_spaces()
+        self.spaces = Spaces(self.memory, self._tlb, self._state, self.counter.forget_user_blocks)
         self.callbacks = self._install_callbacks(delivers=on_system_call is None)
         now = python_callbacks.Interrupted(self.cpu, self._state, self.handlers)
-        self.special = Special(isa, self.cpu, self.memory, self.counter, now)
-        self._exits = self.callbacks.special or exits.interpreted(self._code_hooks.choose, self.special.found)
+        self.emulated = InstructionEmulator(isa, self.cpu, self.memory, self.counter, now)
+        self._exits = self.callbacks.emulated or exits.interpreted(self._code_hooks.choose, self.emulated.found)
         exits.install(self.cpu, *self._exits)
         mark = exit_checks.mark(self.cpu)
         if mark is not None:
             self._code_hooks.leave_out_tests(mark)
-        self.handlers.take_special = self.special.take_fault
+        self.handlers.emulator = self.emulated
         self.fill_hook = 0
         """Unicorn's handle of the hook for pages; 0: there is none."""
         if self._tlb is not None:
-            self.fill_hook = self._hooks.add(unicorn.UC_HOOK_TLB_FILL, self.callbacks.fill or self._tlb.callback)
+            self.fill_hook = self._hooks.add(hooks.TLB_FILL, self.callbacks.fill or self._tlb.callback)
         self.running = Running(
             self.cpu,
             self.counter,
             self.code,
             self._code_hooks,
             self.handlers,
-            self.special,
+            self.emulated,
             self._hooks,
             self._tlb,
         )
-        self._take_over_running()
         if isinstance(pages, PageMap):
             self._follow(pages)
         self._show_windows()
@@ -149,29 +148,29 @@ class Engine:
 
         pages.on_change = changed
 
-    def _take_over_parts(self) -> None:
-        """Offer methods of the parts as the engine's own, without an additional call."""
-        self.load, self.store, self.read = self.memory.load, self.memory.store, self.memory.read
-        self.read_register, self.write_register = self.cpu.read_register, self.cpu.write_register
-        self.write_vector, self.vectors = self.cpu.write_vector, self.cpu.vectors
-        self.new_context, self.save, self.restore = self.cpu.new_context, self.cpu.save, self.cpu.restore
-        self.lose_reservation = self.cpu.lose_reservation
-        self.write_code, self.on_code = self.code.write, self.code.on_code
-        self.forget_code, self.code_changed = self.code.forget, self.code.changed
-        self.forget_instruction = self.code.forget_instruction
-        self.refuse_in = self.code.refuse_in
-        self.discount, self.forget_user_blocks = self.counter.discount, self.counter.forget_user_blocks
+    def run(self, soft: int | None = None, hard: int | None = None, clock: ClockState = NO_CLOCK) -> bool:
+        """Run until `stop`, until the CPU waits for an interrupt, or to a deadline (`Running.run`)."""
+        return self.running.run(soft, hard, clock)
 
-    def _take_over_spaces(self) -> None:
-        spaces = self.spaces
-        self.use, self.fills, self.forget_space = spaces.use, spaces.fills, spaces.forget
-        self.space_number, self.flush_page = spaces.number, spaces.flush_page
+    def step(self) -> bool:
+        """Execute one instruction (`Running.step`)."""
+        return self.running.step()
 
-    def _take_over_running(self) -> None:
-        running = self.running
-        self.run, self.step, self.watch = running.run, running.step, running.watch
-        self.stop, self.stop_in_user_mode, self.leave = running.stop, running.stop_in_user_mode, running.leave
-        self.end_earlier = running.end_earlier
+    def stop(self) -> None:
+        """End the current run before its next block (`Running.stop`)."""
+        self.running.stop()
+
+    def write_code(self, address: int, data: bytes) -> None:
+        """Write code, of which Unicorn then forgets its translation (`Code.write`)."""
+        self.code.write(address, data)
+
+    def write_vector(self, number: int, low: int, high: int) -> None:
+        """Set a vector register that has 128 bits."""
+        self.cpu.write_vector(number, low, high)
+
+    def discount(self, instructions: int, executed: int = 0) -> None:
+        """Subtract instructions from the count (`Counter.discount`)."""
+        self.counter.discount(instructions, executed)
 
     def _install_callbacks(self, *, delivers: bool) -> native_callbacks.Callbacks | python_callbacks.Callbacks:
         model, handlers = self.isa.unicorn, self.handlers
@@ -197,24 +196,24 @@ class Engine:
             if rewriters.runs(rewriters.INLINE_CACHES):
                 self._state[Word.INVALIDATIONS] = jump_cache.invalidations(self.cpu) or 0
         add = self._hooks.add
-        add(unicorn.UC_HOOK_BLOCK, callbacks.block, data=MARKER)
+        add(hooks.BLOCK, callbacks.block, data=MARKER)
         hook = callbacks.code_hook or self._code_hooks.callback
         # Without the marker no call of the hook is known, so none is made shorter.
         marker = inline_caches.MARKER if rewriters.runs(rewriters.INLINE_CACHES) else None
-        self._code_hooks.attach(partial(add, unicorn.UC_HOOK_CODE, hook, data=marker))
-        add(unicorn.UC_HOOK_INTR, callbacks.trap)
+        self._code_hooks.attach(partial(add, hooks.CODE, hook, data=marker))
+        add(hooks.EXCEPTION, callbacks.trap)
         if callbacks.invalid:
-            add(unicorn.UC_HOOK_INSN_INVALID, callbacks.invalid)
+            add(hooks.INVALID, callbacks.invalid)
         if callbacks.refused and self.isa.refused:
-            refused, hooks, words = callbacks.refused, self._code_hooks, self.counter.address
+            refused, code_hooks, words = callbacks.refused, self._code_hooks, self.counter.address
             self.code.refusals = Refusals(
                 self.isa.refused,
-                partial(hooks.refuse, function=refused, data=words),
-                partial(hooks.remove, function=refused),
+                partial(code_hooks.refuse, function=refused, data=words),
+                partial(code_hooks.remove, function=refused),
             )
         if model.system_call_instruction is not None:
             system_call = callbacks.system_call or _ON_INSTRUCTION(lambda _uc, _words: handlers.system_call())
-            add(unicorn.UC_HOOK_INSN, system_call, instruction=model.system_call_instruction)
+            add(hooks.INSTRUCTION, system_call, instruction=model.system_call_instruction)
         return callbacks
 
     @property
@@ -227,13 +226,13 @@ class Engine:
         """Whether the host keeps the address spaces; else the guest has page tables."""
         return self._tlb is not None
 
-    def discounting(self, instructions: int, carried_out: int = 0) -> tuple[Adjust, ...]:
+    def discounting(self, instructions: int, executed: int = 0) -> tuple[Adjust, ...]:
         """Return the effect of `discount` as operations for machine code."""
-        known = self._discounting.get((instructions, carried_out))
+        known = self._discounting.get((instructions, executed))
         if known is None:
-            changes = ((Word.TOTAL, -instructions), (Word.DISCOUNTED, carried_out))
+            changes = ((Word.TOTAL, -instructions), (Word.DISCOUNTED, executed))
             known = tuple(Adjust(self.counter.address + 8 * word, change) for word, change in changes if change)
-            self._discounting[instructions, carried_out] = known
+            self._discounting[instructions, executed] = known
         return known
 
     def _translation(self) -> tuple[Accrued | None, Temporaries | None]:
@@ -264,9 +263,9 @@ class Engine:
         self._windows.set(self.memory.windows(), self.memory.pointer)
 
     def plan(self, plan: Plan) -> int:
-        """Return the answer that makes machine code carry a plan out; 0: not possible.
+        """Return the answer that makes machine code execute a plan; 0: not possible.
 
-        If machine code cannot reach the plan's memory, `handlers.on_late` is called; all registers
+        If machine code cannot reach the plan's memory, `TrapTaker.late` is called; all registers
         except the pc are unchanged then.
         """
         return self._plans.encode(plan) if self.accelerated else 0

@@ -3,18 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
-from emu.engine.cpu import Cpu
 from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.memory.memory import Memory
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.state import DELIVER, HANDLED, Word
 from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
+
+
+class TrapTaker:
+    """The exceptions of one CPU, for the engine's user: it overrides those that it takes."""
+
+    def breakpoint(self, address: int) -> int:  # noqa: ARG002  an interface
+        """Take a breakpoint, whose address is also the pc.
+
+        Returns DELIVER (the guest's own vector gets the exception), HANDLED, or what `Engine.plan`
+        has returned.
+        """
+        return DELIVER
+
+    def late(self, address: int) -> int:  # noqa: ARG002  an interface
+        """Take that address where machine code could not execute the plan; DELIVER or HANDLED."""
+        return DELIVER
+
+    def trap(self, number: int) -> int:  # noqa: ARG002  an interface
+        """Take another exception, by Unicorn's number; DELIVER or HANDLED."""
+        return DELIVER
+
+
+class WrappedTaker(TrapTaker):
+    """Another taker, for those who look at what it takes."""
+
+    def __init__(self, inner: TrapTaker) -> None:
+        self.inner = inner
+
+    def breakpoint(self, address: int) -> int:
+        """Pass a breakpoint on."""
+        return self.inner.breakpoint(address)
+
+    def late(self, address: int) -> int:
+        """Pass a breakpoint on whose plan is left to Python."""
+        return self.inner.late(address)
+
+    def trap(self, number: int) -> int:
+        """Pass another exception on."""
+        return self.inner.trap(number)
+
+
+class Emulator(Protocol):
+    """Emulates instructions (`emu.engine.emulated_instructions`)."""
+
+    def take_fault(self) -> int | None:
+        """Emulate the instruction at the pc; None: the exception is not an emulated one's."""
 
 
 class Handlers:
-    """Pass each exception of one CPU on to the function that the engine's user has set for it.
+    """Pass each exception of one CPU on to its `taker`.
 
     No Python exception may pass through the emulator: it is stored, the run is stopped, and
     `raise_failure` raises it after that.
@@ -29,15 +76,9 @@ class Handlers:
         tracepoints: Tracepoints,
         on_system_call: Callable[[], None] | None,
     ) -> None:
-        self._on_breakpoint: Callable[[int], int] = lambda _address: DELIVER
-        self.on_late: Callable[[int], int] = lambda _address: DELIVER
-        """Takes that address where native code could not carry the plan out; DELIVER or HANDLED."""
-        self.on_trap: Callable[[int], int] = lambda _number: DELIVER
-        """Takes Unicorn's number of any other exception; DELIVER or HANDLED."""
-        self.take_special: Callable[[], int | None] = lambda: None
-        """Serves a special instruction instead of a page fault (`emu.engine.emulated_instructions`)."""
-        self.inside = counter.settle_behind
-        """Takes back what of the block comes after the instruction at the pc."""
+        self._taker = TrapTaker()
+        self.emulator: Emulator | None = None
+        """Is asked first whether an exception is an emulated instruction's."""
         self._on_system_call = on_system_call
         self._system_call_number = isa.unicorn.system_call if on_system_call else None
         self._model = isa.unicorn
@@ -49,33 +90,31 @@ class Handlers:
         self._failure: BaseException | None = None
 
     @property
-    def on_breakpoint(self) -> Callable[[int], int]:
-        """Takes the address of a breakpoint, which is also the pc.
+    def taker(self) -> TrapTaker:
+        """The one who takes the exceptions.
 
-        It answers DELIVER (the guest's own vector gets the exception), HANDLED, or what
-        `Engine.plan` returns.  After it is changed it is called for every breakpoint, until
-        `Tracepoints.set` is called again.
+        A new one gets every breakpoint, until `Tracepoints.set` is called again.
         """
-        return self._on_breakpoint
+        return self._taker
 
-    @on_breakpoint.setter
-    def on_breakpoint(self, taker: Callable[[int], int]) -> None:
-        self._on_breakpoint = taker
+    @taker.setter
+    def taker(self, taker: TrapTaker) -> None:
+        self._taker = taker
         self._counter.state[Word.DELIVERED] = 0
         self._tracepoints.clear()
 
     def breakpoint(self, address: int) -> int:
         """Take a breakpoint."""
         try:
-            return self._on_breakpoint(address)
+            return self._taker.breakpoint(address)
         except BaseException as error:  # noqa: BLE001  raised again by the engine
             self.fail(error)
             return HANDLED
 
     def late(self, address: int) -> int:
-        """Take a breakpoint whose plan machine code could not carry out."""
+        """Take a breakpoint whose plan machine code could not execute."""
         try:
-            return self.on_late(address)
+            return self._taker.late(address)
         except BaseException as error:  # noqa: BLE001  raised again by the engine
             self.fail(error)
             return HANDLED
@@ -87,8 +126,8 @@ class Handlers:
             return HANDLED
         try:
             self._counter.settle()  # a fault inside a block
-            served = self.take_special()
-            answer = self.on_trap(number) if served is None else served
+            served = None if self.emulator is None else self.emulator.take_fault()
+            answer = self._taker.trap(number) if served is None else served
             if answer == HANDLED:
                 self._cpu.handled()
         except BaseException as error:  # noqa: BLE001  raised again by the engine
@@ -124,6 +163,10 @@ class Handlers:
             self.fail(error)
         return 0
 
+    def inside(self) -> None:
+        """Take back what of the current block comes after the instruction at the pc."""
+        self._counter.settle_behind()
+
     def left(self) -> int:
         """Correct the count: a probe that machine code fired has written code and left its block."""
         self._counter.settle()
@@ -133,7 +176,7 @@ class Handlers:
         """Store the exception of a callback, the first of several, and end the run."""
         self._failure = self._failure or error
         self._counter.state[Word.NEXT] = 0
-        self._cpu.uc.emu_stop()
+        self._cpu.stop()
 
     def raise_failure(self) -> None:
         """Raise the stored exception of a callback."""

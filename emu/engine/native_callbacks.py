@@ -17,7 +17,6 @@ from importlib.resources import files
 from string import Template
 from typing import Final
 
-from emu.engine.cpu import Cpu
 from emu.engine.handlers import Handlers
 from emu.engine.hits.firing_code import ASK, LATE, Asked, FiringCode
 from emu.engine.hits.plan_code import Places, PlanCode
@@ -30,6 +29,7 @@ from emu.engine.qemu import jump_cache, layout, library, temporaries
 from emu.engine.qemu.code_addresses import HookPlaces
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.code_hooks_code import CodeHooksCode
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.inlined_count import ENTRY_SIZE, MARKER, POSSIBLE
 from emu.engine.qemu.tlb import FILLS, SoftTlb
 from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, Word
@@ -40,8 +40,8 @@ from emu.native import available
 from emu.native.builder import Module
 from emu.native.compile import compiled
 from emu.native.link import Linked
-from emu.native.values import Value
-from emu.support.function_address import function_address
+from emu.native.operations import Value
+from emu.support.plain import function_address
 from emu.unicorn_layout.functions import CALLBACKS
 
 # Functions of Unicorn that the callbacks call.
@@ -135,7 +135,7 @@ class Callbacks:
         address = self._linked.address
         tracepoints.fire, tracepoints.reach, tracepoints.argument = map(address, ("fire", "reach", "argument"))
         tracepoints.take = address("take")
-        self.special = self._function("exit_or_not"), self._function("keep")
+        self.emulated = self._function("exit_or_not"), self._function("keep")
         self.plan = _PLAN(self._linked.address("plan"))
         """Carries out an encoded plan; for tests."""
 

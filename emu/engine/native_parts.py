@@ -20,7 +20,7 @@ from emu.engine.time.counter import PREPAID
 from emu.isa.base import Isa
 from emu.native.builder import Function
 from emu.native.guest import GuestCode, Writer
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from emu.support.words import WORD_MASK
 
 _WORD: Final = 8
@@ -42,11 +42,11 @@ def engine_code(engine: Engine, clock: VirtualClock) -> GuestCode:
         functions["now"] = _Now(engine, clock).write
     if isinstance(engine.memory, GuestMemory):
         symbols["ram_end"] = engine.memory.pointer + engine.memory.size
-        functions["kernel_place"] = _kernel_place(engine.isa, tuple(engine.memory.windows()))
+        functions["kernel_pointer"] = _kernel_pointer(engine.isa, tuple(engine.memory.windows()))
         if engine.isa.paging.tables is not None:
-            functions["user_place"] = _user_place(engine.isa)
+            functions["user_pointer"] = _user_pointer(engine.isa)
     elif engine.hosted:
-        functions["user_place"] = _filled
+        functions["user_pointer"] = _filled
     return GuestCode(functions, symbols)
 
 
@@ -117,8 +117,8 @@ def _register(isa: Isa) -> Writer:
     return write
 
 
-def _kernel_place(isa: Isa, windows: tuple[Window, ...]) -> Writer:
-    """Write `kernel_place`: an address outside the windows is looked up in the page tables."""
+def _kernel_pointer(isa: Isa, windows: tuple[Window, ...]) -> Writer:
+    """Write `kernel_pointer`: an address outside the windows is looked up in the page tables."""
 
     def write(f: Function, _slow: Callable[[], Word]) -> None:
         address, length = f.parameters
@@ -135,8 +135,8 @@ def _kernel_place(isa: Isa, windows: tuple[Window, ...]) -> Writer:
     return write
 
 
-def _user_place(isa: Isa) -> Writer:
-    """Write `user_place`: it uses the page tables that the CPU has loaded."""
+def _user_pointer(isa: Isa) -> Writer:
+    """Write `user_pointer`: it uses the page tables that the CPU has loaded."""
 
     def write(f: Function, _slow: Callable[[], Word]) -> None:
         address, length = f.parameters
@@ -162,7 +162,7 @@ def walked(f: Function, isa: Isa, root: str, address: Word, length: Word) -> Val
 
 
 def _filled(f: Function, _slow: Callable[[], Word]) -> None:
-    """Write `user_place`: a page that the CPU has read is in the table of answers."""
+    """Write `user_pointer`: a page that the CPU has read is in the table of answers."""
     address, length = f.parameters
     page, offset = f.lshr(address, PAGE.bit_length() - 1), f.and_(address, PAGE - 1)
     entry = f.add(f.load(f.module.symbol("counter"), _WORD * EngineWord.FILLS), f.shl(f.and_(page, FILLS - 1), 4))

@@ -12,12 +12,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from unicorn.unicorn_py3.unicorn import uclib
-
-from emu.engine.cpu import Cpu
 from emu.engine.errors import shut_down
 from emu.engine.handlers import Handlers
 from emu.engine.qemu import library
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.state import DELIVER, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
 from emu.engine.time.clock_words import ClockWord
 from emu.engine.time.counter import PREPAID, Counter
@@ -55,7 +53,7 @@ class Interrupted:
 
         Where the guest has none QEMU leaves by a long jump, which would leave Python's frames too.
         """
-        if self._cpu.model.has_gate(self._cpu.uc, self.exception.value):
+        if self._cpu.model.has_gate(self._cpu, self.exception.value):
             self._cpu.deliver()
         else:
             self._handlers.fail(shut_down(self.pc.value))
@@ -98,7 +96,7 @@ class Callbacks:
         model = cpu.model
         now = Interrupted(cpu, counter.state, handlers)
         self.fill = None  # Python is the hook: emu.engine.qemu.tlb
-        self.special = None  # Python is called instead: emu.engine.emulated_instructions
+        self.emulated = None  # Python is called instead: emu.engine.emulated_instructions
         self.code_hook = None  # Python is the hook: emu.engine.qemu.code_hooks
         self.block = _BLOCK_HOOK(_block(counter, cpu))
         self.trap = _TRAP_HOOK(_trap(now, cpu, delivers=delivers))
@@ -147,7 +145,7 @@ def _block(counter: Counter, cpu: Cpu) -> Callable[..., None]:
         if due:
             words[Word.BLOCK] = 0
             words[Word.STOPPED] = 1
-            uclib.uc_emu_stop(handle)
+            cpu.stop()
             return
         index = (address >> 1 ^ address >> 17) & half - 1 | (half if address >= kernel_start else 0)
         entry = table[index]

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
-
-import unicorn
-from unicorn.unicorn_py3.unicorn import uclib
+from typing import TYPE_CHECKING
 
 from emu.engine.errors import GuestCrashError, PageFaultError, shut_down
-from emu.engine.events.watch import Accessed, Watch
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.engine.state import NEVER, Word
@@ -18,17 +14,42 @@ from emu.engine.time.counter import PREPAID
 
 if TYPE_CHECKING:
     from emu.engine.code import Code
-    from emu.engine.cpu import Cpu
-    from emu.engine.emulated_instructions import Special
+    from emu.engine.emulated_instructions import InstructionEmulator
     from emu.engine.handlers import Handlers
     from emu.engine.qemu.code_hooks import CodeHooks
+    from emu.engine.qemu.cpu import Cpu
     from emu.engine.qemu.hooks import Hooks
     from emu.engine.qemu.tlb import SoftTlb
     from emu.engine.time.counter import Counter
+import ctypes
+from typing import Final
 
-# emu_start's `until`: an address without code. With 0, a jump to NULL would end the run without an error.
-NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
-_emu_start = uclib.uc_emu_start
+from emu.engine.qemu.hooks import ACCESS, WRITE, Hooks
+from emu.support.words import WORD_MASK
+
+# (whether it writes, physical address, size in bytes, value written)
+Accessed = Callable[[bool, int, int, int], object]
+
+_HOOK: Final = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int, ctypes.c_int64, ctypes.c_void_p
+)
+
+
+class Watch:
+    """One watcher, and the hook of what is accessed meanwhile."""
+
+    def __init__(self, watcher: Callable[[], bool], accessed: Accessed, hooks: Hooks) -> None:
+        self.watcher = watcher
+
+        def access(_uc: int, kind: int, address: int, size: int, value: int, _data: int) -> None:
+            accessed(kind == WRITE, address, size, value & WORD_MASK >> 64 - 8 * size)
+
+        self._hooks = hooks
+        self._handle = hooks.add(ACCESS, _HOOK(access))
+
+    def end(self) -> None:
+        """Remove the hook."""
+        self._hooks.remove(self._handle)
 
 
 class Running:
@@ -45,7 +66,7 @@ class Running:
         code: Code,
         code_hooks: CodeHooks,
         handlers: Handlers,
-        special: Special,
+        emulated: InstructionEmulator,
         hooks: Hooks,
         tlb: SoftTlb | None,
     ) -> None:
@@ -56,7 +77,7 @@ class Running:
         self._code = code
         self._code_hooks = code_hooks
         self._handlers = handlers
-        self._special = special
+        self._emulated = emulated
         self._hooks = hooks
         self._tlb = tlb
         self._watch: Watch | None = None
@@ -84,7 +105,7 @@ class Running:
                 return waits
         self._emulate(soft, hard, clock=clock)
         while self._halted():
-            if not self._special.take():
+            if not self._emulated.take():
                 return True
             self._handlers.raise_failure()
             if self._state[Word.STOPPED]:  # its exception ends the run
@@ -122,7 +143,7 @@ class Running:
         while watch.watcher():
             self._emulate(soft, hard, count=1)
             if self._halted():
-                if not self._special.take():
+                if not self._emulated.take():
                     return True
                 self._handlers.raise_failure()
             if self._state[Word.STOPPED] or not self._state[Word.HARD]:
@@ -139,7 +160,7 @@ class Running:
         ends.
         """
         self._emulate(NEVER, NEVER, count=1)
-        return self._halted() and not self._special.take()
+        return self._halted() and not self._emulated.take()
 
     def _halted(self) -> bool:
         """Return whether the CPU has stopped to wait for an interrupt, and clear the mark of it."""
@@ -151,7 +172,7 @@ class Running:
         """Run Unicorn, and raise its errors. `count` 0: it runs until it is stopped."""
         if bool(count) is not self._steps:
             # Forget the translated blocks, whose size (one instruction or many) Unicorn would not check.
-            self._cpu.uc.ctl_flush_tb()
+            self._cpu.forget_blocks()
             self._steps = bool(count)
             self._code_hooks.count_all(counted=self._steps)
         self._state[Word.SOFT], self._state[Word.HARD] = soft, hard
@@ -165,13 +186,13 @@ class Running:
             pass
 
     def _run_once(self, count: int) -> bool:
-        """Run Unicorn; True: run it again, because it only stopped before a special instruction."""
+        """Run Unicorn; True: run it again, because it only stopped before an emulated instruction."""
         self._counter.refresh()
         self._state[Word.STOPPED] = 0
         if self._tlb is not None:
             self._tlb.missed = None
         self._code.running = True
-        crash = _emu_start(self._cpu.reference, self._pc, NOWHERE, 0, count)
+        crash = self._cpu.start(self._pc, count)
         self._code.running = False
         self._handlers.raise_failure()
         self._counter.settle()
@@ -180,14 +201,14 @@ class Running:
         if self._tlb and self._tlb.missed:
             address, access = self._tlb.missed
             before = address // PAGE == self._pc // PAGE - 1
-            if access is Access.EXECUTE and not self._pc % PAGE and self._special.take(empty=before):
+            if access is Access.EXECUTE and not self._pc % PAGE and self._emulated.take(empty=before):
                 self._handlers.raise_failure()
                 return not self._state[Word.STOPPED] and not count
             if self._tlb.failure:
                 failure, self._tlb.failure = self._tlb.failure, None
                 raise failure
             raise PageFaultError(self._pc if access is Access.EXECUTE else address, access, self._pc)
-        raise GuestCrashError(f"the CPU cannot continue at {self._pc:#x}: {unicorn.UcError(crash)}", self._pc)
+        raise GuestCrashError(f"the CPU cannot continue at {self._pc:#x}: {crash}", self._pc)
 
     def stop(self) -> None:
         """End the current run before its next block; between two runs this does nothing.
@@ -210,4 +231,4 @@ class Running:
         """End the current run now; from a trap or a system call."""
         self._state[Word.STOPPED] = 1
         self._state[Word.NEXT] = 0
-        self._cpu.uc.emu_stop()
+        self._cpu.stop()

@@ -24,7 +24,7 @@ If time was skipped, the run ends, and its user decides.
 
 Stale sizes.  Kernel addresses mean the same code in every address space; user addresses do not.  So
 the table has a half for each, and the user half is emptied when the address space changes
-(`Engine.forget_user_blocks`).
+(`Engine.counter.forget_user_blocks`).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Word(IntEnum):
     """Address of a function that is called at each block that begins: void (address of its entry);
     0: there is none.  NEXT is 0 meanwhile, so that no block begins without the call."""
     DISCOUNTED = 33
-    """What was subtracted from TOTAL for instructions that the CPU carries out."""
+    """What was subtracted from TOTAL for instructions that the CPU executes."""
 
     REFUSED = 34
     """1: REACH has refused an access, and takes care of the fault; the hit ends there."""

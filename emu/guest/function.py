@@ -20,11 +20,11 @@ from emu.engine.memory.pages import PAGE, PageMap
 from emu.engine.time.clock import VirtualClock
 from emu.guest.base import Abilities, Location, RunState, Thread
 from emu.isa.base import Isa
-from emu.probe.calls import pass_arguments
+from emu.probe.arguments import pass_arguments
 from emu.probe.host_trap import HostTrap
 from emu.probe.patcher import Patcher
 from emu.probe.trap import TrapHandler
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 if TYPE_CHECKING:
     from emu.native.guest import GuestCode
@@ -47,6 +47,24 @@ class FunctionFaultError(Exception):
     def __init__(self, message: str, pc: int) -> None:
         super().__init__(message)
         self.pc = pc
+
+
+class FunctionTraps(HostTrap):
+    """Takes the exceptions of a function: all but those of probes are errors."""
+
+    def unclaimed(self, address: int) -> int:
+        """Refuse a breakpoint that no handler claims.  Raises `FunctionFaultError`."""
+        raise FunctionFaultError(f"a breakpoint at {address:#x} that no probe claims", address)
+
+    def faulted(self, address: int, error: BadAddressError) -> int:
+        """Report a displaced instruction's invalid address.  Raises `FunctionFaultError`."""
+        raise FunctionFaultError(
+            f"the instruction displaced at {address:#x} cannot reach {error.address:#x}", address
+        ) from error
+
+    def trap(self, number: int) -> int:
+        """Refuse an exception.  Raises `FunctionFaultError`."""
+        raise FunctionFaultError(f"exception {number} at {self._engine.pc:#x}", self._engine.pc)
 
 
 class FunctionGuest:
@@ -98,9 +116,8 @@ class FunctionGuest:
         self.abilities = Abilities(machine_code=self.machine_code)
         self.patcher = patcher or Patcher(self.engine)
         self.traps: TrapHandler = TrapHandler() if beside is None else beside.traps
-        self.host_trap = HostTrap(self.engine, self.traps, self.patcher, unclaimed=self.unclaimed, faulted=self.faulted)
+        self.host_trap = FunctionTraps(self.engine, self.traps, self.patcher)
         self.host_trap.attach()
-        self.engine.handlers.on_trap = self._on_trap
         for start, data, _, _ in parts:
             self.engine.memory.write(start, data)
         self.engine.memory.write(LANDING, isa.traps.wait)
@@ -254,22 +271,9 @@ class FunctionGuest:
     def interrupt(self) -> None:
         """Do nothing: `call` returns by itself."""
 
-    def unclaimed(self, address: int) -> int:
-        """Refuse a breakpoint that no handler claims.  Raises `FunctionFaultError`."""
-        raise FunctionFaultError(f"a breakpoint at {address:#x} that no probe claims", address)
-
-    def faulted(self, address: int, error: BadAddressError) -> int:
-        """Report a displaced instruction's invalid address.  Raises `FunctionFaultError`."""
-        raise FunctionFaultError(
-            f"the instruction displaced at {address:#x} cannot reach {error.address:#x}", address
-        ) from error
-
     def _on_system_call(self) -> None:
         """Refuse a system call: there is no kernel, and no vector for the CPU.
 
         Raises `FunctionFaultError`.
         """
         raise FunctionFaultError("the function made a system call: a function guest has no kernel", self.engine.pc)
-
-    def _on_trap(self, number: int) -> int:
-        raise FunctionFaultError(f"exception {number} at {self.engine.pc:#x}", self.engine.pc)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emu.engine.engine import Engine
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 
 class KernelMemory:

@@ -195,7 +195,7 @@ class Multiprocessor:
         """Let a CPU run for a while; return whether its function has returned."""
         self._serve(cpu)
         # Another CPU may have written what this one has reserved.
-        cpu.engine.lose_reservation()
+        cpu.engine.cpu.lose_reservation()
         return cpu.advance(self._draw.randint(1, _LONGEST_TURN))
 
     def _serve(self, cpu: FunctionGuest) -> None:

@@ -31,8 +31,8 @@ from emu.guest.stack_walker import DEEPEST, StackWalker
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Loop, Module, Variable
 from emu.native.guest import GuestCode
-from emu.native.values import Value, Word
-from emu.support.function_address import function_address
+from emu.native.operations import Value, Word
+from emu.support.plain import function_address
 from emu.support.words import WORD_MASK
 
 _WORD: Final = 8
@@ -98,7 +98,7 @@ class _Registers:
     def __init__(self, f: Function, isa: Isa) -> None:
         self._f = f
         self._isa = isa
-        self._values, self._kinds = f.room(_WORD * REGISTERS), f.room(_WORD * REGISTERS)
+        self._values, self._kinds = f.buffer(_WORD * REGISTERS), f.buffer(_WORD * REGISTERS)
         self.lose()
         for number, name in enumerate(isa.registers.dwarf):
             if name in isa.registers.slots:
@@ -132,7 +132,7 @@ class _Registers:
     def load(self, address: Word) -> Value:
         """Load a word of the stack; Python knows whether one that is out of reach is mapped."""
         f, word = self._f, self._isa.word
-        found = f.call(Callee("user_place"), f.and_(address, self._isa.address_mask), word)
+        found = f.call(Callee("user_pointer"), f.and_(address, self._isa.address_mask), word)
         with f.when(f.eq(found, 0), likely=False):
             f.ret(_UNKNOWN)
         return f.load(found, size=word)
@@ -281,15 +281,15 @@ class _Walk:
         # The aligned word that the call ends in, or that the pc is in.
         behind = f.either(f.eq(kind, PcKind.RETURN), f.eq(kind, PcKind.CALLED))
         at = f.and_(f.sub(pc, f.flag(behind)), -_WORD)
-        mapped = f.call(Callee("user_place"), at, _WORD)
+        mapped = f.call(Callee("user_pointer"), at, _WORD)
         code = f.variable(0)
         with f.when(f.ne(mapped, 0), likely=True):
             code.set(f.load(mapped))
-            same = f.both(f.eq(f.load(row), key), f.eq(f.load(row, _WORD * CompactRow.PLACE), mapped))
+            same = f.both(f.eq(f.load(row), key), f.eq(f.load(row, _WORD * CompactRow.POINTER), mapped))
             same = f.both(same, f.eq(f.load(row, _WORD * CompactRow.CODE), code.get()))
             f.ret_if(same, row, likely=True)
         f.store(row, key)
-        f.store(row, mapped, _WORD * CompactRow.PLACE)
+        f.store(row, mapped, _WORD * CompactRow.POINTER)
         f.store(row, code.get(), _WORD * CompactRow.CODE)
         f.call(module.symbol("make_row"), pc, kind, row)
         f.ret(row)

@@ -18,7 +18,7 @@ from emu.guest.stack_walker import DEEPEST
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
 from emu.native.guest import NAME_SIZE, GuestCode, Writer
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from emu.support.words import WORD_MASK
 
 _WORD: Final = 8
@@ -50,7 +50,7 @@ def user_stack_code(
     """Return the writer of `user_callers`.
 
     `read` writes code that sets variables to the registers of their names; that code returns 0 from
-    the function if there are no user registers.  `tables`: `user_place` walks page tables, so an
+    the function if there are no user registers.  `tables`: `user_pointer` walks page tables, so an
     address that it does not find is not mapped; otherwise Python may find it.
     """
     return lambda f, _slow: _Walk(f, isa, tables=tables, leaves_save_pointer=leaves_save_pointer).write(read)
@@ -114,7 +114,7 @@ class _Walk:
     def _load(self, address: Word) -> Value:
         """Load a word; the stack ends if no memory is mapped there."""
         f = self._f
-        found = f.call(Callee("user_place"), address, self._isa.word)
+        found = f.call(Callee("user_pointer"), address, self._isa.word)
         with f.when(f.eq(found, 0), likely=False):
             if self._tables:
                 f.ret_if(f.ult(address, self._isa.kernel_start), self._count.get())

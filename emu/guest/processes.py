@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from emu.probe.trap import TrapHandler
 
 # The answer of a handler of user breakpoints if the displaced instruction is done, or is being executed elsewhere.
-CARRIED_OUT = 1
+EXECUTED = 1
 
 
 class Process(Protocol):
@@ -111,7 +111,7 @@ class TrappedCpu(Cpu, Protocol):
     def write_register(self, name: str, value: int) -> None:
         """Set a register."""
 
-    def discount(self, instructions: int, carried_out: int = 0) -> None:
+    def discount(self, instructions: int, executed: int = 0) -> None:
         """Subtract instructions from the count (`emu.engine.time.counter.Counter.discount`)."""
 
 
@@ -167,7 +167,7 @@ class Processes(Protocol):
 
     @property
     def native(self) -> bool:
-        """Whether the trapped thread is on the CPU: then machine code can carry out a plan."""
+        """Whether the trapped thread is on the CPU: then machine code can execute a plan."""
 
     @property
     def frame(self) -> Frame:

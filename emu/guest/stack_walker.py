@@ -24,7 +24,7 @@ from emu.elf.unwind.walk import Context, Machine, Registers, caller, register
 from emu.engine.memory.pages import PAGE
 from emu.guest.base import Location
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # The largest number of frames of a stack.
 DEEPEST: Final = 512

@@ -5,7 +5,7 @@ say what works with it, and each level depends on those above it.
 
 | level | file | gives | attribute |
 | --- | --- | --- | --- |
-| code runs | `registers.py` | `REGISTERS`: names, Unicorn ids, slots in the CPU state, D's regs[] | `registers` |
+| code runs | `registers.py` | `REGISTERS`: names, slots in the CPU state, D's regs[] | `registers` |
 | code runs | `instruction.py` | lengths of instructions, events that a CPU counts | `instruction_length`, `events` |
 | code runs | `unicorn.py`, `unicorn.ll` | `UNICORN`: how Unicorn models the CPU | `unicorn` |
 | code runs | `elf.py` | `ELF`: e_machine, operands in assembly | `elf` |
@@ -22,8 +22,8 @@ Providers have a port for each ISA, `providers/<provider>/<isa>.py`; the kernel 
 machine-dependent part in `testbins/kernel/<isa>/`.  docs/adding-an-isa.md lists all of these files,
 and the few registries that name an ISA; tests/emu/isa/ checks that this list is complete.
 
-Only the assembler, the linker and `trapline doctor` import an ISA's `assembly.py`, `relocations.py`
-and `calibration.py`: they are not attributes.
+Only the assembler and the linker import an ISA's `assembly.py` and `relocations.py`: they are not
+attributes.  The experiments that find its state in Unicorn are in `emu.unicorn_layout`.
 
 Nearly everything here is data; a feature that an ISA lacks is None.
 """
@@ -75,11 +75,11 @@ class Register:
     """One register.
 
     `slot` is the index of its 64-bit word in Unicorn's CPU state (`emu.engine.qemu.layout` checks
-    the build), None if it is not kept as a plain word there; `unicorn` is the public API's id.
+    the build), None if it is not kept as a plain word there.  Unicorn's numbers of registers are in
+    `UnicornModel.ids`.
     """
 
     name: str
-    unicorn: int
     slot: int | None = None
 
 

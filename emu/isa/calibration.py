@@ -14,16 +14,15 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from emu.isa.aarch64 import registers as aarch64_registers
-from emu.isa.aarch64.calibration import SUBJECT as AARCH64
-from emu.isa.i386.calibration import SUBJECT as I386
 from emu.isa.riscv64 import registers as riscv64_registers
-from emu.isa.riscv64.calibration import SUBJECT as RISCV64
 from emu.isa.x86 import registers as x86_registers
-from emu.isa.x86_64.calibration import SUBJECT as X86_64
 from emu.unicorn_layout import blocks, common, functions
+from emu.unicorn_layout.aarch64 import AARCH64
 from emu.unicorn_layout.bench import Bench, NotFoundError, Subject
 from emu.unicorn_layout.layout import BLOCKS, COMMON
 from emu.unicorn_layout.read import Reader
+from emu.unicorn_layout.riscv64 import RISCV64
+from emu.unicorn_layout.x86 import I386, X86_64
 
 SUBJECTS: Final = (X86_64, I386, AARCH64, RISCV64)
 # The tables of the known library, by part.

@@ -172,10 +172,14 @@ class LinuxAbi:
     """The address of a position-independent program (ELF_ET_DYN_BASE, without randomisation)."""
     call_number: str
     """Register of the system call's number."""
+    call_number_mask: int
+    """The bits of that register which the kernel looks at."""
     call_result: str
     system_call: bytes
     """The instruction that makes a system call; a call is restarted by moving the pc back by its
     length."""
+    call_overwrites: Mapping[str, str]
+    """Registers that this instruction overwrites, each with the register whose value it gets."""
     tls: str
     """Register of the thread pointer."""
     clone_tls_first: bool

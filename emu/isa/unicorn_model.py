@@ -16,11 +16,19 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from types import ModuleType
 from typing import Any, Final, NamedTuple, Protocol
 
-from unicorn import Uc
-
 from emu.support.immutable import immutable
+
+
+def register_ids(constants: ModuleType, prefix: str, **others: str) -> Mapping[str, int]:
+    """Return Unicorn's numbers of registers by name, from the constants of one CPU.
+
+    `others`: the names here of registers that Unicorn calls otherwise.
+    """
+    ids = {name.removeprefix(prefix).lower(): n for name, n in vars(constants).items() if name.startswith(prefix)}
+    return ids | {name: ids[other] for name, other in others.items()}
 
 
 class VectorFile(NamedTuple):
@@ -43,7 +51,7 @@ class VectorFile(NamedTuple):
 
 
 class ModelledCpu(Protocol):
-    """The CPU, as the functions of a model see it (`emu.engine.cpu.Cpu`)."""
+    """The CPU, as the functions of a model see it (`emu.engine.qemu.cpu.Cpu`)."""
 
     handle: int
     """Address of Unicorn's own structure (struct uc_struct)."""
@@ -58,11 +66,11 @@ class ModelledCpu(Protocol):
     def function(self, name: str) -> Any:
         """Return a function of QEMU's for this CPU."""
 
-    def read_public(self, number: int) -> int:
-        """Return a register by Unicorn's own call."""
+    def read_public(self, name: str) -> Any:
+        """Return one of the `UnicornModel.ids` by Unicorn's own call: a number, or a tuple."""
 
-    def write_public(self, number: int, value: Any) -> None:
-        """Set a register by Unicorn's own call."""
+    def write_public(self, name: str, value: Any) -> None:
+        """Set one of the `UnicornModel.ids` by Unicorn's own call."""
 
 
 class InterruptedCpu(ModelledCpu, Protocol):
@@ -71,10 +79,10 @@ class InterruptedCpu(ModelledCpu, Protocol):
     pc: ctypes.c_uint64
 
     def ask(self, number: int) -> int:
-        """Return what `Handlers.on_trap` answers: DELIVER or HANDLED."""
+        """Return what `TrapTaker.trap` answers: DELIVER or HANDLED."""
 
     def breakpoint(self) -> int:
-        """Return what `Handlers.on_breakpoint` answers: DELIVER or HANDLED."""
+        """Return what `TrapTaker.breakpoint` answers: DELIVER or HANDLED."""
 
     def uncount_user(self, address: int) -> None:
         """Take the instruction at an address off the count, if the address is a user program's."""
@@ -92,11 +100,11 @@ class ServingCpu(Protocol):
     def write_register(self, name: str, value: int) -> None:
         """Set a register."""
 
-    def read_any(self, number: int) -> Any:
-        """Return a register as Unicorn's binding gives it: a number, or a tuple."""
+    def read_public(self, name: str) -> Any:
+        """Return one of the `UnicornModel.ids` by Unicorn's own call: a number, or a tuple."""
 
-    def write_any(self, number: int, value: Any) -> None:
-        """Set such a register."""
+    def write_public(self, name: str, value: Any) -> None:
+        """Set one of the `UnicornModel.ids` by Unicorn's own call."""
 
     def time(self) -> int:
         """Return virtual nanoseconds since the machine started."""
@@ -113,12 +121,12 @@ Raise = Callable[[InterruptedCpu], int]
 
 
 @immutable
-class SpecialInstructions:
+class EmulatedInstructions:
     """Instructions that Unicorn is not to translate: it would ask the host, or abort it."""
 
     found: Callable[[ModelledCpu, Callable[[int], int], int], bool]
     """(cpu, fetch, address): whether one is at an address; `fetch(address)` returns the unit of
-    code there, as many bytes as `fetch_unit` says.  `special` in machine code."""
+    code there, as many bytes as `fetch_unit` says.  `emulated` in machine code."""
     fetch_unit: int
     """Bytes that `fetch` reads: no more than the shortest instruction has."""
     serve: Callable[[ServingCpu, bytes], int | Raise]
@@ -173,13 +181,15 @@ class UnicornModel:
     """QEMU's name of the CPU, at the end of its functions' names."""
     deliver: str
     """QEMU's function that delivers an exception to the guest's own vector."""
-    check_register: int
-    """Unicorn's id of the register that `emu.engine.qemu.layout` looks for at the start."""
+    ids: Mapping[str, int]
+    """Unicorn's number of each register, by name: those of `Isa.registers`, and all others."""
+    check_register: str
+    """The register that `emu.engine.qemu.layout` looks for at the start."""
     check_offset: int
     """The offset of that register in the CPU state."""
     interrupt: Callable[[ModelledCpu], None]
     """Delivers the clock interrupt to the guest's own vector."""
-    special: SpecialInstructions
+    emulated: EmulatedInstructions
     vectors: tuple[VectorFile, ...]
     """The vector and floating-point registers; plans set those of the first file."""
     breakpoint: int | None = None
@@ -192,10 +202,10 @@ class UnicornModel:
     """Unicorn's number of a system call's exception; None: it has an instruction hook of its own."""
     system_call_instruction: int | None = None
     """Unicorn's number of that instruction."""
-    has_gate: Callable[[Uc, int], bool] = lambda _uc, _number: True
+    has_gate: Callable[[ModelledCpu, int], bool] = lambda _cpu, _number: True
     """(CPU, exception) -> whether the guest's table has an entry for it."""
     undefined: int | None = None
-    """Number that `Handlers.on_trap` gets for an undefined instruction, which may be a breakpoint
+    """Number that `TrapTaker.trap` gets for an undefined instruction, which may be a breakpoint
     of SDT as illumos has it (LOCK over a nop); None: breakpoints are never such."""
     page_size: int | None = None
     """Set as the size of pages before all else; None: Unicorn's own choice is 4096 bytes."""

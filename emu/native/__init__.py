@@ -5,7 +5,7 @@
 | `Block` (`emu.native.block`) | named words in memory that machine code and Python share |
 | `Module`, `Function` (`emu.native.builder`) | functions under construction |
 | `Operations` (`emu.native.operations`) | the operations that functions consist of |
-| `Value`, `Condition` (`emu.native.values`) | the values of operations |
+| `Value`, `Condition` (`emu.native.operations`) | the values of operations |
 | `compiled` (`emu.native.compile`) | their object code, kept on disk |
 | `Linked` (`emu.native.link`) | object code in memory, its symbols bound to addresses |
 | `libc` (`emu.native.libc`) | the C library of this process |

@@ -27,8 +27,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from emu.native.compile import compiled
-from emu.native.operations import Operations
-from emu.native.values import Condition, Value, Word, text_of
+from emu.native.operations import Condition, Operations, Value, Word, text_of
 
 # Weights of a branch that nearly always goes one way; names of the metadata.
 _LIKELY: Final = ", !prof !90"
@@ -166,7 +165,7 @@ class Function(Operations, Callee):
         made.set(value)
         return made
 
-    def room(self, size: int) -> Value:
+    def buffer(self, size: int) -> Value:
         """Return the address of `size` bytes that exist while the function runs, aligned to 16."""
         pointer = self._new()
         self._entry.append(f"  {pointer} = alloca i8, i64 {size}, align 16")

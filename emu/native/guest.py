@@ -8,8 +8,8 @@ function begins there.
 | function                    | result                                                         |
 | --------------------------- | -------------------------------------------------------------- |
 | `now`                       | `Guest.now()`                                                  |
-| `kernel_place(address, size)` | the address in this process of `size` bytes of kernel memory; 0: unknown |
-| `user_place(address, size)` | the address in this process of `size` bytes of the current process |
+| `kernel_pointer(address, size)` | the address in this process of `size` bytes of kernel memory; 0: unknown |
+| `user_pointer(address, size)` | the address in this process of `size` bytes of the current process |
 | `address`, `tid`, `pid`, `ppid`, `uid`, `gid`, `errno` | those of the current `Thread`       |
 | `execname`                  | address of the name in this process: `NAME_SIZE` bytes, ended by a NUL |
 | `kernel_callers(place, limit)` | writes the pcs of the probed function's callers; their number, -1: unknown |
@@ -30,7 +30,7 @@ from enum import StrEnum
 from typing import Final
 
 from emu.native.builder import Function
-from emu.native.values import Word
+from emu.native.operations import Word
 from emu.support.immutable import immutable
 
 # Size in bytes of a process's name (`execname`).

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from emu.isa import isa_of_machine
 from emu.isa.relocations import Reference, Relocation, Relocations, relocations_of
 from emu.native.libc import forget_instructions, libc
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 
 
 class Host(NamedTuple):

@@ -1,4 +1,4 @@
-"""Operations of machine code under construction: one method for each, which appends an instruction.
+"""Values and operations of machine code under construction; a method appends an instruction.
 
 They have no branches; `emu.native.builder` has the functions that consist of them.
 """
@@ -9,7 +9,32 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.native.block import WORD_SIZE
-from emu.native.values import Condition, Value, Word, text_of
+from emu.support.words import WORD_MASK
+
+
+class Value(str):
+    """A 64-bit word in machine code, with its name in the text."""
+
+    __slots__ = ()
+
+
+class Condition(str):
+    """A truth value in machine code, with its name in the text."""
+
+    __slots__ = ()
+
+
+# A word as an argument of methods: Python's numbers are constants.
+Word = Value | int
+
+
+def text_of(word: Word) -> str:
+    """Return a word in the form of the text; a number is truncated to 64 bits, and signed."""
+    if isinstance(word, str):
+        return word
+    word &= WORD_MASK
+    return str(word - (word >> 63 << 64))
+
 
 _COPY: Final = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
 _FILL: Final = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"

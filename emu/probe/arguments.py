@@ -1,12 +1,15 @@
-"""The locations of functions' arguments and results, for machine code that reads them.
+"""The arguments and results of functions: their locations for machine code, and a call's.
 
-`emu.displaced.frame` has the same for Python.
+`emu.displaced.frame` has the locations for Python.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
+from emu.engine.engine import Engine
+from emu.engine.errors import EngineError
 from emu.engine.hits.hit_steps import ARGUMENTS, Argument, InMemory, Register
 from emu.isa.base import Isa
 from emu.native.guest import LateArguments
@@ -35,3 +38,20 @@ def function_arguments(isa: Isa, registers: tuple[str, ...], first: int) -> tupl
 def results(isa: Isa) -> tuple[Register, ...]:
     """Return the two result registers (`Frame.results`)."""
     return tuple(Register(name) for name in isa.calling.results)
+
+
+def pass_arguments(engine: Engine, arguments: Sequence[int]) -> None:
+    """Set the arguments of the function that is about to be entered; sp is as on its entry.
+
+    Raises `EngineError` if the convention passes arguments in registers only, and has too few.
+    """
+    isa = engine.isa
+    registers = isa.calling.arguments
+    if registers and len(arguments) > len(registers):
+        raise EngineError(f"{len(arguments)} arguments: only {len(registers)} are passed in registers")
+    for name, value in zip(registers, arguments, strict=False):
+        engine.write_register(name, value & isa.address_mask)
+    place = engine.read_register(isa.registers.sp) + isa.calling.stack_arguments
+    for value in arguments[len(registers) :]:
+        engine.store(place, isa.word, value)
+        place += isa.word

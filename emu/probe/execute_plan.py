@@ -32,12 +32,12 @@ class Cpu(Protocol):
     def load(self, address: int, size: int) -> int:
         """Return `size` bytes of memory, little-endian.
 
-        Raises `emu.support.bad_address.BadAddressError`.
+        Raises `emu.support.words.BadAddressError`.
         """
         ...
 
     def store(self, address: int, size: int, value: int) -> None:
-        """Write the low `size` bytes of `value`.  Raises `emu.support.bad_address.BadAddressError`."""
+        """Write the low `size` bytes of `value`.  Raises `emu.support.words.BadAddressError`."""
         ...
 
     def read_register(self, name: str) -> int:
@@ -73,7 +73,7 @@ def interpret(plan: Plan, isa: Isa, cpu: Cpu, address: int) -> None:
     """Execute a plan for the displaced instruction at an address.
 
     This defines the meaning of plans.  The pc that the plan reads is that address, whatever the pc
-    register contains.  Raises `emu.support.bad_address.BadAddressError`; the registers are then as
+    register contains.  Raises `emu.support.words.BadAddressError`; the registers are then as
     they were.
     """
     slots, mask = isa.registers.slots, isa.address_mask

@@ -17,7 +17,7 @@ from typing import Final
 from emu.elf.file import ElfError
 from emu.elf.headers import SectionKind
 from emu.elf.image import FRAME_HEADER, Image
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _RELA: Final = struct.Struct("<QQq")
 # On i386 the addend is in the word that will hold the choice.

@@ -14,20 +14,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from emu.engine.memory.pages import PAGE
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 
 class CodeMemory(Protocol):
     """Memory that holds code; addresses are virtual."""
 
     def read(self, address: int, size: int) -> bytes:
-        """Return `size` bytes.  Raises `emu.support.bad_address.BadAddressError`."""
+        """Return `size` bytes.  Raises `emu.support.words.BadAddressError`."""
         ...
 
     def write_code(self, address: int, data: bytes) -> None:
         """Write bytes and drop what was translated from them.
 
-        Raises `emu.support.bad_address.BadAddressError`.
+        Raises `emu.support.words.BadAddressError`.
         """
         ...
 
@@ -71,7 +71,7 @@ class Patcher:
 
         `original` is what `self.original` returns for its bytes, if that is known.
 
-        Raises `emu.support.bad_address.BadAddressError` if there is no code.
+        Raises `emu.support.words.BadAddressError` if there is no code.
         """
         if not patch:
             raise ValueError(f"{owner}: a tracepoint at {address:#x} needs patch bytes")
@@ -84,7 +84,7 @@ class Patcher:
     def together(self) -> Iterator[None]:
         """Write what tracepoints change meanwhile at the end, page by page.
 
-        Raises `emu.support.bad_address.BadAddressError` then, if memory has no code at one of them.
+        Raises `emu.support.words.BadAddressError` then, if memory has no code at one of them.
         """
         self.on_change()
         self._pending = []
@@ -162,7 +162,7 @@ class Patcher:
     def original(self, address: int, size: int) -> bytes:
         """Read code as it is in the program, without patches.
 
-        Raises `emu.support.bad_address.BadAddressError`.
+        Raises `emu.support.words.BadAddressError`.
         """
         if self._removed:
             self._write_pending()

@@ -38,7 +38,7 @@ class Hit:
     """The handler's answer, if it leaves the displaced instruction to its caller; 0: the steps
     execute it."""
     plan: Plan | None = None
-    """The plan that is carried out after the steps instead of the displaced instruction."""
+    """The plan that is executed after the steps instead of the displaced instruction."""
     rest: Callable[[int], int] | None = None
     """Does the rest in Python, beginning with the plan or operations whose memory was out of reach,
     and returns DELIVER or HANDLED. None: the plan is all that is left to do."""

@@ -14,7 +14,7 @@ from emu.displaced.frame import Frame
 from emu.displaced.plans import Plan
 from emu.engine.engine import Engine
 from emu.probe.execute_plan import Words, interpret
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # Arguments that `dtrace_probe()` takes.
 _FIVE = 5
@@ -108,7 +108,7 @@ class LiveFrame:
         self._engine.pc = address
         self.moved = True
 
-    def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:  # noqa: ARG002
+    def execute(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:  # noqa: ARG002
         """Carry out a plan completely."""
         interpret(plan, self._engine.isa, self._engine, address)
         self.moved = True
@@ -176,7 +176,7 @@ class SavedFrame:
             place = self.address + self._word * self._index(name)
             self._engine.store(place, self._word, value & self._engine.isa.address_mask)
 
-    def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
+    def execute(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
         """Carry out a plan on the saved registers.
 
         A push is left to the stub, because the frame is on that stack.

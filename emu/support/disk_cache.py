@@ -11,14 +11,18 @@ removed until the rest is within the limit. A file's modification time says on w
 used.
 
 The folder is $TRAPLINE_CACHE, or trapline below $XDG_CACHE_HOME or ~/.cache.  If it belongs to
-another user or cannot be written, or if $TRAPLINE_CACHE is empty, nothing is cached.
+another user, can be written by others, is a link, or cannot be written, or if $TRAPLINE_CACHE is
+empty, nothing is cached; `trapline doctor` says so.  A file that is not this user's alone is made
+again, and so is a link: among them is machine code, which is executed.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -26,7 +30,7 @@ from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 _DIGEST: Final = hashlib.sha256().digest_size
 # The limits of the folder, in bytes and in files.
@@ -37,22 +41,59 @@ _DAY: Final = 86_400
 # Seconds after which a file that was being written belongs to a process that has ended.
 _ABANDONED: Final = 3600
 _NAME: Final = re.compile(r"[\w-]+-[0-9a-f]{32}")
+# The bits of a mode that let others write.
+_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 # The beginning of the names of files that are being written.
 _ASIDE: Final = ".trapline-"
 
 
 def folder() -> Path | None:
     """Return the cache's folder, and make it if necessary; None: none is available."""
+    return _chosen()[0]
+
+
+def why_none() -> str:
+    """Return why there is no cache, with the remedy; "": there is one."""
+    return _chosen()[1]
+
+
+def _chosen() -> tuple[Path | None, str]:
     chosen = os.environ.get("TRAPLINE_CACHE")
     if chosen == "":
-        return None
+        return None, "$TRAPLINE_CACHE is empty"
     base = os.environ.get("XDG_CACHE_HOME")
     try:
         path = Path(chosen) if chosen else (Path(base) if base else Path.home() / ".cache") / "trapline"
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return path if path.stat().st_uid == os.geteuid() else None
-    except (OSError, RuntimeError):  # RuntimeError: this user has no home
-        return None
+        why = _distrusted(path.lstat(), stat.S_ISDIR)
+    except OSError as error:
+        return None, f"{error.filename}: {error.strerror}"
+    except RuntimeError as error:  # this user has no home
+        return None, str(error)
+    return (None, f"{path} {why}") if why else (path, "")
+
+
+def _distrusted(status: os.stat_result, is_kind: Callable[[int], bool]) -> str:
+    """Return why another user may have made something of the cache, which has machine code; "": none."""
+    if not is_kind(status.st_mode):
+        return "is a link, or not of the right kind"
+    if status.st_uid != os.geteuid():
+        return "belongs to another user"
+    return "can be written by others (chmod go-w)" if status.st_mode & _OTHERS else ""
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open a file of the cache to read it.
+
+    Raises OSError for one that another user may have made, and for what is not a file: nothing is
+    followed, and nothing waits.
+    """
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    why = _distrusted(os.fstat(file.fileno()), stat.S_ISREG)
+    if why:
+        file.close()
+        raise OSError(errno.EPERM, why, str(path))
+    return file
 
 
 def cached(kind: str, made_from: bytes, make: Callable[[], bytes]) -> bytes:
@@ -61,8 +102,8 @@ def cached(kind: str, made_from: bytes, make: Callable[[], bytes]) -> bytes:
     if directory is None:
         return make()
     path = directory / f"{kind}-{hashlib.sha256(made_from).hexdigest()[:32]}"
-    with suppress(OSError):
-        data = path.read_bytes()
+    with suppress(OSError), opened(path) as file:
+        data = file.read()
         if hashlib.sha256(data[_DIGEST:]).digest() == data[:_DIGEST]:
             _note_use(path)
             return data[_DIGEST:]

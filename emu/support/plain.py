@@ -2,14 +2,15 @@
 
 Words are a view of 64-bit numbers.  Bytes are a `bytearray`, which Python reads and writes fastest;
 many of them are a mapping, because Python writes zeros into every page of a new `bytearray`.  The
-view, or a `Pinned`, makes Python refuse to change the size of the bytes below it.
+view, or a `Pinned`, makes Python refuse to change the size of the bytes below it.  C functions have
+addresses, too.
 """
 
 from __future__ import annotations
 
 import ctypes
 import mmap
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 WORD: Final = 8
 Bytes = bytearray | mmap.mmap
@@ -69,3 +70,8 @@ class Word:
     def __set__(self, block: HasWords, value: int) -> None:
         """Change the word."""
         block.words[self._index] = value
+
+
+def function_address(function: Any) -> int:
+    """Return the address of a function of ctypes: of a library's, or of a callback; 0: NULL."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -1,4 +1,4 @@
-"""Arithmetic of 64-bit machine words, which all layers share.
+"""Arithmetic of 64-bit machine words, and the error of an invalid address, which all layers share.
 
 It is not part of `emu.isa`, because the modules that the tables of the ISAs use need it.
 """
@@ -29,3 +29,11 @@ def decimal(text: str) -> int | None:
 def signed(word: int) -> int:
     """Return a word of 64 bits as a number with a sign."""
     return word - (WORD_MASK + 1) if word >> 63 else word
+
+
+class BadAddressError(Exception):
+    """A load or store met an address that is not mapped (`address`)."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(f"invalid address {address:#x}")
+        self.address = address

@@ -14,7 +14,7 @@ from typing import Any, Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 from emu.unicorn_layout.bench import CODE, NOWHERE, Bench, NotFoundError, agreed, only, places
 from emu.unicorn_layout.context import CONTEXT, context_for_translation, look_up, qemu
 

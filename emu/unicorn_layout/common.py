@@ -8,7 +8,7 @@ from typing import Any, Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 from emu.unicorn_layout.bench import CODE, Bench, NotFoundError, agreed, only, places
 from emu.unicorn_layout.context import context_for_translation
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Final
 
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 from emu.unicorn_layout.bench import CODE, Bench, NotFoundError, only, places
 
 _WORD: Final = 8

@@ -13,6 +13,7 @@ from typing import Final
 
 from emu.displaced.decision import (
     Code,
+    Decision,
     Displaced,
     DisplacedRow,
     DisplacedTable,
@@ -21,7 +22,6 @@ from emu.displaced.decision import (
     OutOfLine,
     Refused,
     Rule,
-    Treatment,
 )
 from emu.displaced.plans import Compare, Plan
 from emu.isa.aarch64.plans import (
@@ -161,7 +161,7 @@ def _in_sequence(before: bytes) -> bool:
     return False
 
 
-def _treat(code: Code, fidelity: Fidelity) -> Treatment:
+def _treat(code: Code, fidelity: Fidelity) -> Decision:
     """Decide about an instruction (dtrace_decode_arm64)."""
     if len(code.data) < 4:
         return Refused(MALFORMED)

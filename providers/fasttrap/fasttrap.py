@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final
 from emu.engine.memory.access import Access
 from emu.guest.processes import ProcessObserver
 from emu.probe.patcher import Patcher
-from emu.support.bad_address import BadAddressError
-from emu.support.printable import printable
+from emu.support.one_line import one_line
+from emu.support.words import BadAddressError
 from providers.fasttrap.hits import Hits
 from providers.fasttrap.out_of_line import CHUNK
 from providers.fasttrap.points import Points, TracepointError
@@ -78,7 +78,7 @@ class Fasttrap(ProcessObserver):
 
     def report(self, text: str) -> None:
         """Say something about probes; names from a file cannot control a terminal."""
-        self.reported(printable(text))
+        self.reported(one_line(text))
 
     def target(self, process: Process) -> Target:
         """Return the record of a process that runs."""

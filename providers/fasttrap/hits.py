@@ -27,12 +27,11 @@ from emu.engine.hits.hit_steps import (
 )
 from emu.engine.hits.plan_encoding import NativeOperation
 from emu.engine.state import HANDLED
-from emu.guest.processes import CARRIED_OUT, ProcessObserver
+from emu.guest.processes import EXECUTED, ProcessObserver
 from emu.probe.arguments import function_arguments
 from emu.probe.execute_plan import Cpu, interpret
 from emu.probe.trap import Hit, Served
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 from providers.fasttrap.out_of_line import Stepping, Steps
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import Point, ProbeType
@@ -112,12 +111,12 @@ class Hits(ProcessObserver):
         before = self._before(point)
         if before is None:
             return Served.PYTHON
-        if isinstance(point.treatment, OutOfLine):
-            run = self.steps.describe(thread, point, point.treatment)
-            rest = partial(self._begin, point, point.treatment)
+        if isinstance(point.decision, OutOfLine):
+            run = self.steps.describe(thread, point, point.decision)
+            rest = partial(self._begin, point, point.decision)
             return Served.PYTHON if run is None else Hit((*before, run), rest=rest, by_thread=True)
-        plan = point.treatment.plan
-        after = self._after(point, (), leaves=point.treatment.leaves)
+        plan = point.decision.plan
+        after = self._after(point, (), leaves=point.decision.leaves)
         if after is None or not self._is_safe(plan):
             return Served.PYTHON
         return Hit((*before, Run(plan.operations), *after), rest=partial(self._rest, point, plan))
@@ -149,7 +148,7 @@ class Hits(ProcessObserver):
 
     def _rest(self, point: Point, plan: Plan, _address: int) -> int:
         """Carry out a plan whose memory machine code could not reach; fire the probes after it."""
-        self._carry_out(point, plan)
+        self._execute(point, plan)
         return HANDLED
 
     def _before(self, point: Point) -> list[Fire | FireAfter | Run] | None:
@@ -229,16 +228,16 @@ class Hits(ProcessObserver):
         if point is None:
             return 0
         steps.forget(thread)
-        treatment = point.treatment
-        if isinstance(treatment, Emulated):
+        decision = point.decision
+        if isinstance(decision, Emulated):
             self.fire_before(thread, point, frame)
-            return self._emulate(point, treatment.plan)
+            return self._emulate(point, decision.plan)
         if not steps.has_room(thread, point):
             self._kernel.cpu.pc = address
             self._kernel.cpu.discount(1)
-            return CARRIED_OUT
+            return EXECUTED
         self.fire_before(thread, point, frame)
-        return steps.begin(thread, point, treatment)
+        return steps.begin(thread, point, decision)
 
     # -- firing
 
@@ -284,8 +283,8 @@ class Hits(ProcessObserver):
 
     def fire_after(self, point: Point, new_pc: int) -> None:
         """Fire the return probes if the function is left (fasttrap_return_common)."""
-        treatment = point.treatment
-        leaves = isinstance(treatment, Emulated) and treatment.leaves
+        decision = point.decision
+        leaves = isinstance(decision, Emulated) and decision.leaves
         words = self._kernel.cpu.words
         for probe in tuple(point.after):
             # A branch is a return only if it was taken, and leaves the function.  Its target is known only now, so the
@@ -305,9 +304,9 @@ class Hits(ProcessObserver):
             point.native = self._kernel.engine.plan(plan) if by_machine_code else 0
         if not point.after and point.native and self._kernel.native:
             return point.native
-        return self._carry_out(point, plan)
+        return self._execute(point, plan)
 
-    def _carry_out(self, point: Point, plan: Plan) -> int:
+    def _execute(self, point: Point, plan: Plan) -> int:
         engine = self._kernel.cpu
         cpu: Cpu = _MinusOneFaults(engine) if self._fidelity is Fidelity.FREEBSD else engine
         try:
@@ -315,14 +314,14 @@ class Hits(ProcessObserver):
         except BadAddressError as error:
             engine.pc = point.address
             self._kernel.raise_bad_address(error.address)
-            return CARRIED_OUT
+            return EXECUTED
         if point.after:
             # The probes after it see the new registers, but the pc of the instruction.
             new_pc = engine.pc
             engine.pc = point.address
             self.fire_after(point, new_pc)
             engine.pc = new_pc
-        return CARRIED_OUT
+        return EXECUTED
 
     # -- events of threads
 

@@ -23,8 +23,8 @@ from emu.displaced.decision import OutOfLine
 from emu.displaced.plans import Load, Set
 from emu.engine.hits.hit_steps import Run
 from emu.engine.hits.plan_encoding import Deposit, NativeOperation
-from emu.guest.processes import CARRIED_OUT, ProcessObserver
-from emu.support.bad_address import BadAddressError
+from emu.guest.processes import EXECUTED, ProcessObserver
+from emu.support.words import BadAddressError
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import Point, Target
 
@@ -203,7 +203,7 @@ class Steps(ProcessObserver):
             point.target.code.write(self.saved_at(stepping), saved.to_bytes(_WORD, "little"))
             cpu.write_register(move.scratch, after)
         cpu.pc = start
-        return CARRIED_OUT
+        return EXECUTED
 
     def _chunk(self, thread: Thread, point: Point) -> _Chunk | None:
         """Return a thread's scratch space for an instruction; None: none is available."""
@@ -219,7 +219,7 @@ class Steps(ProcessObserver):
         """Remove the tracepoint permanently: no scratch space is available."""
         point.target.patcher.remove(point.tracepoint)
         self._kernel.cpu.pc = point.address
-        return CARRIED_OUT
+        return EXECUTED
 
     # -- the ends of a step
 
@@ -248,7 +248,7 @@ class Steps(ProcessObserver):
             cpu.pc = stepping.point.address
             self._fire_after(stepping.point, stepping.after)
         cpu.pc = stepping.after
-        return CARRIED_OUT
+        return EXECUTED
 
     def _back(self, thread: Thread, stepping: Stepping) -> None:
         """Put a thread back at the original instruction, as if it had not begun to step."""

@@ -19,7 +19,7 @@ from emu.elf.image import no_instruction
 from emu.elf.symbols import Symbol, SymbolType, told_apart
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import Objects, Process, ProcessObserver
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.base import Framework
 from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.pid_provider import PidProvider

@@ -12,9 +12,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Treatment
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.displaced.decision import Code, Decision, Emulated, OutOfLine, Refused
+from emu.support.words import WORD_MASK, BadAddressError
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import AFTER, Point, Probe, Target
 from providers.fidelity import Fidelity
@@ -79,7 +78,7 @@ class Points:
 
     # -- decisions
 
-    def look(self, target: Target, address: int, function: int = 0) -> Treatment:
+    def look(self, target: Target, address: int, function: int = 0) -> Decision:
         """Decide about the instruction at an address.
 
         `function` is the start of its function, 0: unknown.
@@ -172,13 +171,13 @@ class Points:
             code = self._code_of(probe, address)
         except BadAddressError:
             raise TracepointError(f"no code is loaded at {address:#x} in pid {target.process.pid}") from None
-        treatment = self._treat(code, self._fidelity)
-        if isinstance(treatment, Refused):
-            raise TracepointError(f"no tracepoint at {address:#x}: {treatment.rule.why} ({treatment.rule.source})")
-        assert isinstance(treatment, Emulated | OutOfLine), "fasttrap runs code out of line, it does not step"
-        patch = self._port.breakpoint(treatment.length)
+        decision = self._treat(code, self._fidelity)
+        if isinstance(decision, Refused):
+            raise TracepointError(f"no tracepoint at {address:#x}: {decision.rule.why} ({decision.rule.source})")
+        assert isinstance(decision, Emulated | OutOfLine), "fasttrap runs code out of line, it does not step"
+        patch = self._port.breakpoint(decision.length)
         tracepoint = target.patcher.create(address, patch, "fasttrap", code.data[: len(patch)])
-        return Point(target, address, treatment, tracepoint)
+        return Point(target, address, decision, tracepoint)
 
     def remove(self, probe: Probe, address: int) -> None:
         """Remove one of a probe's tracepoints, unless another probe still needs it."""

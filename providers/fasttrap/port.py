@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from emu.displaced.decision import Code, OutOfLine, Treatment
+from emu.displaced.decision import Code, Decision, OutOfLine
 from emu.support.by_name import ByName
 from emu.support.immutable import immutable
 from providers.fidelity import Fidelity
@@ -25,7 +25,7 @@ class Port:
     """Length of the instruction -> the bytes that are written over it."""
     longest: int
     """Bytes of the longest instruction."""
-    treat: Callable[[Code, Fidelity], Treatment]
+    treat: Callable[[Code, Fidelity], Decision]
     """How an instruction is displaced: `Emulated`, `OutOfLine` or `Refused`."""
     returns: Callable[[bytes, int, Fidelity], Iterator[int]]
     """(function's code, address) -> offsets of its return sites."""

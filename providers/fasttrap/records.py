@@ -56,14 +56,14 @@ class Point:
 
     target: Target
     address: int
-    treatment: Emulated | OutOfLine
+    decision: Emulated | OutOfLine
     tracepoint: Tracepoint
     before: list[Probe] = field(default_factory=list)
     """Probes that fire before the instruction, the latest enabled first."""
     after: list[Probe] = field(default_factory=list)
     """Probes that fire after it."""
     native: int | None = None
-    """The answer that makes machine code carry out the plan of an emulated instruction.
+    """The answer that makes machine code execute the plan of an emulated instruction.
 
     0: impossible; None: not asked for yet.
     """

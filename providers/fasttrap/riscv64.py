@@ -14,6 +14,7 @@ from typing import Final
 
 from emu.displaced.decision import (
     Code,
+    Decision,
     Displaced,
     DisplacedRow,
     DisplacedTable,
@@ -22,7 +23,6 @@ from emu.displaced.decision import (
     OutOfLine,
     Refused,
     Rule,
-    Treatment,
 )
 from emu.displaced.plans import Compare, Plan, Set
 from emu.isa.riscv64.instruction import instruction_length, words
@@ -135,7 +135,7 @@ def _in_sequence(before: bytes) -> bool:
     return False
 
 
-def _treat(code: Code, fidelity: Fidelity) -> Treatment:
+def _treat(code: Code, fidelity: Fidelity) -> Decision:
     """Decide about an instruction."""
     del fidelity  # there is no real system that could differ
     length, word = _word(code.data)

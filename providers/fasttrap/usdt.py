@@ -36,7 +36,7 @@ from emu.engine.hits.hit_steps import ARGUMENTS, Argument, Number, Register
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import ProcessObserver
 from emu.isa.elf_format import InRegister
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.dof.layout import HEADER
 from providers.dof.probes import HelperProbe, helper_probes
 from providers.dof.sections import DofError, load_size

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from emu.displaced.decision import Code, OutOfLine, Rule, Treatment
+from emu.displaced.decision import Code, Decision, OutOfLine, Rule
 from emu.displaced.plans import Plan, Set
 from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, REGISTERS, SEGMENTS, Instruction, Mode
 from emu.isa.x86.plans import indirect, jcc, jcxz, loop, push_fp, ret, transfer
@@ -33,13 +33,13 @@ _REX: Final = 4  # the upper half of its byte
 _COUNTED: Final = frozenset({0xE0, 0xE1, 0xE2})
 
 
-def _by_register(rule: Rule, insn: Instruction) -> Treatment:
+def _by_register(rule: Rule, insn: Instruction) -> Decision:
     """Run a copy that names its operand by a register that the instruction does not use."""
     code, scratch = moved(insn)
     return OutOfLine(rule, insn.length, code, scratch)
 
 
-def _by_rax(rule: Rule, insn: Instruction) -> Treatment:
+def _by_rax(rule: Rule, insn: Instruction) -> Decision:
     """Run a copy that names its operand by rax, or by rcx beside rax, as FreeBSD does.
 
     A REX prefix with B, the first of several, turns them into r8 or r9. cmpxchg, mul and div use
@@ -82,7 +82,7 @@ def _is_hidden(insn: Instruction) -> bool:
     return 0 <= rex < insn.at - 1 and sum(byte in SEGMENTS for byte in insn.data[:rex]) <= 1
 
 
-def _copied(rule: Rule, insn: Instruction) -> Treatment:
+def _copied(rule: Rule, insn: Instruction) -> Decision:
     return copy(rule, insn) if _taken_as_relative_at(insn) is None else _by_rax(rule, insn)
 
 
@@ -242,7 +242,7 @@ def port(
 ) -> Port:
     """Return fasttrap in a mode, by its tables, registers and scratch code (`Port`)."""
 
-    def treat(code: Code, fidelity: Fidelity) -> Treatment:
+    def treat(code: Code, fidelity: Fidelity) -> Decision:
         """Decide about an instruction (fasttrap_tracepoint_init)."""
         return tables[fidelity].decide(code)
 

@@ -31,7 +31,7 @@ from emu.native.guest import LateArguments
 from emu.probe.arguments import entry_arguments, late_arguments, results
 from emu.probe.patcher import Patcher
 from emu.probe.trap import Hit, Served, TrapHandler
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.fbt.exclusions import EXCLUSIONS, excluded, module_name, module_refusal
 from providers.fbt.kept_sites import Found, kept_sites

@@ -14,7 +14,7 @@ from emu.isa.x86.instruction import LONG_MODE, Mode
 from emu.isa.x86.instruction import instruction_lengths as lengths
 from emu.isa.x86_64.stub import STUB
 from emu.probe.trap import Handler
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.dis_tables import known_lengths
 from providers.fbt.port import (
     ENTRY,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.displaced.decision import Code, Emulated, OutOfLine, Rule, Treatment
+from emu.displaced.decision import Code, Decision, Emulated, OutOfLine, Rule
 from emu.displaced.plans import Store
 from emu.isa.aarch64.traps import BRK_DTRACE
 from providers.fasttrap.aarch64 import PORT as USER
@@ -25,12 +25,12 @@ _ISA: Final = "FreeBSD sys/cddl/dev/kinst/aarch64/kinst_isa.c"
 _BREAK: Final = BRK_DTRACE.to_bytes(4, "little")
 
 
-def _treat(code: Code) -> Treatment:
+def _treat(code: Code) -> Decision:
     """Decide about an instruction, as fasttrap does."""
-    treatment = USER.treat(code, Fidelity.EXACT)
-    if isinstance(treatment, Emulated) and any(isinstance(one, Store) for one in treatment.plan.operations):
-        return OutOfLine(treatment.rule, 4, code.data[:4])  # the standard entry: a copy is possible too
-    return treatment
+    decision = USER.treat(code, Fidelity.EXACT)
+    if isinstance(decision, Emulated) and any(isinstance(one, Store) for one in decision.plan.operations):
+        return OutOfLine(decision.rule, 4, code.data[:4])  # the standard entry: a copy is possible too
+    return decision
 
 
 def _frame_after(code: bytes, before: Frames) -> Frames:

@@ -8,30 +8,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from emu.displaced.decision import ALWAYS, Emulated, OutOfLine, Treatment
+from emu.displaced.decision import ALWAYS, Decision, Emulated, OutOfLine
 from emu.displaced.plans import Branch, Plan, Set, Store
 from emu.isa.base import Isa
 from providers.kinst.port import ENTERED, FRAMED, Frames, Port
 
 
-def follow(
-    port: Port, isa: Isa, code: bytes, address: int, treatments: Mapping[int, Treatment]
-) -> Mapping[int, Frames]:
+def follow(port: Port, isa: Isa, code: bytes, address: int, decisions: Mapping[int, Decision]) -> Mapping[int, Frames]:
     """Return the known state of the frame before each instruction, by its offset.
 
     Code that is reached only by a table of jumps is assumed to have its frame: a switch is in the
     middle of a function.
     """
-    after = dict(pairwise([*treatments, len(code)]))
+    after = dict(pairwise([*decisions, len(code)]))
     known: dict[int, Frames] = {}
     waiting = [(0, ENTERED)]
     while waiting:
         offset, frames = waiting.pop()
-        while offset in treatments and offset not in known:
+        while offset in decisions and offset not in known:
             known[offset] = frames
             frames = port.frame_after(code[offset : after[offset]], frames)
             goes_on = False
-            for target in _targets(isa, treatments[offset], address + offset, address + after[offset]):
+            for target in _targets(isa, decisions[offset], address + offset, address + after[offset]):
                 if target - address == after[offset]:
                     goes_on = True
                 else:
@@ -39,18 +37,18 @@ def follow(
             if not goes_on:
                 break
             offset = after[offset]
-    return {offset: known.get(offset, FRAMED) for offset in treatments}
+    return {offset: known.get(offset, FRAMED) for offset in decisions}
 
 
-def _targets(isa: Isa, treatment: Treatment, address: int, after: int) -> Iterator[int]:
+def _targets(isa: Isa, decision: Decision, address: int, after: int) -> Iterator[int]:
     """Yield the targets of an instruction that its encoding contains; a call returns."""
-    if isinstance(treatment, OutOfLine):
-        if treatment.leaves != ALWAYS:
+    if isinstance(decision, OutOfLine):
+        if decision.leaves != ALWAYS:
             yield after
-        if treatment.leaves is not None and treatment.place >= 0:
-            yield address + treatment.target
-    elif isinstance(treatment, Emulated):
-        yield from _planned(isa, treatment.plan, address, after)
+        if decision.leaves is not None and decision.place >= 0:
+            yield address + decision.target
+    elif isinstance(decision, Emulated):
+        yield from _planned(isa, decision.plan, address, after)
     else:
         yield after
 

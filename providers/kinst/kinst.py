@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from emu.displaced.decision import Code, Emulated, OutOfLine, Rule, Treatment
+from emu.displaced.decision import Code, Decision, Emulated, OutOfLine, Rule
 from emu.displaced.frame import Frame
 from emu.displaced.plans import Set
 from emu.elf.symbols import Symbol
@@ -63,7 +63,7 @@ class Point:
     address: int
     module: Module
     tracepoint: Tracepoint
-    treatment: Emulated | OutOfLine
+    decision: Emulated | OutOfLine
     frames: Frames
     probe_id: int = 0
     trampoline: int = 0
@@ -72,16 +72,16 @@ class Point:
     @property
     def after(self) -> int:
         """The address after the instruction."""
-        return self.address + self.treatment.length
+        return self.address + self.decision.length
 
 
 def look(
     port: Port, isa: Isa, symbol: Symbol, read: Callable[[int, int], bytes]
-) -> Iterator[tuple[int, Treatment, Frames]]:
-    """Yield (offset, treatment, frame) for each instruction of a function.
+) -> Iterator[tuple[int, Decision, Frames]]:
+    """Yield (offset, decision, frame) for each instruction of a function.
 
     It yields nothing if the function is excluded.  Raises
-    `emu.support.bad_address.BadAddressError`.
+    `emu.support.words.BadAddressError`.
     """
     if excluded(symbol.name, (*EXCLUSIONS, *port.exclusions)) is not None:
         return
@@ -90,13 +90,13 @@ def look(
     if not scanner.scan(Function(symbol.name, symbol.value, symbol.size, code)).sites:
         return
     body = code[: symbol.size]
-    treatments = {}
+    decisions = {}
     for offset in port.boundaries(body):
         before = body[max(0, offset - port.behind) : offset]
-        treatments[offset] = port.treat(Code(code[offset : offset + port.longest], symbol.value + offset, before))
-    frames = follow(port, isa, body, symbol.value, treatments)
-    for offset, treatment in treatments.items():
-        yield offset, treatment, frames[offset]
+        decisions[offset] = port.treat(Code(code[offset : offset + port.longest], symbol.value + offset, before))
+    frames = follow(port, isa, body, symbol.value, decisions)
+    for offset, decision in decisions.items():
+        yield offset, decision, frames[offset]
 
 
 class CopyMemory(Protocol):
@@ -171,13 +171,13 @@ class Kinst(Provider):
                         self._provide(module, symbol, offset)
 
     def _provide(self, module: Module, symbol: Symbol, wanted: int | None) -> None:
-        for offset, treatment, frames in look(self._port, self._isa, symbol, module.read):
+        for offset, decision, frames in look(self._port, self._isa, symbol, module.read):
             address = symbol.value + offset
-            if not isinstance(treatment, Emulated | OutOfLine):
+            if not isinstance(decision, Emulated | OutOfLine):
                 continue
             if wanted in {None, offset} and address not in self._points:
-                tracepoint = self._patcher.create(address, self._port.patch(treatment.length), self.name)
-                point = self._points[address] = Point(address, module, tracepoint, treatment, frames)
+                tracepoint = self._patcher.create(address, self._port.patch(decision.length), self.name)
+                point = self._points[address] = Point(address, module, tracepoint, decision, frames)
                 point.probe_id = self._framework.probe_create(
                     self, module.name, symbol.name, str(offset), _AFRAMES, point
                 )
@@ -185,11 +185,7 @@ class Kinst(Provider):
     def enable(self, probe_id: int, arg: Point) -> None:
         """Install the breakpoint; without room for a trampoline the probe stays silent."""
         arg.module.enabled += 1
-        if (
-            isinstance(arg.treatment, OutOfLine)
-            and not arg.trampoline
-            and not self._make_trampoline(arg, arg.treatment)
-        ):
+        if isinstance(arg.decision, OutOfLine) and not arg.trampoline and not self._make_trampoline(arg, arg.decision):
             return
         self._patcher.install(arg.tracepoint)
 
@@ -229,13 +225,13 @@ class Kinst(Provider):
         core.framed, core.pushed = point.frames.made, point.frames.pushed
         self._framework.probe(point.probe_id)
         core.framed, core.pushed = False, 0
-        treatment = point.treatment
-        if isinstance(treatment, OutOfLine):
+        decision = point.decision
+        if isinstance(decision, OutOfLine):
             # The breakpoint is counted as the instruction; the code to which it leads is not the kernel's.
-            self._clock.hide(hidden_instructions(self._isa, treatment, frame))
+            self._clock.hide(hidden_instructions(self._isa, decision, frame))
             frame.go_to(point.trampoline, self._isa.traps.moved_adds)
             return self._isa.traps.moved
-        left = frame.carry_out(treatment.plan, address, self._isa.traps.moved_adds, extra)
+        left = frame.execute(decision.plan, address, self._isa.traps.moved_adds, extra)
         return self._port.pushing if left else self._isa.traps.moved
 
     def _describe(self, address: int) -> Hit | Served | None:
@@ -249,10 +245,10 @@ class Kinst(Provider):
         if not runs:
             return Served.PYTHON
         fire = Fire(runs, (), framed=point.frames.made, pushed=point.frames.pushed)
-        treatment = point.treatment
-        if isinstance(treatment, Emulated):
-            return Hit((fire,), plan=treatment.plan)
-        return Hit((fire, Run((hide_instructions(self._clock, treatment), Set(pc, "", point.trampoline)))))
+        decision = point.decision
+        if isinstance(decision, Emulated):
+            return Hit((fire,), plan=decision.plan)
+        return Hit((fire, Run((hide_instructions(self._clock, decision), Set(pc, "", point.trampoline)))))
 
     def _trampoline_ended(self, address: int, frame: Frame) -> int:
         """Go back to the code after the original (kinst_jump_next_instr)."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from emu.displaced.decision import ALWAYS, Code, OutOfLine, Treatment
+from emu.displaced.decision import ALWAYS, Code, Decision, OutOfLine
 from emu.displaced.frame import Frame
 from emu.displaced.plans import Check, Compare
 from emu.engine.hits.plan_encoding import Adjust, AdjustIf
@@ -58,7 +58,7 @@ class Port:
     """Bytes of the longest instruction."""
     behind: int
     """The number of bytes before an instruction that `treat` reads."""
-    treat: Callable[[Code], Treatment]
+    treat: Callable[[Code], Decision]
     """How an instruction is displaced: `Emulated`, `OutOfLine` or `Refused`."""
     frame_after: Callable[[bytes, Frames], Frames]
     """(instruction, state of the frame before it) -> state after it."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.displaced.decision import Code, Refused, Rule, Treatment
+from emu.displaced.decision import Code, Decision, Refused, Rule
 from emu.isa.riscv64.traps import EBREAK
 from providers.fasttrap.riscv64 import PORT as USER
 from providers.fbt.port import Exclusion
@@ -20,7 +20,7 @@ _SYSTEM: Final = 0x73
 _PRIVILEGED: Final = Rule("SYSTEM", "it is an instruction of the privileged architecture", _ISA)
 
 
-def _treat(code: Code) -> Treatment:
+def _treat(code: Code) -> Decision:
     """Decide as fasttrap does, except for the SYSTEM opcode (kinst_instr_system)."""
     if code.data and code.data[0] & 0x7F == _SYSTEM:
         return Refused(_PRIVILEGED)

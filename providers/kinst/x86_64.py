@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from emu.displaced.decision import ALWAYS, Code, OutOfLine, Rule, Treatment
+from emu.displaced.decision import ALWAYS, Code, Decision, OutOfLine, Rule
 from emu.isa.x86.instruction import LONG_MODE, Instruction, instruction_lengths
 from emu.isa.x86.plans import indirect, transfer
 from emu.isa.x86_64.stub import STUB
@@ -30,7 +30,7 @@ def _refused(name: str, test: Test, why: str, source: str = _ISA) -> Row:
     return Row(name, why, source, test, refuse)
 
 
-def _copied(rule: Rule, insn: Instruction, leaves: int | None = None) -> Treatment:
+def _copied(rule: Rule, insn: Instruction, leaves: int | None = None) -> Decision:
     """Run a copy; a distance from rip in it is filled in later."""
     at = insn.relative_at
     if at is None:
@@ -39,18 +39,18 @@ def _copied(rule: Rule, insn: Instruction, leaves: int | None = None) -> Treatme
     return OutOfLine(rule, insn.length, insn.data, place=at + 1, target=target, leaves=leaves)
 
 
-def _leaving(rule: Rule, insn: Instruction) -> Treatment:
+def _leaving(rule: Rule, insn: Instruction) -> Decision:
     """Run a copy that leaves the trampoline."""
     return _copied(rule, insn, ALWAYS)
 
 
-def _jump(rule: Rule, insn: Instruction) -> Treatment:
+def _jump(rule: Rule, insn: Instruction) -> Decision:
     """Run a copy of a direct jump, in its form that reaches everywhere."""
     code = insn.data[: insn.at] + b"\xe9\0\0\0\0"
     return OutOfLine(rule, insn.length, code, place=insn.at + 1, target=offset(insn), leaves=ALWAYS)
 
 
-def _conditional(rule: Rule, insn: Instruction) -> Treatment:
+def _conditional(rule: Rule, insn: Instruction) -> Decision:
     """Run a copy of a conditional jump, in its form that reaches everywhere."""
     short = insn.opcode != 0x0F
     number = (insn.opcode if short else insn.second) & 15
@@ -92,7 +92,7 @@ TABLE: Final = Table(
 )  # fmt: skip
 
 
-def _treat(code: Code) -> Treatment:
+def _treat(code: Code) -> Decision:
     """Decide about an instruction (kinst_instr_dissect)."""
     return TABLE.decide(code)
 

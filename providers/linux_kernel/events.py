@@ -19,9 +19,8 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
-from emu.support.bad_address import BadAddressError
 from emu.support.immutable import immutable
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 
 _WORD: Final = 8
 _INT: Final = 0xFFFF_FFFF

@@ -18,7 +18,7 @@ from emu.engine.hits.hit_steps import Argument, Fire, Number
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.native.guest import LateArguments
 from emu.probe.arguments import entry_arguments, late_arguments, results
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.fbt.fbt import SignatureSource
 from providers.fbt.port import ENTRY, RETURN

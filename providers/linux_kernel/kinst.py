@@ -16,15 +16,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Rule, Treatment
+from emu.displaced.decision import Code, Decision, Emulated, OutOfLine, Refused, Rule
 from emu.displaced.frame import Frame
 from emu.engine.hits.hit_steps import Fire
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.isa.base import Isa
 from emu.native.guest import LateArguments
 from emu.probe.arguments import late_arguments
-from emu.support.bad_address import BadAddressError
-from emu.support.words import decimal
+from emu.support.words import BadAddressError, decimal
 from providers.base import Framework, Provider
 from providers.kinst.flow import follow
 from providers.kinst.port import PORTS as KINST_PORTS
@@ -43,7 +42,7 @@ IN_PAD: Final = Rule(
 )
 
 
-def instructions(isa: Isa, code: bytes, size: int, start: int) -> dict[int, Treatment]:
+def instructions(isa: Isa, code: bytes, size: int, start: int) -> dict[int, Decision]:
     """Return how each instruction of a function is displaced, by offset.
 
     `code` is the code of the function, of `size` bytes, and some of what follows.
@@ -52,19 +51,19 @@ def instructions(isa: Isa, code: bytes, size: int, start: int) -> dict[int, Trea
     body = code[:size]
     landing = text.landing(code)
     pad = range(landing + 1, landing + text.pad(code[landing:]))
-    treatments: dict[int, Treatment] = {}
+    decisions: dict[int, Decision] = {}
     for offset in port.boundaries(body):
         piece = code[offset : offset + port.longest]
         before = body[max(0, offset - port.behind) : offset]
         known = treat(isa, piece, start + offset) or port.treat(Code(piece, start + offset, before))
-        treatments[offset] = Refused(IN_PAD) if offset in pad else known
-    return treatments
+        decisions[offset] = Refused(IN_PAD) if offset in pad else known
+    return decisions
 
 
 @dataclass(slots=True, eq=False)
 class _Point:
     address: int
-    treatment: Emulated | OutOfLine
+    decision: Emulated | OutOfLine
     framed: bool
     probe_id: int = 0
     hook: Hook | None = None
@@ -113,27 +112,27 @@ class LinuxKinst(Provider):
                     self._provide(source, symbol, offset)
 
     def _provide(self, module: str, symbol: Symbol, wanted: int | None) -> None:
-        for offset, treatment, framed in self._look(symbol):
+        for offset, decision, framed in self._look(symbol):
             address = symbol.value + offset
             if wanted in {None, offset} and address not in self._known:
                 self._known.add(address)
-                point = _Point(address, treatment, framed)
+                point = _Point(address, decision, framed)
                 point.probe_id = self._framework.probe_create(self, module, symbol.name, str(offset), _AFRAMES, point)
 
     def _look(self, symbol: Symbol) -> Iterator[tuple[int, Emulated | OutOfLine, bool]]:
-        """Yield the offset and treatment of each instruction, and whether the frame exists there."""
+        """Yield the offset and decision of each instruction, and whether the frame exists there."""
         isa, start = self._text.isa, symbol.value
         try:
             code = self._text.code(start, symbol.size + KINST_PORTS[isa.name].longest)
         except BadAddressError:
             return
-        treatments = instructions(isa, code, symbol.size, start)
-        frames = follow(KINST_PORTS[isa.name], isa, code[: symbol.size], start, treatments)
-        for offset, treatment in treatments.items():
+        decisions = instructions(isa, code, symbol.size, start)
+        frames = follow(KINST_PORTS[isa.name], isa, code[: symbol.size], start, decisions)
+        for offset, decision in decisions.items():
             address = start + offset
             refused = self._refusals.may_fault(address) or self._refusals.forbids(address)
-            if isinstance(treatment, Emulated | OutOfLine) and not refused:
-                yield offset, treatment, frames[offset].made
+            if isinstance(decision, Emulated | OutOfLine) and not refused:
+                yield offset, decision, frames[offset].made
 
     def enable(self, probe_id: int, arg: _Point) -> None:
         """Write the breakpoint; report the first one for whose copy there is no room."""
@@ -144,7 +143,7 @@ class LinuxKinst(Provider):
 
         hook = Hook(hit, lambda: self._fires(arg), framed=arg.framed)
         try:
-            self._text.add(arg.address, hook, arg.treatment)
+            self._text.add(arg.address, hook, arg.decision)
         except NoPlanError as error:
             if not self._told:
                 self._told = True

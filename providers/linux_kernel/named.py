@@ -25,10 +25,9 @@ from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.native.builder import Function, Module
 from emu.native.guest import LateArguments
 from emu.native.link import Linked
-from emu.native.values import Word
+from emu.native.operations import Word
 from emu.probe.arguments import entry_arguments, results
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.linux_kernel.events import (
     AsInt,

@@ -32,7 +32,7 @@ from emu.isa.base import Isa
 from emu.native.block import Block
 from emu.native.builder import Function, Module
 from emu.native.link import Linked
-from emu.native.values import Value
+from emu.native.operations import Value
 from emu.support.words import WORD_MASK
 
 # Slots of the table, a power of two.

@@ -32,7 +32,7 @@ from emu.isa.base import Isa
 from emu.native.block import Block
 from emu.native.builder import Function, Module
 from emu.native.link import Linked
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from providers.linux_kernel.consumers import NUMBER
 
 _WORD: Final = 8

@@ -27,7 +27,7 @@ from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.kallsyms import Symbols
 from emu.guest.linux_kernel.modules import Module
 from emu.guest.linux_kernel.platforms.boards import BOARDS
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # list_head, start_addr, end_addr
 _ENTRY: Final = struct.Struct("<4Q")

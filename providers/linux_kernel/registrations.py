@@ -85,7 +85,7 @@ def _located(isa: Isa, index: int) -> Register | InMemory:
 
 
 def argument(frame: Frame, isa: Isa, index: int) -> int:
-    """Return a tracepoint's argument.  Raises `emu.support.bad_address.BadAddressError`."""
+    """Return a tracepoint's argument.  Raises `emu.support.words.BadAddressError`."""
     found = _located(isa, index)
     if isinstance(found, Register):
         return frame.register(found.name)

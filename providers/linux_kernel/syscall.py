@@ -28,8 +28,7 @@ from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.guest.system_calls import CallSignature, Moment
 from emu.native.guest import LateArguments
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 from providers.base import Framework
 from providers.linux_kernel.native_calls import ARGUMENTS, LARGEST_ERROR, MOST_CALLS, Entered, NativeCalls, OpenCalls
 from providers.linux_kernel.sites import LONGEST, entry_site, return_sites

@@ -27,7 +27,7 @@ from emu.guest.linux_kernel.executable import NoSpaceError
 from emu.isa.base import Isa
 from emu.probe.patcher import Patcher, Tracepoint
 from emu.probe.trap import Hit, Served, TrapHandler
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.kinst.port import PORTS, hidden_instructions, hide_instructions
 from providers.linux_kernel.sites import LONGEST, treat
 
@@ -73,7 +73,7 @@ class NoPlanError(Exception):
 @dataclass(slots=True, eq=False)
 class _Point:
     tracepoint: Tracepoint
-    treatment: Emulated | OutOfLine
+    decision: Emulated | OutOfLine
     copy: int = 0
     """The address of the copy, 0 if there is none."""
     hooks: list[Hook] = field(default_factory=list)
@@ -106,45 +106,45 @@ class Text:
         """Return the kernel's code without breakpoints.  Raises `BadAddressError`."""
         return self._patcher.original(address, size)
 
-    def add(self, address: int, hook: Hook, treatment: Emulated | OutOfLine | None = None) -> None:
+    def add(self, address: int, hook: Hook, decision: Emulated | OutOfLine | None = None) -> None:
         """Call `hook` whenever the instruction at an address is about to run.
 
-        `treatment` says how the instruction is executed, if that is known.
+        `decision` says how the instruction is executed, if that is known.
 
         Raises `NoPlanError`.
         """
         point = self._points.get(address)
         if point is None:
-            point = self._points[address] = self._point(address, treatment)
+            point = self._points[address] = self._point(address, decision)
             self._patcher.install(point.tracepoint)
         point.hooks.append(hook)
         self._traps.changed()
 
-    def _point(self, address: int, treatment: Emulated | OutOfLine | None) -> _Point:
+    def _point(self, address: int, decision: Emulated | OutOfLine | None) -> _Point:
         try:
-            treatment = treatment or treat(self.isa, self.code(address, LONGEST), address)
-            if treatment is None:
+            decision = decision or treat(self.isa, self.code(address, LONGEST), address)
+            if decision is None:
                 raise NoPlanError(f"the instruction at {address:#x} has no plan")
-            tracepoint = self._patcher.create(address, self._port.patch(treatment.length), OWNER)
+            tracepoint = self._patcher.create(address, self._port.patch(decision.length), OWNER)
         except BadAddressError as error:
             raise NoPlanError(str(error)) from None
-        point = _Point(tracepoint, treatment)
-        if isinstance(treatment, OutOfLine):
+        point = _Point(tracepoint, decision)
+        if isinstance(decision, OutOfLine):
             known = self._copies.get(address)
-            point.copy = known.copy if known and known.treatment == treatment else self._copied(treatment, address)
+            point.copy = known.copy if known and known.decision == decision else self._copied(decision, address)
             self._copies[address] = point
         return point
 
-    def _copied(self, treatment: OutOfLine, address: int) -> int:
+    def _copied(self, decision: OutOfLine, address: int) -> int:
         """Write a copy of an instruction, and the way back; return its address."""
         port = self._port
         try:
             copy = self._memory.take(port.size)
         except NoSpaceError as error:
             raise NoPlanError(str(error)) from None
-        self._memory.fill(copy, port.trampoline(treatment, copy, address))
+        self._memory.fill(copy, port.trampoline(decision, copy, address))
         if port.trap is not None:
-            self._ends[copy + port.trap(treatment)] = address + treatment.length
+            self._ends[copy + port.trap(decision)] = address + decision.length
         return copy
 
     def remove(self, address: int, hook: Hook) -> None:
@@ -160,8 +160,8 @@ class Text:
     def plan(self, address: int) -> Plan | None:
         """Return the plan of the displaced instruction; None: a copy of it runs elsewhere."""
         point = self._points.get(address)
-        treatment = None if point is None else point.treatment
-        return treatment.plan if isinstance(treatment, Emulated) else None
+        decision = None if point is None else point.decision
+        return decision.plan if isinstance(decision, Emulated) else None
 
     def changed(self) -> None:
         """Get the probes of the hooks again."""
@@ -175,12 +175,12 @@ class Text:
             self._core.framed = hook.framed
             hook.call(frame)
         self._core.framed = False
-        treatment = point.treatment
-        if isinstance(treatment, Emulated):
-            frame.carry_out(treatment.plan, address)
+        decision = point.decision
+        if isinstance(decision, Emulated):
+            frame.execute(decision.plan, address)
         else:
             # The breakpoint is counted as the instruction; the code to which it leads is not the kernel's.
-            self._clock.hide(hidden_instructions(self.isa, treatment, frame))
+            self._clock.hide(hidden_instructions(self.isa, decision, frame))
             frame.go_to(point.copy)
         return _CLAIMED
 
@@ -208,7 +208,7 @@ class Text:
             if steps and any(isinstance(step, Call) and step.asks for step in fires):
                 return Served.PYTHON  # such a step may ask Python to serve the hit, and must be the first
             steps += fires
-        if isinstance(point.treatment, Emulated):
-            return Hit(tuple(steps), plan=point.treatment.plan)
-        hiding = hide_instructions(self._clock, point.treatment)
+        if isinstance(point.decision, Emulated):
+            return Hit(tuple(steps), plan=point.decision.plan)
+        hiding = hide_instructions(self._clock, point.decision)
         return Hit((*steps, Run((hiding, Set(pc, "", point.copy)))))

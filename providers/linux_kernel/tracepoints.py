@@ -17,7 +17,7 @@ from emu.engine.hits.hit_steps import Fire
 from emu.guest.linux_kernel.files.facts import is_function
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.native.guest import LateArguments
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.linux_kernel.registrations import (
     PREFIX,

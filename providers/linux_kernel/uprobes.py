@@ -30,8 +30,7 @@ from emu.guest.linux_kernel.kernel_calls import Answer, KernelCallError, error_n
 from emu.guest.linux_kernel.program_cpu import ProgramCpu
 from emu.guest.linux_kernel.programs import Process, Programs
 from emu.probe.execute_plan import interpret
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.hits import PASSED
 from providers.fasttrap.points import EVERYWHERE as ANY_FUNCTION
@@ -131,11 +130,11 @@ class KernelUprobes(Fasttrap):
 
     def _look_at(self, probe: Probe, target: Target, address: int) -> Point:
         try:
-            treatment = self.points.look(target, address, probe.function if probe.size != ANY_FUNCTION else 0)
+            decision = self.points.look(target, address, probe.function if probe.size != ANY_FUNCTION else 0)
             code = target.patcher.original(address, 1)
         except BadAddressError:
             raise TracepointError(f"no code is loaded at {address:#x} in pid {target.process.pid}") from None
-        found = treatment if isinstance(treatment, Emulated | OutOfLine) else OutOfLine(treatment.rule, 1, code)
+        found = decision if isinstance(decision, Emulated | OutOfLine) else OutOfLine(decision.rule, 1, code)
         return Point(target, address, found, target.patcher.create(address, code, "uprobes"))
 
     def remove_point(self, probe: Probe, address: int) -> None:
@@ -264,8 +263,8 @@ class KernelUprobes(Fasttrap):
 
     def _returned(self, point: Point, probe: Probe) -> tuple[Argument, ...] | None:
         """Return the locations of a return probe's arguments, if the instruction always returns."""
-        treatment = point.treatment
-        if not isinstance(treatment, Emulated) or not treatment.leaves:
+        decision = point.decision
+        if not isinstance(decision, Emulated) or not decision.leaves:
             return None
         results = (Register(of_program(name)) for name in self.port.results)
         return (Number(point.address - probe.function & WORD_MASK), *results)
@@ -275,12 +274,12 @@ class KernelUprobes(Fasttrap):
     def _fire_returns(self, point: Point, cpu: ProgramCpu) -> None:
         if not point.after:
             return
-        treatment = point.treatment
-        if not isinstance(treatment, Emulated):
+        decision = point.decision
+        if not isinstance(decision, Emulated):
             return  # not a jump: the function is not left
         after = cpu.copy()
         try:
-            interpret(treatment.plan, cpu.isa, after, point.address)
+            interpret(decision.plan, cpu.isa, after, point.address)
         except (BadAddressError, KeyError):
             return
         self._hits.fire_after(point, after.pc)

@@ -64,11 +64,11 @@ class SdtKernel(Protocol):
         ...
 
     def load(self, address: int, size: int) -> bytes:
-        """Read kernel memory.  Raises `emu.support.bad_address.BadAddressError`."""
+        """Read kernel memory.  Raises `emu.support.words.BadAddressError`."""
         ...
 
     def store(self, address: int, data: bytes) -> None:
-        """Write kernel data.  Raises `emu.support.bad_address.BadAddressError`."""
+        """Write kernel data.  Raises `emu.support.words.BadAddressError`."""
         ...
 
     def change_text(self, change: Callable[[], object], continues: int) -> None:

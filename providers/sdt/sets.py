@@ -90,7 +90,7 @@ class Declarations:
 def read_declarations(find: FindSet, read: Read, word: int = 8) -> Declarations:
     """Read the linker sets; one that is missing is empty.
 
-    Raises `emu.support.bad_address.BadAddressError`.
+    Raises `emu.support.words.BadAddressError`.
     """
     layout = _LAYOUTS[word]
     names = {

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from emu.displaced.decision import Code, Displaced, DisplacedRow, DisplacedTable, Otherwise, Refused, Rule, Treatment
+from emu.displaced.decision import Code, Decision, Displaced, DisplacedRow, DisplacedTable, Otherwise, Refused, Rule
 from emu.displaced.plans import Compare, Plan
 from emu.isa.aarch64 import plans
 from emu.isa.aarch64.traps import NOP_WORD
@@ -109,7 +109,7 @@ TABLES: Final = by_fidelity(
 _MALFORMED: Final = Rule("malformed", "the file ends within the instruction", _SOURCE, errno=EINVAL)
 
 
-def _treat(code: Code, fidelity: Fidelity) -> Treatment:
+def _treat(code: Code, fidelity: Fidelity) -> Decision:
     """Decide about an instruction (arm_probe_decode_insn)."""
     if len(code.data) < 4:
         return Refused(_MALFORMED)

@@ -1,6 +1,6 @@
 """The description of uprobes for machine code: the actions of each hit, as Python does them.
 
-The learner (`emu.probe.hit_cache`) requests it after a hit that Python has served.  Machine code
+The hit cache (`emu.probe.hit_cache`) requests it after a hit that Python has served.  Machine code
 serves the next ones, unless a consumer has no native form.
 """
 
@@ -33,7 +33,7 @@ _EXCEPTION: Final = 56
 class Description:
     """Describes the hits of one guest's uprobes.
 
-    `forget(probe)` drops a probe without references, `simulate(installed, address)` carries out a
+    `forget(probe)` drops a probe without references, `simulate(installed, address)` executes a
     plan.
     """
 
@@ -88,9 +88,9 @@ class Description:
                 steps.append(Fire(consumer.runs, ()))
         if any(consumer.ret_handler is not None for consumer in consumers):
             steps.append(self._call("hijack", installed.words.address))
-        treatment = installed.probe.treatment
-        if isinstance(treatment, Emulated):
-            return Hit((*steps, Run(treatment.plan.operations)), rest=partial(self._rest, installed))
+        decision = installed.probe.decision
+        if isinstance(decision, Emulated):
+            return Hit((*steps, Run(decision.plan.operations)), rest=partial(self._rest, installed))
         if not installed.words.slot:
             return Served.PYTHON
         return Hit((*steps, self._call("begin", installed.words.address)))

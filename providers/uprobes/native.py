@@ -28,9 +28,9 @@ from emu.engine.memory.access import Access
 from emu.engine.state import HANDLED, Word
 from emu.native.builder import Function, Module
 from emu.native.link import Linked
-from emu.native.values import Condition, Value
-from emu.support.function_address import function_address
+from emu.native.operations import Condition, Value
 from emu.support.immutable import immutable
+from emu.support.plain import function_address
 from providers.uprobes.records import InstalledWords, PendingReturn, ProbeWords, SpaceWords, TaskWords
 from providers.uprobes.steps import TRAP_FLAG
 from providers.uprobes.tasks import MAX_DEPTH, CurrentTask

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.displaced.decision import Code, Treatment
+from emu.displaced.decision import Code, Decision
 from emu.support.by_name import ByName
 from emu.support.immutable import immutable
 from providers.fidelity import Fidelity
@@ -37,7 +37,7 @@ class Port:
     step_trap: bytes
     """The code after the copy in its slot, which ends the step; b"": the CPU traps after one
     instruction."""
-    treat: Callable[[Code, Fidelity], Treatment]
+    treat: Callable[[Code, Fidelity], Decision]
     """How an instruction is displaced: `Emulated`, `Stepped`, or `Refused` by a rule with an
     errno."""
 

@@ -80,7 +80,7 @@ class Uprobe:
     consumers: list[Consumer] = field(default_factory=list)
     words: ProbeWords = field(default_factory=lambda: ProbeWords(references=1))
     _shown: list[object] = field(default_factory=list)
-    treatment: Emulated | Stepped | None = None
+    decision: Emulated | Stepped | None = None
     """How its instruction is displaced; None until it is installed for the first time."""
     code: bytes = b""
 
@@ -146,10 +146,10 @@ class Installed:
 
     @property
     def move(self) -> Stepped:
-        """The treatment of its copy.  Raises TypeError if it has no copy."""
-        if not isinstance(self.probe.treatment, Stepped):
+        """The decision of its copy.  Raises TypeError if it has no copy."""
+        if not isinstance(self.probe.decision, Stepped):
             raise TypeError(f"what is displaced at {self.words.address:#x} is not stepped")
-        return self.probe.treatment
+        return self.probe.decision
 
 
 class SpaceWords(Block):

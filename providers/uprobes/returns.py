@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from emu.displaced.frame import Frame
-from emu.guest.processes import CARRIED_OUT
+from emu.guest.processes import EXECUTED
 from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.uprobes.port import Port
 from providers.uprobes.records import Uprobe, WatchedSpace
 from providers.uprobes.tasks import MAX_DEPTH, Task, Tasks
@@ -111,7 +111,7 @@ class Returns:
         engine.discount(1)  # the trampoline's breakpoint is not counted as the program's
         if not task.words.depth:
             self._kernel.raise_fault(SignalInfo(Signal.SIGILL, SI_KERNEL, address=engine.pc))
-            return CARRIED_OUT
+            return EXECUTED
         left = self._callers(task)
         while not self._is_pending(task, left):
             while task.words.depth > left:
@@ -126,7 +126,7 @@ class Returns:
                 if consumer.ret_handler is not None:
                     consumer.ret_handler(one.function, frame)
             self._put(probe)
-        return CARRIED_OUT
+        return EXECUTED
 
     @staticmethod
     def _callers(task: Task) -> int:

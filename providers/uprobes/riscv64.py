@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.displaced.decision import Code, Displaced, DisplacedRow, DisplacedTable, Otherwise, Refused, Rule, Treatment
+from emu.displaced.decision import Code, Decision, Displaced, DisplacedRow, DisplacedTable, Otherwise, Refused, Rule
 from emu.displaced.plans import Compare, Plan
 from emu.isa.riscv64 import plans
 from emu.isa.riscv64.instruction import instruction_length
@@ -55,7 +55,7 @@ TABLE: Final = DisplacedTable((
 _MALFORMED: Final = Rule("malformed", "the file ends within the instruction", _SOURCE, errno=EINVAL)
 
 
-def _treat(code: Code, _fidelity: Fidelity) -> Treatment:
+def _treat(code: Code, _fidelity: Fidelity) -> Decision:
     """Decide about an instruction (riscv_probe_decode_insn)."""
     length = instruction_length(code.data)
     if not length:

@@ -77,7 +77,7 @@ class Steps(LinuxObserver):
         task.step = words.address
 
     def _prepare(self, installed: Installed) -> None:
-        """Put the copy into a slot, and return its treatment."""
+        """Put the copy into a slot, and return its decision."""
         move, words, slots = installed.move, installed.words, installed.space.slots
         words.slot = slots.take()
         slots.fill(words.slot, move.code + self._port.step_trap)
@@ -136,7 +136,7 @@ class Steps(LinuxObserver):
             thread = self._kernel.current
             assert thread is not None
             self._kernel.sending.send_thread(thread, SignalInfo(Signal.SIGTRAP))
-            engine.leave()
+            engine.running.leave()
         return True
 
     def _repetitions(self, words: InstalledWords) -> int:

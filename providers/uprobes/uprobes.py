@@ -35,10 +35,10 @@ from emu.guest.linux.mm.mapped_objects import image_of
 from emu.guest.linux.mm.user_code import ProcessCode, SlotPages
 from emu.guest.linux.process.process import LinuxObserver
 from emu.guest.objects import load_bias
-from emu.guest.processes import CARRIED_OUT
+from emu.guest.processes import EXECUTED
 from emu.probe.execute_plan import interpret
 from emu.probe.patcher import Patcher
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.fidelity import Fidelity
 from providers.uprobes.hit_description import Description
 from providers.uprobes.port import PORTS, Port
@@ -176,7 +176,7 @@ class Uprobes(LinuxObserver):
         space = self.watch(process)
         if address in space.installed:
             return
-        if probe.treatment is None:
+        if probe.decision is None:
             self._prepare(probe, address)
         tracepoint = space.patcher.create(address, self.port.breakpoint, "uprobes")
         installed = self._installed(probe, space, tracepoint)
@@ -194,12 +194,12 @@ class Uprobes(LinuxObserver):
         probe.code = probe.file.read(probe.offset, self.port.longest)
         if not probe.code:
             raise UprobeError(EIO, f"the file has no data at offset {probe.offset:#x}")
-        treatment = self.port.treat(Code(probe.code, address), self.fidelity)
-        if isinstance(treatment, Refused):
-            rule = treatment.rule
+        decision = self.port.treat(Code(probe.code, address), self.fidelity)
+        if isinstance(decision, Refused):
+            rule = decision.rule
             raise UprobeError(rule.errno, f"offset {probe.offset:#x}: {rule.why} ({rule.source})")
-        assert isinstance(treatment, Emulated | Stepped), "uprobes step, they do not run code out of line"
-        probe.treatment = treatment
+        assert isinstance(decision, Emulated | Stepped), "uprobes step, they do not run code out of line"
+        probe.decision = decision
 
     def _remove(self, space: WatchedSpace, address: int) -> None:
         installed = space.take(address)
@@ -317,7 +317,7 @@ class Uprobes(LinuxObserver):
         thread = self.kernel.current
         assert thread is not None
         if self._steps.ended_at(thread, address):
-            return CARRIED_OUT
+            return EXECUTED
         space = self._books.spaces.get(thread.process.space)
         if space is None:
             return 0
@@ -330,7 +330,7 @@ class Uprobes(LinuxObserver):
             self._remove(space, address)
         if self._engine.pc == address:  # otherwise a handler has moved the pc: the instruction is skipped
             self._go_on(thread, installed, address)
-        return CARRIED_OUT
+        return EXECUTED
 
     def _run_handlers(
         self, thread: Thread, space: WatchedSpace, installed: Installed, address: int, frame: Frame
@@ -346,17 +346,17 @@ class Uprobes(LinuxObserver):
         return remove and not any(consumer.wants(thread.process) for consumer in installed.probe.consumers)
 
     def _go_on(self, thread: Thread, installed: Installed, address: int) -> None:
-        if isinstance(installed.probe.treatment, Stepped):
+        if isinstance(installed.probe.decision, Stepped):
             self._steps.begin(thread, installed)
         else:
             self._simulate(installed, address)
 
     def _simulate(self, installed: Installed, address: int) -> None:
         """Carry out the plan of the instruction."""
-        treatment = installed.probe.treatment
-        assert isinstance(treatment, Emulated)
+        decision = installed.probe.decision
+        assert isinstance(decision, Emulated)
         try:
-            interpret(treatment.plan, self.kernel.isa, self._engine, address)
+            interpret(decision.plan, self.kernel.isa, self._engine, address)
         except BadAddressError as error:
             self._engine.pc = address
             self.kernel.raise_bad_address(error.address)

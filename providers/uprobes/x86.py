@@ -1,4 +1,4 @@
-"""The rules of uprobes for x86-64 and i386: one row for each treatment and each refusal.
+"""The rules of uprobes for x86-64 and i386: one row for each decision and each refusal.
 
 Linux 6.12 treats the byte after a VEX or EVEX prefix as an opcode of the one-byte map, so it treats
 some vector instructions as jumps, calls or returns.  And it takes a prefix for the opcode if it
@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from emu.displaced.decision import Code, Rule, Stepped, Treatment
+from emu.displaced.decision import Code, Decision, Rule, Stepped
 from emu.displaced.plans import Plan, Set, Store
 from emu.isa.x86.instruction import LONG_MODE, PREFIXES, PROTECTED_MODE, Instruction, Mode
 from emu.isa.x86.plans import jcc, transfer
@@ -118,19 +118,19 @@ def _nop(insn: Instruction) -> Plan:
     return Plan((Set(insn.mode.pc, insn.mode.pc, insn.length),))
 
 
-def _step(rule: Rule, insn: Instruction) -> Treatment:
+def _step(rule: Rule, insn: Instruction) -> Decision:
     """Step an instruction that continues after itself, or at the same distance as its copy."""
     code, scratch = (insn.data, "") if insn.relative_at is None else moved(insn)
     return Stepped(rule, insn.length, code, scratch)
 
 
-def _step_away(rule: Rule, insn: Instruction) -> Treatment:
+def _step_away(rule: Rule, insn: Instruction) -> Decision:
     """Step an instruction after which the pc is correct."""
     code, scratch = (insn.data, "") if insn.relative_at is None else moved(insn)
     return Stepped(rule, insn.length, code, scratch, absolute=True, calls=_is_plain(insn) and _calls(insn))
 
 
-def _step_flags(rule: Rule, insn: Instruction) -> Treatment:
+def _step_flags(rule: Rule, insn: Instruction) -> Decision:
     pushes, pops = insn.opcode == _PUSHF, insn.opcode == _POPF
     return Stepped(rule, insn.length, insn.data, pushes_flags=pushes, pops_flags=pops)
 
@@ -243,7 +243,7 @@ _MISTAKE: Final = "Linux reads the opcode after a VEX or EVEX prefix as a legacy
 
 
 def _mistaken(
-    name: str, test: Callable[[int, Instruction], bool], what: Callable[[Rule, Instruction], Treatment]
+    name: str, test: Callable[[int, Instruction], bool], what: Callable[[Rule, Instruction], Decision]
 ) -> Row:
     return Row(name, _MISTAKE, _SOURCE, _vector(test), what, quirk="it is a vector instruction")
 
@@ -256,18 +256,18 @@ def _group5(*extensions: int) -> Callable[[int, Instruction], bool]:
     return test
 
 
-def _step_call(rule: Rule, insn: Instruction) -> Treatment:
+def _step_call(rule: Rule, insn: Instruction) -> Decision:
     """Step it, and write a return address over the top of the stack."""
     code, scratch = (insn.data, "") if insn.relative_at is None else moved(insn)
     return Stepped(rule, insn.length, code, scratch, absolute=True, calls=True)
 
 
-def _step_popf(rule: Rule, insn: Instruction) -> Treatment:
+def _step_popf(rule: Rule, insn: Instruction) -> Decision:
     code, scratch = (insn.data, "") if insn.relative_at is None else moved(insn)
     return Stepped(rule, insn.length, code, scratch, pops_flags=True)
 
 
-def _step_misread(rule: Rule, insn: Instruction) -> Treatment:
+def _step_misread(rule: Rule, insn: Instruction) -> Decision:
     """Step it at the place of its copy, whatever it does."""
     return Stepped(rule, insn.length, insn.data, pushes_flags=insn.opcode == _PUSHF)
 
@@ -316,7 +316,7 @@ PROTECTED_TABLES: Final = _tables(PROTECTED_MODE, _BAD_OPCODES_32)
 def port(tables: Mapping[Fidelity, Table]) -> Port:
     """Return uprobes by the tables of a mode (arch_uprobe_analyze_insn)."""
 
-    def treat(code: Code, fidelity: Fidelity) -> Treatment:
+    def treat(code: Code, fidelity: Fidelity) -> Decision:
         return tables[fidelity].decide(code)
 
     return Port(breakpoint=b"\xcc", longest=16, alignment=1, slot=128, step_trap=b"", treat=treat)

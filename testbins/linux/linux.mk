@@ -26,7 +26,7 @@ LXXFLAGS := -std=gnu++20 $(LINUX_COMMON)
 ZOO := $(filter-out plugin_module,$(basename $(notdir $(sort $(wildcard $L/*.cc)))))
 STATIC_OBJECTS := $(patsubst %,$(OBJ)/$L/static/%.o,$(ZOO)) $(OBJ)/$L/asm_$(ISA).o
 DYNAMIC_OBJECTS := $(patsubst %,$(OBJ)/$L/dynamic/%.o,$(filter-out libzoo,$(ZOO))) $(OBJ)/$L/asm_$(ISA).o
-LINUX_PROGRAMS := $(addprefix $(OUT)/$L/,zoo zoo-dyn libzoo.so plugin.so tiny calls initial)
+LINUX_PROGRAMS := $(addprefix $(OUT)/$L/,zoo zoo-dyn libzoo.so plugin.so tiny calls initial judge)
 
 .PHONY: linux-programs
 linux-programs: $(LINUX_PROGRAMS)
@@ -86,6 +86,16 @@ CALLS_SOURCES := $(sort $(wildcard $L/calls/*.c))
 $(OUT)/$L/calls: $(CALLS_SOURCES) $L/calls/calls.h
 	@mkdir -p $(@D)
 	$(CALLS_CROSS.$(ISA))gcc -std=gnu11 $(LINUX_COMMON) -pthread -static -no-pie $(LINUX_MACHINE.$(ISA)) $(LINUX_LINK) -o $@ $(CALLS_SOURCES) -lm
+	$(CALLS_CROSS.$(ISA))strip -s $@
+
+# Executes cases of instructions (tests/fuzz/judge): no library, and no global pointer, since a case has all registers.
+JUDGE_MACHINE.x86_64 := -march=x86-64 -mno-sse
+JUDGE_MACHINE.i386 := -march=i686 -mno-sse
+JUDGE_MACHINE.aarch64 := -march=armv8-a -mgeneral-regs-only -mno-outline-atomics
+JUDGE_MACHINE.riscv64 := -march=rv64imac_zicsr_zifencei -mabi=lp64 -mcmodel=medany -msmall-data-limit=0 -Wl,--no-relax
+$(OUT)/$L/judge: $L/judge/judge.c $L/judge/judge.h $L/judge/$(ISA)/port.h
+	@mkdir -p $(@D)
+	$(CALLS_CROSS.$(ISA))gcc $(filter-out $(MACHINE.$(ISA)),$(COMMON)) $(JUDGE_MACHINE.$(ISA)) -I$L/judge -I$L/judge/$(ISA) $(LINK) -o $@ $<
 	$(CALLS_CROSS.$(ISA))strip -s $@
 
 $(OUT)/$L/initial: $(OBJ)/$L/initial_$(ISA).o

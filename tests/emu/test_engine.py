@@ -10,8 +10,8 @@ from emu.engine.state import HANDLED
 from emu.engine.time.clock import VirtualClock
 from emu.guest.function import CODE, STACK, FunctionFaultError, FunctionGuest
 from emu.isa import ISAS
-from emu.probe.calls import pass_arguments
-from emu.support.bad_address import BadAddressError
+from emu.probe.arguments import pass_arguments
+from emu.support.words import BadAddressError
 from tests.emu.code import ADD, ADD_ENTRY, ADD_INSTRUCTIONS, EXCLUSIVE, LOAD, LOOP
 
 LANDING = 1  # the wait instruction a call returns to
@@ -131,11 +131,11 @@ def test_code_is_forgotten_while_it_runs(isa, accelerated, writes):
         if writes:
             engine.write_code(CODE + 3 * len(block), end)
         else:
-            engine.forget_code(guest.physical(CODE), 1)
+            engine.code.forget(guest.physical(CODE), 1)
 
-    engine.on_code(CODE, forget)
+    engine.code.on_code(CODE, forget)
     engine.write_register(isa.calling.results[0], 0)
-    engine.forget_code(guest.physical(CODE), 1)  # the first block begins where the next would be
+    engine.code.forget(guest.physical(CODE), 1)  # the first block begins where the next would be
     assert guest.call(limit=100) == (3 if writes else 5)
     assert (seen, engine.instructions) == ([0], (8 if writes else 12))
 
@@ -167,11 +167,11 @@ def test_a_reservation_is_lost_where_the_cpu_is_said_to_return_from_an_exception
 
     def breakpoint_between(pc):
         if returned:
-            guest.engine.lose_reservation()
+            guest.engine.cpu.lose_reservation()
         guest.engine.pc = pc + 4
         return HANDLED
 
-    guest.engine.handlers.on_breakpoint = breakpoint_between
+    guest.engine.handlers.taker.breakpoint = breakpoint_between
     assert bool(guest.call(guest.allocate(8))) is returned  # 0: the store-exclusive has succeeded
 
 

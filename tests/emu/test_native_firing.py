@@ -10,7 +10,7 @@ import pytest
 from benchmarks.code import ENTRY, LOOP
 from emu.displaced.cpu_core import CoreWord
 from emu.elf.symbols import Binding, Symbol, SymbolType
-from emu.engine.handlers import Handlers
+from emu.engine.handlers import Handlers, WrappedTaker
 from emu.engine.hits.firing_code import GO_ON, SKIP
 from emu.engine.hits.hit_steps import Call, FireWhen
 from emu.engine.hits.tracepoint_blocks import EVERY
@@ -145,13 +145,14 @@ def test_who_takes_the_engines_breakpoints_sees_them_all(isa):
     traced = Traced(isa).enable("entry")
     traced.guest.call(5)
     handlers = traced.guest.engine.handlers
-    taker, seen = handlers.on_breakpoint, []
+    seen = []
 
-    def watch(address):
-        seen.append(address)
-        return taker(address)
+    class Watch(WrappedTaker):
+        def breakpoint(self, address):
+            seen.append(address)
+            return super().breakpoint(address)
 
-    handlers.on_breakpoint = watch
+    handlers.taker = Watch(handlers.taker)
     traced.guest.call(5)
     assert len(seen) == 5
 
@@ -255,7 +256,7 @@ def test_the_exception_of_a_hit_that_no_one_wants_is_raised_once_and_nothing_fir
 
     def upcall(*_):
         engine.write_register("rsp", 0x40)  # so that what is displaced cannot be done by machine code
-        engine.handlers.on_late = lambda address: asked.append(address) or DELIVER
+        engine.handlers.taker.late = lambda address: asked.append(address) or DELIVER
 
     (number, *_) = traced.enablings
     enabling = Enabling(upcall)

@@ -59,7 +59,7 @@ def prepared(isa):
     return guest
 
 
-def carry_out(guest, plan):
+def execute(guest, plan):
     """Make machine code carry a plan out; return whether it could."""
     callbacks = guest.engine.callbacks
     return callbacks.plan(guest.engine.plan(plan))
@@ -76,7 +76,7 @@ def test_a_plan_does_natively_what_it_means(isa, number):
     plan = plans(isa)[number]
     python, machine = prepared(isa), prepared(isa)
     interpret(plan, isa, python.engine, python.engine.pc)
-    assert carry_out(machine, plan)
+    assert execute(machine, plan)
     assert state(machine) == state(python)
 
 
@@ -85,7 +85,7 @@ def test_memory_out_of_reach_leaves_the_registers_alone(isa):
     guest = prepared(isa)
     guest.engine.write_register(isa.registers.sp, 0x123_4560)
     before = state(guest)
-    assert not carry_out(guest, plans(isa)[1])
+    assert not execute(guest, plans(isa)[1])
     assert state(guest) == before
 
 
@@ -93,7 +93,7 @@ def test_memory_out_of_reach_leaves_the_registers_alone(isa):
 def test_an_access_that_leaves_its_window_is_out_of_reach(isa):
     guest = prepared(isa)
     guest.engine.write_register(isa.registers.sp, STACK - 4)
-    assert not carry_out(guest, plans(isa)[4])
+    assert not execute(guest, plans(isa)[4])
 
 
 def general(isa):
@@ -179,9 +179,11 @@ def test_any_plan_does_natively_what_it_means(isa, pairs, data):
             guest.engine.write_register(isa.traps.flags, flags)
     python, machine = pairs[isa.name]
     interpret(plan, isa, python.engine, python.engine.pc)
-    assert carry_out(machine, plan), plan
+    assert execute(machine, plan), plan
     assert state(machine) == state(python), plan
-    assert [bytes(view) for view in machine.engine.vectors()] == [bytes(view) for view in python.engine.vectors()]
+    assert [bytes(view) for view in machine.engine.cpu.vectors()] == [
+        bytes(view) for view in python.engine.cpu.vectors()
+    ]
 
 
 @isas
@@ -220,6 +222,6 @@ def test_more_windows_than_there_is_room_for_leave_the_oldest_to_python():
     reached = []
     for place in places:
         guest.engine.write_register("rsp", place)
-        reached.append(carry_out(guest, plan))
+        reached.append(execute(guest, plan))
     assert reached[-WINDOWS:] == [True] * WINDOWS
     assert not reached[0]

@@ -23,7 +23,6 @@ RESULTS = Path(os.environ.get("FUZZ_RESULTS", Path(__file__).parents[2] / "bench
 # Seconds between two writings of the totals, and cases of the first part.
 _PART_TIME = 30.0
 _FIRST_PART = 100
-_WHOLE = 1_000_000
 
 
 def main() -> int:
@@ -44,8 +43,7 @@ def main() -> int:
     found = 0
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, disable=not sys.stderr.isatty()) as progress:
-        cases = arguments.cases if arguments.first is None else arguments.cases or _WHOLE
-        to_do = {name: _to_do(name, cases) for name in names}
+        to_do = {name: _to_do(name, arguments.cases, arguments.first) for name in names}
         tasks = {name: progress.add_task(name, total=cases) for name, cases in to_do.items()}
         parts = dict.fromkeys(names, _FIRST_PART)
         following = None if arguments.first is None else dict.fromkeys(names, arguments.first)
@@ -64,7 +62,11 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("classes", nargs="*", metavar="CLASS", help=f"of {', '.join(FUZZERS)}; default: all")
-    parser.add_argument("--cases", type=int, help="cases beside those done already; default: up to a million in all")
+    parser.add_argument(
+        "--cases",
+        type=int,
+        help="cases beside those done already; default: up to a million in all, or what the class says",
+    )
     parser.add_argument("--first", type=int, metavar="N", help="begin with case N, and leave the totals as they are")
     parser.add_argument("--minutes", type=float, default=math.inf, help="stop after about so many; default: never")
     parser.add_argument("--case", type=int, metavar="N", help="run case N of a class here, and show its traceback")
@@ -102,8 +104,10 @@ def _done(name: str) -> int:
     return int(str(_totals().get(name, {}).get("cases", 0)))
 
 
-def _to_do(name: str, cases: int | None) -> int:
-    return max(0, _WHOLE - _done(name)) if cases is None else cases
+def _to_do(name: str, cases: int | None, first: int | None) -> int:
+    if cases is not None:
+        return cases
+    return max(0, FUZZERS[name].whole - (_done(name) if first is None else 0))
 
 
 def _part(fuzzer: Fuzzer, part: int, progress: Progress, task: TaskID, following: dict[str, int] | None) -> int:

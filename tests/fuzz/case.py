@@ -30,6 +30,8 @@ class Fuzzer(ABC):
     patience: int = 12
     """A case that only waits may take so many times its limit, which is CPU time."""
     megabytes: int = 512
+    whole: int = 1_000_000
+    """Cases of a long run, in all."""
     quick: int = 100
     """Cases that `make test` runs."""
     compared: int = 10

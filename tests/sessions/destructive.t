@@ -89,7 +89,7 @@ RUN trapline dtrace -qn 'BEGIN { trace(mutex_owned((void *)8)); } BEGIN { exit(0
 EXPECT
 |
 STDERR
-|{{dtrace: error on enabled probe ID 1 \(ID 1: dtrace:::BEGIN\): invalid address \(0x(10|c)\) in action #1 at DIF offset 12}}
+|{{dtrace: error on enabled probe ID 1 \(ID 1: dtrace:::BEGIN\): invalid address \(0x(10|c)\) in action #1 at DIF offset 24}}
 
 NAME open files, the clock interrupt, time on the CPU, descent
 RUN trapline dtrace -qn 'fbt::sys_read:entry /execname == "cat" && !n++/ { printf("file %d at %d, %p, %p\n", getf(args[1]->fd)->f_type, getf(args[1]->fd)->f_offset, getf(31), getf(-1)); printf("from 1: %d, from itself: %d, from 999: %d\n", progenyof(1), progenyof(pid), progenyof(999)); printf("ipl %d\n", ipl); } sched:::tick /n && !t++/ { printf("tick: ipl %d\n", ipl); }' -c 'cat /etc/motd; sleep 1'

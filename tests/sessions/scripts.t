@@ -60,7 +60,7 @@ EXPECT
 |still here
 |
 STDERR
-|dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0x8) in action #1 at DIF offset 4
+|{{dtrace: error on enabled probe ID 1 \(ID 1: dtrace:::BEGIN\): invalid address \(0x8\) in action #1 at DIF offset (16|4)}}
 
 NAME a division by zero
 RUN trapline dtrace -qn 'int zero; BEGIN { trace(1 / zero); } END { printf("end\n"); }' -c true

@@ -7,7 +7,7 @@ from typing import Any
 
 from emu.guest.base import Abilities, Location, RunState, Thread
 from emu.isa import X86_64, Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.base import ArgumentDescription, Framework, Provider
 
 KERNEL = 0xFFFF_FFFF_8000_0000

@@ -271,7 +271,7 @@ CALLS = ("syscall entry", "syscall return")
 _USER_STACKS = "ustackdepth ucaller ustack jstack usym ufunc umod uaddr"
 _ALWAYS = (
     Reason.of("the arguments of a process are put together in Python", "execargs", {*KERNEL, *LINUX}),
-    Reason.of("only Python reads its grammar", "json", {*KERNEL, *LINUX}),
+    Reason.of("only Python has them", "json cleanpath strtok inet_ntoa inet_ntoa6 inet_ntop", {*KERNEL, *LINUX}),
     Reason.of("there is no trap: it is a fault", "regs", ("sdt", "vfs", "dtmalloc", *CALLS, *TIMERS)),
 )
 OF_KERNEL = (

@@ -89,6 +89,31 @@ def test_checks_are_tests(pytester: pytest.Pytester) -> None:
     assert "Traceback" not in result.stdout.str()
 
 
+def test_a_line_does_all_that_the_command_does(pytester: pytest.Pytester) -> None:
+    """What stands behind the parser, too: objects, reports, exhibits, results that are kept."""
+    pytester.makeini(
+        """
+        [pytest]
+        trapline_check =
+            testbins:kernel --isa riscv64 --object /does/not/exist.o --glue fbt
+            testbins:kernel --isa riscv64 --object testbins:scanner-buggy.o --glue fbt --function sys_access
+            testbins:kernel --isa riscv64 --object testbins:scanner.o --glue fbt --function sys_access
+            testbins:tiny --isa riscv64 --states 1 --report report.json --results kept.sqlite
+            testbins:tiny --isa riscv64 --states 1 --report /nowhere/report.json
+            testbins:tiny --isa riscv64 --states 1 --function nothing --no-run
+            --museum nosuch
+            --museum ebreak-length
+            --encodings riscv64 --sample 2
+        """
+    )
+    result = pytester.runpytest_subprocess("--trapline-check")
+    result.assert_outcomes(passed=4, failed=5)
+    result.stdout.fnmatch_lines(["*/does/not/exist.o: no such file*", "*no exhibit 'nosuch'*"])
+    assert (pytester.path / "report.json").exists()
+    assert (pytester.path / "kept.sqlite").exists()
+    assert "Traceback" not in result.stdout.str()
+
+
 def test_nothing_to_check_is_said(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess("--trapline-check")
     result.stderr.fnmatch_lines(["*nothing to check; list it in the ini option trapline_check*"])

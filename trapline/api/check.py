@@ -5,60 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from emu.elf.link.object_file import ObjectFile
-from emu.guest.linux_kernel.files.kernel_file import open_image
-from emu.isa.disassembly import Syntax
-from providers.fidelity import Fidelity
+import click
+
 from trapline.api import TraplineError
-from trapline.commands.check import ERRORS, Wanted
-from trapline.commands.object import ERRORS as OBJECT_ERRORS
-from trapline.lab.check.report.text import as_text
-from trapline.lab.check.results import RunResult
-from trapline.lab.check.runner.check import check as run_check
+from trapline.commands.check import options_of, perform
+from trapline.lab.check.results import MEMORY, RunResult
 from trapline.lab.check.site.compare import SiteResult
-from trapline.lab.check.site.subject import PROVIDERS
-from trapline.lab.displace.bench import DisplaceError, isa_of
 from trapline.lab.html_table import Cell, html_table
 from trapline.lab.html_table import code as cell
-from trapline.lab.objects.check import check_objects
 from trapline.lab.objects.findings import ObjectReport
 from trapline.lab.objects.glue import Glue
-from trapline.lab.objects.glues import find
 from trapline.lab.objects.report import as_html
-from trapline.lab.objects.report import as_text as object_text
-from trapline.lab.objects.request import Request
-from trapline.support.targets import find_file
 
 Paths = str | Path | Sequence[str | Path]
-
-
-def check_object(
-    objects: Paths, glue: str | type[Glue] | None, program: str | Path | None, *, isa: str | None, function: str | None,
-    states: int | None, fidelity: str, sample: int | None, fuzz: int, root: str | Path | None,
-) -> ObjectReport:  # fmt: skip
-    """Return what a check of objects finds.  Raises `TraplineError`."""
-    if glue is None:
-        raise TraplineError("object needs glue: a name, 'FILE.py:CLASS', or a class")
-    try:
-        machine = None if isa is None else isa_of(isa)
-        words = objects.split(",") if isinstance(objects, str) else [objects] if isinstance(objects, Path) else objects
-        paths = [find_file(str(word), machine) for word in words]
-        if not paths:
-            raise TraplineError("object names no file")
-        machine = machine or ObjectFile(paths[0]).isa
-        where = Path(root) if root else None
-        image = None if program is None else open_image(find_file(str(program), machine, where), machine)
-        request = Request(
-            image, function, Fidelity(fidelity), sample=sample or Request.sample, fuzz=fuzz,
-            states=Request.states if states is None else states,
-        )  # fmt: skip
-        chosen = find(glue) if isinstance(glue, str) else glue
-        return check_objects(paths, chosen, request, machine)
-    except (*OBJECT_ERRORS, DisplaceError) as error:
-        raise TraplineError(str(error)) from None
 
 
 class _InThisProcess(Executor):
@@ -160,35 +123,43 @@ def check(
         >>> found.same, found.outcomes["functions"]
         (True, 1)
     """
-    if provider is not None and provider not in PROVIDERS:
-        raise TraplineError(f"'{provider}' is not a provider that is checked: there are {', '.join(PROVIDERS)}")
-    if fidelity not in {one.value for one in Fidelity}:
-        raise TraplineError(f"'{fidelity}' is not a fidelity: there are {', '.join(one.value for one in Fidelity)}")
-    if object is not None:
-        found = check_object(
-            object, glue, program, isa=isa, function=function, states=states, fidelity=fidelity, sample=sample,
-            fuzz=fuzz, root=root,
-        )  # fmt: skip
-        return Checked(found.same, dict(found.counts), {}, (), (), 0, object_text(found), found)
-    if glue is not None:
-        raise TraplineError("glue has no effect without object")
-    wanted = Wanted(
-        None if program is None else str(program), tuple(arguments), isa, provider, function, every_instruction, states,
-        rules, fidelity, run, Path(root) if root else None, None, None, Syntax.INTEL.value, None, asm,
-    )  # fmt: skip
+    given: dict[str, Any] = {
+        "asm": asm, "isa": isa, "provider": provider, "function": function, "every_instruction": every_instruction,
+        "states": states, "run": run, "root": root, "rules": rules, "fidelity": fidelity, "jobs": jobs,
+        "object": object, "glue": glue, "sample": sample, "fuzz": fuzz,
+    }  # fmt: skip
+    words = [word for name, value in given.items() for word in _words(name, value)]
+    words += ["--", *(() if program is None else (str(program),)), *arguments]
     try:
-        if isa is not None:
-            isa_of(isa)
-        with wanted.with_assembly() as complete:
-            tally = run_check(complete.spec(), executor=_InThisProcess() if jobs == 1 else None, jobs=jobs)
-    except (*ERRORS, DisplaceError) as error:
-        raise TraplineError(str(error)) from None
+        options = options_of(words)
+        if object is None:
+            options["kept"] = MEMORY
+        else:
+            options.update(objects=object if isinstance(object, (str, list, tuple)) else [object], glue=glue)
+        done = perform(options, _InThisProcess() if jobs == 1 else None)
+    except click.ClickException as error:
+        raise TraplineError(error.format_message()) from None
+    if done.objects is not None:
+        found = done.objects
+        return Checked(found.same, dict(found.counts), {}, (), (), 0, done.text, found)
+    assert done.tally is not None
+    tally = done.tally
     return Checked(
-        tally.same and not tally.empty,
+        done.status == 0,
         {outcome.value: count for outcome, count in tally.outcomes.items()},
         dict(tally.refusals),
         tuple(site for _, _, site in tally.trouble),
         tuple(tally.runs),
         tally.states,
-        as_text(tally),
+        done.text,
     )
+
+
+def _words(name: str, value: Any) -> list[str]:
+    """Return an option of the command with its value; nothing for the default."""
+    flag = name.replace("_", "-")
+    if value == signature(check).parameters[name].default:
+        return []
+    if isinstance(value, bool):
+        return [f"--{flag}" if value else f"--no-{flag}"]
+    return [f"--{flag}", str(value)]

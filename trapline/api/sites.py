@@ -42,7 +42,7 @@ def _rows(found: Sites) -> Iterator[list[Cell]]:
             rule = one.refusal
             yield [cell(one.name), cell(""), cell(""), Cell(("no probes",)), Cell((rule.name, rule.why))]
         for site in one.sites:
-            insn, rule = site.instruction, site.treatment.rule
+            insn, rule = site.instruction, site.decision.rule
             site_name = f"{one.name}+{insn.offset:#x}"
             how = Cell((rule.name, rule.why), title=rule.source)
             yield [cell(site_name), cell(insn.code.hex()), cell(insn.text), Cell((site.probe,)), how]

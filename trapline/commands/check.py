@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from concurrent.futures import Executor
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import click
 from click.core import ParameterSource
@@ -33,20 +33,22 @@ from trapline.lab.check.cpu.rules_under_test import RulesError
 from trapline.lab.check.cpu.states import BY_MACHINE_CODE, BY_PYTHON, POOL
 from trapline.lab.check.encodings import SWEPT
 from trapline.lab.check.encodings.x86_space import DEFAULT_BOUND, MOST_PREFIXES
-from trapline.lab.check.results import Results, ResultsError, Tally
+from trapline.lab.check.results import MEMORY, Results, ResultsError, Tally
 from trapline.lab.check.run.guest_runs import RunSpec
 from trapline.lab.check.runner.check import check, default_results, describe
-from trapline.lab.check.runner.pool import MakeExecutor, local
+from trapline.lab.check.runner.pool import MakeExecutor, WorkersError, local
 from trapline.lab.check.runner.unit import EncodingsSpec, Spec
 from trapline.lab.check.site.assembly_file import assembly_file
 from trapline.lab.check.site.subject import PROVIDERS, Subject, SubjectError
 from trapline.lab.museum.gallery import MuseumError, show
-from trapline.lab.report_files import ReportFileError
 from trapline.support.options import debug_root_option
+from trapline.support.output_files import OutputError
 from trapline.support.own_files import TargetError, is_guest_program
 from trapline.support.targets import find_files, find_in, isas_of
 
-_INTERRUPTED: Final = 130
+if TYPE_CHECKING:
+    from trapline.lab.objects.findings import ObjectReport
+
 # Errors in the request itself.
 ERRORS: Final = (
     AssemblyError,
@@ -57,7 +59,8 @@ ERRORS: Final = (
     ResultsError,
     MuseumError,
     EngineError,
-    ReportFileError,
+    OutputError,
+    WorkersError,
 )
 
 
@@ -82,6 +85,11 @@ class Wanted:
     engine: str | None = None
     asm: str | None = None
     may_be_idle: bool = False
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """Return those of the command's parameters that select the checks."""
+        return cls(**{one.name: options[one.name] for one in fields(cls)})
 
     @contextmanager
     def with_assembly(self) -> Iterator[Wanted]:
@@ -262,18 +270,7 @@ class Wanted:
 @click.option("--museum", metavar="NAME", help="Show a bug of a real probe implementation; 'list' prints the names.")
 @click.option("--html", metavar="FILE", help="With --museum: write a page that plays the exhibit, wrong beside right.")
 @tui_option
-def check_command(
-    jobs: int,
-    dask: str | None,
-    reports: tuple[str, ...],
-    kept: str | None,
-    museum: str | None,
-    html: str | None,
-    objects: str | None,
-    *,
-    tui: bool,
-    **options: Any,
-) -> None:
+def check_command(**options: Any) -> None:
     """Check that PROGRAM is the same program when it is probed, or show exactly where it is not.
 
     Each probe site is tried in many awkward states: the original instruction on one CPU, the
@@ -291,63 +288,89 @@ def check_command(
     not be checked, 130 when interrupted; the same command continues where it stopped.
     """
     refuse_idle(click.get_current_context())
+    performed = perform(options, progress=sys.stderr.isatty())
+    print_lines(performed.lines)
+    sys.exit(performed.status)
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """What a check has found."""
+
+    status: int
+    """The exit status: 0 if nothing diverged, 1 if something did, 2 if nothing was compared."""
+    lines: tuple[Text, ...] = ()
+    tally: Tally | None = None
+    """The results; None: it was a check of objects, or an exhibit."""
+    objects: ObjectReport | None = None
+
+    @property
+    def text(self) -> str:
+        """The report, as the command prints it."""
+        return "".join(f"{line.plain.rstrip()}\n" for line in self.lines)
+
+
+def options_of(words: Sequence[str]) -> dict[str, Any]:
+    """Return the parameters of a `trapline check` by its arguments.  Raises `click.UsageError`."""
+    context = check_command.make_context("trapline check", list(words))
+    refuse_idle(context)
+    return context.params
+
+
+def perform(options: Mapping[str, Any], executor: Executor | None = None, *, progress: bool = False) -> Performed:
+    """Do what the parameters of `trapline check` select: for the command, for pytest, for Python.
+
+    `executor` does the work; None: `jobs` processes, or a Dask cluster's.  `progress`: show it on
+    standard error.  Raises `click.ClickException`, and KeyboardInterrupt that says what continues.
+    """
+    syntax = Syntax(options["syntax"])
     try:
-        if html is not None or tui:
+        if options["html"] is not None or options["tui"]:
             # Only the user of a player waits for these modules.
             from trapline.commands.museum import play_exhibit  # noqa: PLC0415
 
-            play_exhibit(museum, html, Syntax(options["syntax"]), tui=tui)
-            return
-        if museum is not None:
-            sys.exit(show(museum, click.echo, Syntax(options["syntax"])))
-        if objects is not None:
+            play_exhibit(options["museum"], options["html"], syntax, tui=options["tui"])
+            return Performed(0)
+        if options["museum"] is not None:
+            told: list[str] = []
+            status = show(options["museum"], told.append, syntax)
+            return Performed(status, tuple(map(Text, told)))
+        if options["objects"] is not None:
             # Only the user of objects waits for these modules.
             from trapline.commands.object import examine  # noqa: PLC0415
+            from trapline.lab.objects import report as of_objects  # noqa: PLC0415
 
-            examine(objects, reports, kept, options, Bar(shown=bool(options["sweep"]) and sys.stderr.isatty()))
-        for file in reports:
+            found = examine(options, Bar(shown=bool(options["sweep"]) and progress))
+            return Performed(0 if found.same else 1, tuple(of_objects.lines(found)), objects=found)
+        for file in options["reports"]:
             report.FORMS.writer(file)
-        with (
-            _wanted(options).with_assembly() as wanted,
-            nullcontext(local(jobs)) if dask is None else dask_workers(dask) as make,
-        ):
-            tally = _check(wanted.spec(), kept, jobs, make)
-        for file in reports:
+        with Wanted.of(options).with_assembly() as wanted:
+            tally = _check(wanted.spec(), options, executor, Bar(shown=progress))
+        for file in options["reports"]:
             report.FORMS.write(tally, file)
     except ERRORS as error:
         raise CheckFailure(str(error)) from None
-    print_lines(report.text.lines(tally))
-    sys.exit(2 if tally.empty else 0 if tally.same else 1)
+    except OSError as error:
+        raise CheckFailure(f"{error.filename}: {(error.strerror or str(error)).lower()}") from None
+    status = 2 if tally.empty else 0 if tally.same else 1
+    return Performed(status, tuple(report.text.lines(tally)), tally)
 
 
-def wanted_by(words: Sequence[str]) -> Wanted:
-    """Return the options of a `trapline check` by its arguments.  Raises `click.ClickException`."""
-    context = check_command.make_context("trapline check", list(words))
-    refuse_idle(context)
-    return _wanted(context.params)
-
-
-def _wanted(parameters: Mapping[str, Any]) -> Wanted:
-    """Return what the parameters of the command select."""
-    return Wanted(**{field.name: parameters[field.name] for field in fields(Wanted)})
-
-
-def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor) -> Tally:
+def _check(spec: Spec, options: Mapping[str, Any], executor: Executor | None, bar: Bar) -> Tally:
     spec.all_rules()
+    jobs, dask, kept = options["jobs"], options["dask"], options["kept"]
     description = describe(spec)
     path = kept or default_results(description)
-    results = Results(path, description)
-    # A command that is told to end stops its workers as after ^C.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with Bar(shown=sys.stderr.isatty()) as bar:
-            tally = check(spec, results=results, executor=executor, jobs=jobs, progress=bar)
-    except KeyboardInterrupt:
-        click.echo(f"trapline: interrupted; the same command continues where this one stopped ({path})", err=True)
-        sys.exit(_INTERRUPTED)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        results.close()
+    with (
+        closing(Results(path, description)) as results,
+        nullcontext(executor or local(jobs)) if dask is None else dask_workers(dask) as make,
+        bar as shown,
+    ):
+        try:
+            tally = check(spec, results=results, executor=make, jobs=jobs, progress=shown)
+        except KeyboardInterrupt as end:
+            end.args = () if str(path) == MEMORY else (f"the same command continues where this one stopped ({path})",)
+            raise
     if kept is None:
         Path(path).unlink(missing_ok=True)
     return tally

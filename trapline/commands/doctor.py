@@ -6,16 +6,18 @@ import sys
 
 import click
 
+from emu.engine.qemu import block_layout as blocks_layout
 from emu.engine.qemu import layout as engine_layout
 from emu.engine.qemu import rewriters
 from emu.engine.qemu.rewriters import REWRITERS
 from emu.isa.calibration import KNOWN
+from emu.support import disk_cache
 from emu.unicorn_layout import layout, library
 from emu.unicorn_layout.find import CalibrationError, experiment, understood
 from emu.unicorn_layout.layout import BLOCKS, COMMON
 from emu.unicorn_layout.library import Parts
+from trapline.commands.shared import say
 from trapline.framework.base.engines import chosen, described
-from trapline.lab.check.native import layout as blocks_layout
 from trapline.version import installed_version
 
 # The offsets that every command needs; those that `trapline check` needs besides.
@@ -37,6 +39,7 @@ def doctor_command(*, verbose: bool, calibrate: bool) -> None:
     click.echo(f"{library.this()}: {_found(current)}")
     python = ".".join(str(number) for number in sys.version_info[:3])
     click.echo(f"trapline {installed_version()}, Python {python}, engine: {described(chosen())}")
+    say(f"cache: {disk_cache.folder() or f'none, since {disk_cache.why_none()}'}")
     if blocks_layout.reason():
         click.echo(f"trapline check tries states in Python, since {blocks_layout.reason()}")
     for name, rewriter in REWRITERS.items():

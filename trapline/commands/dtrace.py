@@ -16,6 +16,7 @@ from emu.guest.kernel.smp.text_changes import Patching
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.native import available
+from emu.support.one_line import one_line
 from providers.fidelity import Fidelity
 from trapline.consumer.command import main
 from trapline.consumer.environment import CommandEnvironment, MachineError, TracedMachine
@@ -273,7 +274,7 @@ def _open_kernel(wanted: MachineOptions) -> TracedMachine:
 
 
 def _report(text: str) -> None:
-    sys.stderr.write(f"dtrace: {text}\n")
+    sys.stderr.write(f"dtrace: {one_line(text)}\n")
 
 
 class Console:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from emu.support.did_you_mean import counted
+from trapline.commands.shared import say
 from trapline.export import flame, folded
 from trapline.export.events import ExportError
 
@@ -40,4 +41,4 @@ def flame_command(stacks: Path, output: Path | None, title: str | None) -> None:
         raise click.ClickException(f"{error.filename}: {(error.strerror or str(error)).lower()}") from None
     except ExportError as error:
         raise click.ClickException(str(error)) from None
-    click.echo(f"{output}: {counted(len(read), 'stack')}")
+    say(f"{output}: {counted(len(read), 'stack')}")

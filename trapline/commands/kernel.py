@@ -23,6 +23,7 @@ from emu.guest.linux_kernel.machine import snapshot
 from emu.guest.linux_kernel.machine.machine import LinuxKernelMachine
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
+from trapline.commands.shared import say
 from trapline.machine.linux_kernel_machine import LinuxKernelOptions, command_line, machine_of
 from trapline.support import kernel_packages
 
@@ -70,14 +71,14 @@ def get_command(
     """  # noqa: D301  (click reads the backspace: lines as they are)
 
     def report(text: str) -> None:
-        click.echo(text, err=True)
+        say(text, err=True)
 
     with _one_line():
         if image is not None:
             kept = kernel_packages.take(ISAS[isa], image, busybox=busybox, modules=modules, suite=suite, report=report)
         else:
             kept = kernel_packages.get(ISAS[isa], suite=suite, package=package, report=report)
-    click.echo(f"Linux {kept.image.release} for {ISAS[isa].title} is stored in {kept.busybox.parent}")
+    say(f"Linux {kept.image.release} for {ISAS[isa].title} is stored in {kept.busybox.parent}")
 
 
 @kernel_command.command("list")
@@ -85,7 +86,7 @@ def list_command() -> None:
     """List the kernels that are kept."""
     kernels = store.all_stored()
     for kernel in kernels:
-        click.echo(f"{kernel.image.isa:10} {kernel.image.release:32} {kernel.source}")
+        say(f"{kernel.image.isa:10} {kernel.image.release:32} {kernel.source}")
     if not kernels:
         click.echo("no kernels are stored; fetch one with: trapline kernel get ISA", err=True)
 

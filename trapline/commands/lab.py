@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from emu.isa import DEFAULT_ISA, ISAS
+from trapline.commands.shared import say
 from trapline.lab.course.grade import as_csv, grade
 from trapline.lab.course.sheets import sheet, sheets
 from trapline.lab.course.supervised import SECONDS
@@ -73,13 +74,11 @@ def check_command(what: str, seconds: float, more: Path | None) -> None:
     directory = Path(f"lab-{what}") if what.isdecimal() else Path(what)
     found = _try(lambda: grade(directory, more, seconds))
     for one in found.results:
-        click.echo(
-            f"{one.points:3} of {one.of}  {one.name}" + (f": {one.why}" if one.why and one.points < one.of else "")
-        )
+        say(f"{one.points:3} of {one.of}  {one.name}" + (f": {one.why}" if one.why and one.points < one.of else ""))
         if one.points < one.of and one.hint:
             click.echo(f"          hint: {one.hint}")
     for line in found.printed.splitlines()[-_PRINTED:]:
-        click.echo(f"  printed: {line}")
+        say(f"  printed: {line}")
     click.echo(f"{found.points:3} of {found.of}  {found.sheet.title}, on {found.work.isa}")
     sys.exit(found.points < found.of)
 

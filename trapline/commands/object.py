@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import click
 
@@ -16,23 +16,23 @@ from emu.elf.link.object_file import ObjectFile
 from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.isa.disassembly import Syntax
+from emu.support import disk_cache
 from providers.fidelity import Fidelity
-from trapline.commands.shared import CheckFailure, print_lines
-from trapline.lab.check.runner.check import cache
+from trapline.commands.shared import CheckFailure
 from trapline.lab.objects import report as reports
 from trapline.lab.objects.build import BuildError, build
 from trapline.lab.objects.check import check_objects
+from trapline.lab.objects.findings import ObjectReport
 from trapline.lab.objects.glues import GLUES, GlueError, find
 from trapline.lab.objects.request import Bar, Request, RequestError
 from trapline.lab.objects.structures import LayoutError
 from trapline.lab.objects.user_code import ObjectError
-from trapline.lab.report_files import ReportFileError
+from trapline.support.output_files import OutputError
 from trapline.support.own_files import TargetError
 from trapline.support.targets import find_file
 
-_INTERRUPTED: Final = 130
 ERRORS: Final = (
-    BuildError, ElfError, GlueError, LayoutError, ObjectError, RequestError, TargetError, ReportFileError
+    BuildError, ElfError, GlueError, LayoutError, ObjectError, RequestError, TargetError, OutputError
 )  # fmt: skip
 
 
@@ -70,25 +70,24 @@ def build_command(glue: str, sources: Path, isa: str, out: Path, cc: str) -> Non
     click.echo(f"trapline check TARGET --object {','.join(str(one.object) for one in built)} --glue {glue} --isa {isa}")
 
 
-def examine(
-    objects: str, files: tuple[str, ...], kept: str | None, options: Mapping[str, Any], bar: AbstractContextManager[Bar]
-) -> NoReturn:
-    """Examine objects, print the report, and exit: 0 the same, 1 not the same, 2 not possible.
+def examine(options: Mapping[str, Any], bar: AbstractContextManager[Bar]) -> ObjectReport:
+    """Examine objects, and write the reports; `bar` shows the progress of a sweep.
 
-    `kept`: the file of a sweep.  `bar` shows its progress.  `options` are those of
-    `trapline check`, by their names.
+    `options` are those of `trapline check`, by their names; from Python, `objects` may be a list,
+    and `glue` a class.  Raises `CheckFailure`, and KeyboardInterrupt that says what continues.
     """
-    name, program = options["glue"], options["program"]
+    name, program, objects = options["glue"], options["program"], options["objects"]
     isa = ISAS[options["isa"]] if options["isa"] else None
+    sweep = None
     try:
         if name is None:
             raise GlueError(f"--object needs --glue: {', '.join(GLUES)}, or FILE.py:CLASS")
-        for file in files:
+        for file in options["reports"]:
             reports.FORMS.writer(file)
-        glue = find(name)
-        paths = [find_file(word, isa) for word in objects.split(",")]
+        glue = find(name) if isinstance(name, str) else name
+        paths = [find_file(word, isa) for word in (objects.split(",") if isinstance(objects, str) else objects)]
         isa = isa or ObjectFile(paths[0]).isa
-        sweep = _sweep(kept, options)
+        sweep = _sweep(options["kept"], options)
         request = Request(
             None if program is None else open_image(find_file(program, isa, options["root"]), isa),
             options["function"],
@@ -104,16 +103,14 @@ def examine(
         )
         with bar as shown:
             found = check_objects(paths, glue, replace(request, bar=shown), isa, checked=options["memory"])
-        for file in files:
+        for file in options["reports"]:
             reports.FORMS.write(found, file)
     except ERRORS as error:
         raise CheckFailure(str(error)) from None
-    except KeyboardInterrupt:
-        again = "" if sweep is None else "; the same command continues where this one stopped"
-        click.echo(f"trapline: interrupted{again}", err=True)
-        sys.exit(_INTERRUPTED)
-    print_lines(reports.lines(found))
-    sys.exit(0 if found.same else 1)
+    except KeyboardInterrupt as end:
+        end.args = () if sweep is None else ("the same command continues where this one stopped",)
+        raise
+    return found
 
 
 def _given(options: Mapping[str, Any]) -> bytes | None:
@@ -147,7 +144,7 @@ def _sweep(kept: str | None, options: Mapping[str, Any]) -> Path | None:
             raise RequestError(f"{word} has no effect with --sweep, which decides about all encodings")
     if kept is not None:
         return Path(kept)
-    found = cache()
+    found = disk_cache.folder()
     if found is None:
-        raise RequestError("no folder for the results of the sweep: name a file, --results FILE")
+        raise RequestError(f"no folder for the sweep's results ({disk_cache.why_none()}): name a file, --results FILE")
     return found

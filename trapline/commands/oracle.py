@@ -8,6 +8,7 @@ from emu.guest.base import GuestError
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS, Isa
+from trapline.commands.shared import say
 from trapline.lab.oracle import kprobes, uprobes
 from trapline.lab.oracle import refusals as oracle_refusals
 from trapline.lab.oracle.rows import Row
@@ -19,10 +20,10 @@ _SHOWN = 300
 def _refusals(isa: str) -> int:
     """Print what both refuse; return the exit status."""
     verdicts = oracle_refusals.refusals(ISAS[isa])
-    click.echo(f"{'places':>8}  {'kind':7} {'Trapline':28} kernel")
+    say(f"{'places':>8}  {'kind':7} {'Trapline':28} kernel")
     for one in verdicts:
         mark = "" if one.agrees else f"  <- differs, such as {one.example}"
-        click.echo(f"{one.count:8,}  {one.kind:7} {one.ours:28} {one.kernel}{mark}")
+        say(f"{one.count:8,}  {one.kind:7} {one.ours:28} {one.kernel}{mark}")
     return 0 if all(one.agrees for one in verdicts) else 1
 
 
@@ -55,7 +56,7 @@ def oracle_command(isa: str, functions: tuple[str, ...], workload: str, *, refus
     _show(rows)
     left_out = [name for name in functions or kprobes.FUNCTIONS if name not in {row.function for row in rows}]
     if left_out:
-        click.echo(f"left out, without an entry probe or with a branch displaced: {', '.join(left_out)}", err=True)
+        say(f"left out, without an entry probe or with a branch displaced: {', '.join(left_out)}", err=True)
     raise SystemExit(0 if all(row.agrees for row in rows) else 1)
 
 
@@ -69,7 +70,7 @@ def _others(isa: Isa, workload: str) -> list[Row]:
 
 def _show(rows: list[Row]) -> None:
     head = ("function", "probe", "ours", "kernel", "missed", "records", "values")
-    click.echo("{:24} {:9} {:>7} {:>7} {:>7} {:>7} {:>7}".format(*head))
+    say("{:24} {:9} {:>7} {:>7} {:>7} {:>7} {:>7}".format(*head))
     for row in rows:
         kernel = "refused" if row.kernel is None else str(row.kernel)
         values = "equal" if row.same_values else "DIFFER"
@@ -77,6 +78,6 @@ def _show(rows: list[Row]) -> None:
             values = "not recorded" if row.kernel else ""
         mark = "" if row.agrees else "  <- differs"
         line = f"{row.function:24} {row.kind:9} {row.ours:7} {kernel:>7} {row.missed:7} {row.recorded:7} {row.values:7}"
-        click.echo(f"{line}  {values}{mark}".rstrip())
+        say(f"{line}  {values}{mark}".rstrip())
         if row.difference:
-            click.echo(f"    the kernel alone has: {row.difference[:_SHOWN]}")
+            say(f"    the kernel alone has: {row.difference[:_SHOWN]}")

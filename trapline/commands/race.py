@@ -13,6 +13,7 @@ import click
 
 from emu.elf.file import ElfError
 from emu.isa import ISAS, Isa
+from trapline.commands.shared import say
 from trapline.lab.race.methods import METHODS, OURS, SCENARIOS, USUAL, Own
 from trapline.lab.race.model import Model, Race, erratum_of
 from trapline.lab.race.objects.method import GLUES, glue_of, own_method
@@ -55,7 +56,7 @@ class _Wanted:
             except NoPortError as error:
                 if self.isa != _ALL:
                     raise
-                click.echo(f"trapline: {error}: left out", err=True)
+                say(f"trapline: {error}: left out", err=True)
                 continue
             for method in [own.name] if own else self._methods(patch.provider):
                 yield patch, method, own
@@ -194,7 +195,7 @@ def race_command(
         if line is not None:
             model, trace = replay(line)
             for text in told(trace):
-                click.echo(text)
+                say(text)
             _write(html, model, trace)
             sys.exit(any(move.failure for move in trace))
         wanted = _Wanted(patch_name, isa_name, methods, objects, glue, entry, handler, erratum)
@@ -221,9 +222,9 @@ def race_command(
 
 
 def _print(explored: Explored) -> None:
-    click.echo(verdict(explored))
+    say(verdict(explored))
     for text in lines(explored):
-        click.echo(text)
+        say(text)
 
 
 def _write(html: str | None, model: Model, trace: tuple[Move, ...]) -> None:

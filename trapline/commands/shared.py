@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from emu.isa.disassembly import Syntax
-from emu.support.printable import printable
+from emu.support.one_line import one_line
 
 if TYPE_CHECKING:
     from trapline.player.terminal_model import TerminalRecording
@@ -45,11 +45,16 @@ class ReportConsole(Console):
         raise BrokenPipeError
 
 
+def say(line: str, *, err: bool = False) -> None:
+    """Print a line; names in it, of a file that may be hostile, cannot control the terminal."""
+    click.echo(one_line(line), err=err)
+
+
 def print_lines(lines: Iterable[Text]) -> None:
     """Print a report: in colour on a terminal, else as plain lines."""
     console = ReportConsole()
     for line in lines:
-        line.plain = printable(line.plain, keep="\t")
+        line.plain = one_line(line.plain)
         if console.is_terminal:
             console.print(line, soft_wrap=True)
         else:

@@ -18,7 +18,7 @@ from emu.guest.linux_kernel.files.text import LinuxText
 from emu.isa import ISAS
 from emu.isa.disassembly import Syntax
 from providers.fidelity import Fidelity
-from trapline.commands.shared import print_lines, syntax_option
+from trapline.commands.shared import print_lines, say, syntax_option
 from trapline.lab.sites import instructions, report
 from trapline.lab.sites.fbt import SitesError, sites
 from trapline.lab.sites.linux_kernel import NOTE
@@ -43,7 +43,7 @@ class _Asked:
         return report.text(found), report.as_data(found)
 
     def user(self, path: Path, provider: str, syntax: Syntax, *, summary: bool) -> tuple[Iterable[Text], list[Any]]:
-        """Return the treatment of each instruction as lines of text and as data."""
+        """Return the decision of each instruction as lines of text and as data."""
         asked: dict[str, Any] = {
             "isa": self.isa, "function": self.function, "provider": provider, "fidelity": self.fidelity
         }  # fmt: skip
@@ -127,4 +127,4 @@ def sites_command(
         return
     print_lines(text)
     if isinstance(opened, LinuxText):
-        click.echo(f"{opened.path}: {NOTE}", err=True)
+        say(f"{opened.path}: {NOTE}", err=True)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from emu.elf.file import ElfError
-from emu.support.printable import printable
+from trapline.commands.shared import say
 from trapline.ftrace.options import Show, open_target, show_event, show_options, start
 from trapline.ftrace.uprobe_events import TraceError, quoted, resolve
 
@@ -61,4 +61,4 @@ def _list(target: str, show: Show) -> None:
             f"{target}: no function symbols, and no .eh_frame that tells where functions are (stripped?)"
         )
     for name in names:
-        click.echo(printable(quoted(name)))
+        say(quoted(name))

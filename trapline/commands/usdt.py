@@ -12,7 +12,7 @@ from emu.elf.file import ElfError
 from emu.elf.image import Image
 from emu.elf.stapsdt import Constant, Marker, fetch_argument, markers, parse_arguments
 from emu.support.did_you_mean import did_you_mean
-from emu.support.printable import printable
+from trapline.commands.shared import say
 from trapline.ftrace import uprobe_events
 from trapline.ftrace.options import Show, open_target, show_event, show_options, start
 from trapline.ftrace.uprobe_events import TraceError
@@ -71,14 +71,14 @@ def _list(target: str, show: Show, *, detailed: bool) -> None:
         raise click.ClickException(f"{target}: no USDT markers")
     if not detailed:
         for name in sorted({f"{one.provider}:{one.name}" for one in found}):
-            click.echo(printable(name))
+            say(name)
         return
     for one in found:
-        click.echo(printable(f"{one.provider}:{one.name}"))
+        say(f"{one.provider}:{one.name}")
         semaphore = f"  semaphore {one.semaphore:#x}" if one.semaphore else ""
-        click.echo(f"    location {one.location:#x}  offset {_offset(image, one.location):#x}{semaphore}")
+        say(f"    location {one.location:#x}  offset {_offset(image, one.location):#x}{semaphore}")
         for number, text in enumerate(_described(image, one), 1):
-            click.echo(printable(f"    arg{number}: {text}"))
+            say(f"    arg{number}: {text}")
 
 
 def _described(image: Image, marker: Marker) -> list[str]:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NoReturn, Protocol, TextIO
 
+from emu.support.one_line import one_line
+
 
 class Writer(Protocol):
     """A target of output: an object with these two methods, such as a text stream."""
@@ -102,7 +104,7 @@ class Messages:
 
     def say(self, text: str) -> None:
         """Print a message."""
-        self.write(f"{NAME}: {text}\n")
+        self.write(one_line(f"{NAME}: {text}\n", "\n"))
 
     def fail(self, text: str) -> NoReturn:
         """Print a message, and end the command: raises `CommandEnd`."""

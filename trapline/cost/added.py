@@ -60,8 +60,8 @@ class CallRecorder:
         link = self._isa.registers.link
         self._back = self._read(link) if link else self._engine.load(self._read(self._isa.registers.sp), self._isa.word)
         self._running = True
-        self._engine.watch(self._step, self._accessed)
-        self._engine.leave()
+        self._engine.running.watch(self._step, self._accessed)
+        self._engine.running.leave()
 
     def _step(self) -> bool:
         pc = self._engine.pc
@@ -86,7 +86,7 @@ class CallRecorder:
         return self._engine.read_register(register)
 
     def _on_code(self, address: int, function: Callable[[], None]) -> None:
-        self._engine.on_code(address, function)
+        self._engine.code.on_code(address, function)
         # It may have been translated without the hook.
         self._engine.write_code(address, self._engine.read(address, 1))
 

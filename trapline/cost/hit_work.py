@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from emu.displaced.decision import Emulated, OutOfLine, Refused, Stepped, Treatment
+from emu.displaced.decision import Decision, Emulated, OutOfLine, Refused, Stepped
 from emu.engine.engine import Engine
+from emu.engine.handlers import WrappedTaker
 from emu.engine.state import DELIVER
 
 
@@ -31,8 +32,8 @@ class Events(NamedTuple):
         return self.traps + self.steps + self.returns
 
 
-def of_treatment(treatment: Treatment, *, copies_trap: bool = False) -> Events:
-    """Return the events of a hit, by the treatment of the displaced instruction.
+def of_decision(decision: Decision, *, copies_trap: bool = False) -> Events:
+    """Return the events of a hit, by the decision of the displaced instruction.
 
     `copies_trap`: whether a copy out of line ends with a breakpoint, and does not jump back by
     itself.  It does so if a probe fires behind the instruction, and always where no jump reaches
@@ -40,7 +41,7 @@ def of_treatment(treatment: Treatment, *, copies_trap: bool = False) -> Events:
 
     Raises ValueError for a refused instruction, which has no probe.
     """
-    match treatment:
+    match decision:
         case Emulated():
             return Events(traps=1)
         case OutOfLine():
@@ -51,7 +52,7 @@ def of_treatment(treatment: Treatment, *, copies_trap: bool = False) -> Events:
             raise ValueError("a refused instruction has no probe")
 
 
-class Observer:
+class Observer(WrappedTaker):
     """Counts from its creation on; from then on no breakpoint is served by machine code."""
 
     def __init__(self, engine: Engine) -> None:
@@ -64,18 +65,21 @@ class Observer:
         self._engine = engine
         self._passed_on: int | None = None
         """The address of the breakpoint that was just left to the guest's own vector."""
-        handlers = engine.handlers
-        self._taken, self._trapped, self._discount = handlers.on_breakpoint, handlers.on_trap, engine.discount
-        handlers.on_breakpoint, handlers.on_trap, engine.discount = self._breakpoint, self._trap, self._leave_out
+        super().__init__(engine.handlers.taker)
+        engine.handlers.taker = self
+        self._discount = engine.discount
+        engine.discount = self._leave_out  # type: ignore[method-assign]
 
-    def _breakpoint(self, address: int) -> int:
+    def breakpoint(self, address: int) -> int:
+        """Count a breakpoint."""
         self.exceptions += 1
         self.breakpoints += 1
-        answer = self._taken(address)
+        answer = self.inner.breakpoint(address)
         self._passed_on = address if answer == DELIVER else None
         return answer
 
-    def _trap(self, number: int) -> int:
+    def trap(self, number: int) -> int:
+        """Count another exception."""
         # A LOCK, as illumos' SDT and FBT on i386 write it, is an undefined instruction. If it may be a breakpoint, the
         # engine asks for that first, and comes here with the same exception if the guest is to get it.
         undefined = number == self._engine.isa.unicorn.undefined
@@ -83,8 +87,8 @@ class Observer:
             self.exceptions += 1
             self.breakpoints += undefined
         self._passed_on = None
-        return self._trapped(number)
+        return self.inner.trap(number)
 
-    def _leave_out(self, instructions: int, carried_out: int = 0) -> None:
+    def _leave_out(self, instructions: int, executed: int = 0) -> None:
         self.discounted += instructions
-        self._discount(instructions, carried_out)
+        self._discount(instructions, executed)

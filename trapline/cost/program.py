@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.displaced.decision import Emulated, OutOfLine, Refused, Stepped
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.fasttrap.records import AFTER, Probe
 from trapline.consumer.tracer import Tracer
-from trapline.cost.hit_work import Events, of_treatment
+from trapline.cost.hit_work import Events, of_decision
 from trapline.machine import linux_machine
 
 _HOW: Final[dict[type, str]] = {Emulated: "emulated", OutOfLine: "out of line", Stepped: "single-stepped"}
@@ -30,7 +30,7 @@ class Hits:
     events: Events
     """The events of one hit."""
     how: str
-    """The treatment of the displaced instruction."""
+    """The decision of the displaced instruction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +76,18 @@ def profile(options: linux_machine.LinuxOptions, probes: Sequence[str]) -> Profi
 
 
 def _priced(machine: linux_machine.LinuxMachine, probe: object) -> tuple[Events, str] | None:
-    """Return the events of a hit, and the treatment of the instruction; None: no displacement."""
+    """Return the events of a hit, and the decision of the instruction; None: no displacement."""
     if not isinstance(probe, Probe) or not probe.enabled:
         return None
     fasttrap = machine.probes.fasttrap
     try:
-        treatment = fasttrap.points.look(probe.target, probe.addresses[0], probe.function)
+        decision = fasttrap.points.look(probe.target, probe.addresses[0], probe.function)
     except BadAddressError:
         return None
-    if isinstance(treatment, Refused):
+    if isinstance(decision, Refused):
         return None
     copies_trap = fasttrap.port.always_steps or probe.type in AFTER
-    return of_treatment(treatment, copies_trap=copies_trap), _HOW[type(treatment)]
+    return of_decision(decision, copies_trap=copies_trap), _HOW[type(decision)]
 
 
 def _hits(machine: linux_machine.LinuxMachine, number: int, hits: int, priced: tuple[Events, str] | None) -> Hits:

@@ -21,7 +21,7 @@ from providers.fasttrap.usdt import probe_name
 from providers.fidelity import Fidelity
 from trapline.consumer.tracer import Tracer
 from trapline.cost.anatomy import anatomy
-from trapline.cost.hit_work import Events, Observer, of_treatment
+from trapline.cost.hit_work import Events, Observer, of_decision
 from trapline.cost.rows import Anatomy, Idle, Row
 from trapline.lab.sites.instructions import UserSite, user_sites
 from trapline.lab.step.machines import StepRequest
@@ -163,8 +163,8 @@ class ProgramLab:
         probe = f"pid$target:a.out:{_FUNCTION}:{name}"
         offsets = {"entry": 0, "return": next(one.offset for one in self._of("pid") if "return" in one.probes)}
         address = self.function + (site.offset if site else offsets[kind])
-        treatment = self.fasttrap.treat(self._code(address), Fidelity.EXACT)
-        events = of_treatment(treatment, copies_trap=self.fasttrap.always_steps or kind == "return")
+        decision = self.fasttrap.treat(self._code(address), Fidelity.EXACT)
+        events = of_decision(decision, copies_trap=self.fasttrap.always_steps or kind == "return")
         hits = self._traced(_RECURSION, probe)
         what = kind if site is None else f"{kind}: {site.text}"
         return self._row("pid", what, hits, _RECURSION, events, self._recorded(_RECURSION, probe), Idle())
@@ -177,7 +177,7 @@ class ProgramLab:
             return None
         address = self.function + (site.offset if site else 0)
         hits = self._probed(_RECURSION, address, returns=returns)
-        events = of_treatment(self.uprobes.treat(self._code(address), Fidelity.EXACT))._replace(returns=int(returns))
+        events = of_decision(self.uprobes.treat(self._code(address), Fidelity.EXACT))._replace(returns=int(returns))
         definition = f"{'r' if returns else 'p'}:{OWN}{_PROGRAM}:{self._offset(address):#x}"
         recorded = self._recorded(_RECURSION, definition, uprobe=True)
         what = kind if site is None else f"{kind}: {site.text}"
@@ -190,12 +190,12 @@ class ProgramLab:
         size = self.isa.instruction_length(self.image.read(address, _LONGEST))
         if kernel:
             hits = self._probed(_MARKERS, address, semaphore=marker.semaphore)
-            events = of_treatment(self.uprobes.treat(self._code(address), Fidelity.EXACT))
+            events = of_decision(self.uprobes.treat(self._code(address), Fidelity.EXACT))
             recorded = self._recorded(_MARKERS, self._definition(marker), uprobe=True)
         else:
             probe = f"{_PROGRAM}$target:::{probe_name(name)}"
             hits = self._traced(_MARKERS, probe)
-            events = of_treatment(
+            events = of_decision(
                 self.fasttrap.treat(self._code(address), Fidelity.EXACT), copies_trap=self.fasttrap.always_steps
             )
             recorded = self._recorded(_MARKERS, probe)

@@ -72,14 +72,6 @@ def within(region: Region) -> Iterator[None]:
         raise
 
 
-def one_line(text: str) -> str:
-    """Write a piece of a program in one line: characters that do not print are escaped."""
-    return "".join(
-        mark if mark.isprintable() else mark.encode("unicode_escape", "backslashreplace").decode("ascii")
-        for mark in text
-    )
-
-
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ` (did you mean X?)` for the known name nearest to `name`; "": none is near."""
     return spelling.did_you_mean(name, known, written=str)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Final
 
+from emu.support.one_line import one_line
 from trapline.export.folded import Folded
 
 _ROW: Final = 18
@@ -57,7 +58,7 @@ def _tree(folded: Folded) -> _Frame:
         at = root
         at.weight += weight
         for name in frames:
-            at = at.inner.setdefault(name, _Frame(name))
+            at = at.inner.setdefault(name, _Frame(one_line(name)))
             at.weight += weight
     return root
 
@@ -86,6 +87,7 @@ def _fill(name: str) -> str:
 def svg(folded: Folded, title: str) -> str:
     """Return the graph as an SVG: the root at the bottom."""
     root = _tree(folded)
+    title = one_line(title)
     placed = list(_placed(root, 0.0, root.weight, 0))
     height = _HEAD + _ROW * (1 + max(level for *_, level in placed))
     head = (
@@ -110,6 +112,7 @@ def svg(folded: Folded, title: str) -> str:
 
 def page(folded: Folded, title: str) -> str:
     """Return the graph as a page: a click enlarges a frame, and frames can be searched for."""
+    title = one_line(title)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         '<meta name="viewport" content="width=device-width,initial-scale=1"><style>'

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 from trapline.ftrace.expressions import (
     Comm,
     Dereference,

@@ -19,6 +19,7 @@ from emu.guest.base import GuestError
 from emu.guest.linux.fs.stdio import of_this_process
 from emu.guest.linux.guest import LinuxGuest
 from emu.isa import ISAS
+from emu.support.one_line import one_line
 from providers.fidelity import Fidelity
 from trapline.consumer.loop import Interrupts
 from trapline.export.events import ExportError, Recording
@@ -112,7 +113,7 @@ def start(show: Show) -> LinuxGuest:
                 cpus=show.cpus,
                 seed=show.seed,
                 standard=of_this_process(_put(sys.stdout), _put(sys.stderr)),
-                report=lambda text: click.echo(f"trapline: {text}", err=True),
+                report=lambda text: click.echo(f"trapline: {one_line(text)}", err=True),
             )
         )
     except ValueError as error:

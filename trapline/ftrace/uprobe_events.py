@@ -13,7 +13,7 @@ from emu.guest.linux.errno import LinuxError
 from emu.guest.linux.fs.namei import path_of, walk
 from emu.guest.linux.fs.regular import RegularFile
 from emu.guest.linux.process.process import LinuxObserver
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.uprobes import Consumer, UprobeError, Uprobes
 from trapline.export.events import Event, Phase, Stack
 from trapline.framework.base.engines import chosen, worth_compiling

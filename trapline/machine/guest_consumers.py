@@ -21,7 +21,7 @@ import struct
 from typing import Final, NamedTuple
 
 from emu.guest.kernel.guest import KernelGuest
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.framework.device import structures
 from trapline.framework.device.dtrace import DTrace
 from trapline.framework.device.ioctl import OpenDevice

@@ -10,7 +10,7 @@ import jinja2
 from markupsafe import Markup
 
 from trapline.lab.displace.bench import DisplacedCode, DisplacedInstruction
-from trapline.lab.displace.decisions import Decision
+from trapline.lab.displace.decisions import ProviderDecision
 from trapline.lab.displace.run import Executed, Run
 
 # The style of each decision: the instruction gets a probe, or it does not.
@@ -70,7 +70,7 @@ def _displaced(found: DisplacedCode) -> Iterator[_Step]:
         yield _Step(number, one, None, (), f"{one.text}: {_told(one.decisions)}.")
 
 
-def _told(decisions: tuple[Decision, ...]) -> str:
+def _told(decisions: tuple[ProviderDecision, ...]) -> str:
     return ", ".join(f"{decision.provider} {decision.what}" for decision in decisions)
 
 

@@ -1,15 +1,96 @@
-"""The state of the command's own process: its standard streams and its garbage collector."""
+"""The state of the command's own process: standard streams, signals, garbage collector."""
 
 from __future__ import annotations
 
+import _thread
 import gc
 import os
+import signal
 import sys
+import threading
+import time
 from contextlib import suppress
 from typing import Final
 
 # In the order of their descriptors: name, mode, and how /dev/null replaces a closed one.
 _STREAMS: Final = (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY))
+
+# The signals that end a command, and how its last line says so.
+_ENDS: Final = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
+# Linux include/uapi/linux/prctl.h.
+_SET_PARENT_DEATH_SIGNAL: Final = 1
+# Seconds until a signal is sent again, and until the process ends at one.
+_AGAIN: Final = 0.01
+_PATIENCE: Final = 1.0
+# The times at which C code has dropped a signal's exception.
+_dropped: list[float] = []
+
+
+class Ended(KeyboardInterrupt):
+    """A signal tells the command to end, as ^C does."""
+
+    number = signal.SIGTERM
+
+
+def raise_at_signals() -> None:
+    """Let the signals that end a command raise KeyboardInterrupt, so that it tidies up.
+
+    A signal that the caller has set to be ignored, as `nohup` and shells do, stays so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in _ENDS:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else _end)
+    sys.unraisablehook = _again
+
+
+def _end(number: int, _frame: object) -> None:
+    end = Ended()
+    end.number = signal.Signals(number)
+    raise end
+
+
+def _again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Send a signal again that has come in a callback of C code, which drops the exception.
+
+    The emulator makes callbacks: the signal is sent until it comes at another time, or the limit is
+    over, and then the process ends.
+    """
+    end = unraisable.exc_value
+    if not isinstance(end, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+        return
+    why, status = ending(end)
+    now = time.monotonic()
+    _dropped.append(now)
+    if now - _dropped[0] > _PATIENCE:
+        os.write(2, f"trapline: {why}\n".encode())
+        os._exit(status)
+    _thread.start_new_thread(_send, (status - 128,))  # threading's start waits, and that a signal can interrupt
+
+
+def _send(number: int) -> None:
+    time.sleep(_AGAIN)
+    os.kill(os.getpid(), number)
+
+
+def ending(end: KeyboardInterrupt) -> tuple[str, int]:
+    """Return how a signal has ended the command, in words, and its exit status."""
+    number = end.number if isinstance(end, Ended) else signal.SIGINT
+    return _ENDS[number], 128 + number
+
+
+def end_with(parent: int) -> None:
+    """Let the kernel kill this process, a fork, as soon as its parent has ended.
+
+    Source: Linux prctl(2), PR_SET_PDEATHSIG.
+    """
+    import ctypes  # noqa: PLC0415  rarely needed, at a time when each module delays the command
+
+    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:  # it has ended before
+        os._exit(1)
 
 
 def replace_closed() -> None:

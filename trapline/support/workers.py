@@ -1,15 +1,17 @@
-"""Processes of this machine that work for a command, and end with it at ^C, without a message."""
+"""Processes of this machine that work for a command, and end with it, whatever ends it."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import signal
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from emu.isa import Isa
 
@@ -17,31 +19,56 @@ _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 
+# The signals at which a command stops its workers.
+_ENDS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# The resource tracker, which removes what a killed command has left, need not report it.
+_SILENT: Final = "ignore:resource_tracker:UserWarning"
+
+
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let ^C wait until the end of a `with` statement."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Let the signals that end the command wait until the end of a `with` statement."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def _follow() -> None:
+    """End this worker with the process that it works for, at whatever it is then."""
+    command = multiprocessing.parent_process()
+    assert command is not None
+    # A terminal sends these to all processes; the command answers, and ends its workers.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # blocked while the server was started
+
+    def watch() -> None:
+        command.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, name="end with the command", daemon=True).start()
+
+
 class Workers(ProcessPoolExecutor):
     """An executor of `jobs` processes, which have imported the module `preload`.
 
     A terminal sends ^C to all processes: only the one that has started the others handles it, and
-    calls `abandon`.
+    calls `abandon`.  If it is killed, the workers end by themselves (`_follow`), and with the last
+    of them the processes of `multiprocessing` that have started them.
     """
 
     def __init__(self, jobs: int, preload: str) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([preload])  # a worker that replaces another one starts at once
         # The start of the tracker lets the signals through that were blocked before it.
+        sys.warnoptions.append(_SILENT)  # multiprocessing gives the tracker the options of this interpreter
         resource_tracker.ensure_running()
+        sys.warnoptions.remove(_SILENT)
         with _uninterrupted():
             forkserver.ensure_running()
-        super().__init__(jobs, mp_context=context)
+        super().__init__(jobs, mp_context=context, initializer=_follow)
 
     def submit(
         self, fn: Callable[_Arguments, _Result], /, *args: _Arguments.args, **kwargs: _Arguments.kwargs

@@ -17,7 +17,7 @@ def check(work: Work) -> Iterator[Part]:
         "entry_bytes": (2, entry.instruction.code.hex(), "the bytes after the offset"),
         "entry_patch": (2, entry.patch.hex(), "the red column: a breakpoint is as long as the ISA's port says"),
         "returns": (2, str(len(returns)), "count the lines that begin with return"),
-        "displaced": (2, str(entry.treatment.plan), "the last column: what is loaded, stored and set"),
+        "displaced": (2, str(entry.decision.plan), "the last column: what is loaded, stored and set"),
     }
     for name, (points, right, hint) in facts.items():
         yield Part(name, points, lambda name=name, right=right: _wrong(work.answer(name), right), hint)

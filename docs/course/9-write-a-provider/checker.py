@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from emu.assembly.assembler import machine_code
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.isa import ISAS
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.fbt import PORTS
 from providers.fbt.port import Function
 from trapline import dof

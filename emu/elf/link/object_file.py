@@ -21,6 +21,9 @@ ABSOLUTE: Final = 0xFFF1
 COMMON: Final = 0xFFF2
 # From this number on, there is no section (SHN_LORESERVE).
 _RESERVED: Final = 0xFF00
+# The greatest alignment of a section, and size of one without content: a linked file has as many bytes.
+_MOST_ALIGNED: Final = 1 << 20
+_LARGEST: Final = 1 << 28
 _COMDAT: Final = 1
 _GROUP_WORD: Final = struct.Struct("<I")
 _RELA_64: Final = struct.Struct("<QQq")
@@ -85,7 +88,12 @@ class ObjectFile:
 
     @cached_property
     def sections(self) -> tuple[InputSection, ...]:
-        """The sections of the file, by number."""
+        """The sections of the file, by number.  Raises `ElfError` for sizes that no object has."""
+        for section in self.file.sections:
+            if section.alignment > _MOST_ALIGNED or (section.kind == SectionKind.NO_BITS and section.size > _LARGEST):
+                raise self.file.error(
+                    f"corrupt: section {section.name} of {section.size:#x} bytes, aligned to {section.alignment:#x}"
+                )
         return tuple(
             InputSection(
                 section.name,
@@ -114,6 +122,8 @@ class ObjectFile:
             kind, binding = symbol_kind(info)
             if len(self.sections) <= section < _RESERVED:
                 raise self.file.error(f"corrupt: a symbol in section {section} of {len(self.sections)}")
+            if 0 < section < len(self.sections) and value > self.sections[section].size:
+                raise self.file.error(f"corrupt: a symbol behind the end of {self.sections[section].name}")
             text = names[name:].split(b"\0", 1)[0].decode(errors="backslashreplace")
             found.append(InputSymbol(text, kind, binding, section, value, extent))
         return tuple(found)

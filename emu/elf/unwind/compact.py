@@ -60,8 +60,8 @@ class CompactRow(IntEnum):
 
     KEY = 0
     """The pc, and what it is (`emu.guest.native_frames`)."""
-    PLACE = 1
-    """The place of the code in this process, and its bytes, when the row was made."""
+    POINTER = 1
+    """The address of the code in this process, and its bytes, when the row was made."""
     CODE = 2
     KIND = 3
     """`RowKind`."""

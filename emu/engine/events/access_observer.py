@@ -9,9 +9,8 @@ import ctypes
 from collections.abc import Callable
 from typing import Final, Self
 
-import unicorn
-
 from emu.engine.engine import Engine
+from emu.engine.qemu.hooks import ACCESS, BLOCK, WRITE
 
 # (whether it writes, physical address, size in bytes)
 Accessed = Callable[[bool, int, int], object]
@@ -43,16 +42,15 @@ class Observer:
         if accessed is not None:
 
             def access(_uc: int, kind: int, address: int, size: int, _value: int, _data: int) -> None:
-                accessed(kind == unicorn.UC_MEM_WRITE, address, size)
+                accessed(kind == WRITE, address, size)
 
-            kinds = unicorn.UC_HOOK_MEM_READ | unicorn.UC_HOOK_MEM_WRITE
-            self._handles.append(self._engine.observe(kinds, _ACCESS(access)))
+            self._handles.append(self._engine.observe(ACCESS, _ACCESS(access)))
         if entered is not None:
 
             def block(_uc: int, address: int, size: int, _data: int) -> None:
                 entered(address, size)
 
-            self._handles.append(self._engine.observe(unicorn.UC_HOOK_BLOCK, _BLOCK(block), *self._code))
+            self._handles.append(self._engine.observe(BLOCK, _BLOCK(block), *self._code))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -20,15 +20,15 @@ def watch_barriers(engine: Engine, parts: Iterable[tuple[int, bytes]], call: Cal
         for offset, size in instructions(isa.instruction_length, code):
             barrier = isa.fetching.barrier(code[offset : offset + size])
             if barrier.effect:
-                engine.on_code(address + offset, partial(call, barrier))
+                engine.code.on_code(address + offset, partial(call, barrier))
                 served[address + offset + size] = barrier
-    before = engine.special.served
+    before = engine.emulated.served
 
     def after() -> None:
-        # The host executes special instructions such as cpuid, which are never translated.
+        # The host executes emulated instructions such as cpuid, which are never translated.
         before()
         barrier = served.get(engine.pc)
         if barrier is not None:
             call(barrier)
 
-    engine.special.served = after
+    engine.emulated.served = after

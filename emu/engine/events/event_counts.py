@@ -28,12 +28,11 @@ from emu.engine.state import NEVER, TableEntry, Word
 from emu.engine.time.clock import VirtualClock
 from emu.isa.base import Events, Isa
 from emu.native.link import Linked
-from emu.support.bad_address import BadAddressError
-from emu.support.function_address import function_address
-from emu.support.plain import address_of, zeroed
+from emu.support.plain import address_of, function_address, zeroed
+from emu.support.words import BadAddressError
 
 _AT_BLOCK: Final = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
-_LEARN: Final = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint64)
+_FILL: Final = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint64)
 _CHECK: Final = ctypes.CFUNCTYPE(None)
 _EVENTS: Final = {
     Counted.LOADS: Events.LOAD,
@@ -105,7 +104,7 @@ class EventCounts:
         self._blocks: dict[tuple[int, int], ctypes.Array[ctypes.c_uint64]] = {}
         self._known: dict[tuple[bytes, int], ctypes.Array[ctypes.c_uint64]] = {}
         self._nothing = rows_of(engine.isa, b"", 0)
-        self._kept = _LEARN(self._learn), _CHECK(self._check)
+        self._kept = _FILL(self._fill), _CHECK(self._check)
         self._linked: Linked | None = None
         self._function: object = None
         engine.counter.on_forget = self._forget
@@ -113,9 +112,9 @@ class EventCounts:
     def _at_block(self) -> int:
         """Return the address of the function that is called at each block."""
         if self._engine.accelerated:
-            learn, check = map(function_address, self._kept)
+            fill, check = map(function_address, self._kept)
             places = {"words": self._words.address, "sums": ctypes.addressof(self._sums)}
-            places |= {"table": address_of(self._table), "learn": learn, "check": check}
+            places |= {"table": address_of(self._table), "fill": fill, "check": check}
             places |= {"counter": self._engine.counter.address, "clock": self._clock.address}
             self._linked = Linked(hook_code(self._engine.isa.kernel_start), places)
             return self._linked.address("enter")
@@ -131,7 +130,7 @@ class EventCounts:
         words = self._words
         if not self._alarms:
             counter = self._engine.counter
-            words.carried_out, words.before = counter.carried_out, self._clock.executed
+            words.all_executed, words.before = counter.all_executed, self._clock.executed
             words.count, words.rows = 0, ctypes.addressof(self._nothing)
             words.sums = ctypes.addressof(self._sums)
             counter.at_block = self._enter
@@ -154,9 +153,9 @@ class EventCounts:
     def _enter(self, address: int) -> None:
         """Take note of the block that begins, whose entry is at an address."""
         entry, words = TableEntry.from_address(address), self._words
-        carried_out, before = self._engine.counter.carried_out, self._clock.executed_before_block
-        self._add(carried_out - words.carried_out, before - words.before)
-        words.carried_out, words.before = carried_out, before
+        all_executed, before = self._engine.counter.all_executed, self._clock.executed_before_block
+        self._add(all_executed - words.all_executed, before - words.before)
+        words.all_executed, words.before = all_executed, before
         mode = Mode.KERNEL if self._engine.isa.is_kernel_address(entry.address) else Mode.USER
         words.sums = ctypes.addressof(self._sums) + ROW * mode
         rows = self._rows_at(address, entry)
@@ -174,7 +173,7 @@ class EventCounts:
         for what in Counted:
             sums[what] += counted if what is Counted.INSTRUCTIONS else row[what]
 
-    def _learn(self, address: int, place: int) -> None:
+    def _fill(self, address: int, place: int) -> None:
         """Fill the place of a block, whose entry is at an address."""
         entry, known = TableEntry.from_address(address), KnownBlock.from_address(place)
         rows = self._rows_at(address, entry)

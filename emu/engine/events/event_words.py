@@ -50,8 +50,8 @@ class KnownBlock(Block):
 class EventWords(Block):
     """The block that runs."""
 
-    carried_out: int
-    """`Counter.carried_out` before it."""
+    all_executed: int
+    """`Counter.all_executed` before it."""
     before: int
     """The number of instructions before it, as the clock counts."""
     rows: int

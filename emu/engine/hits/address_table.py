@@ -1,20 +1,22 @@
 """Hash tables by address that Python writes and machine code searches.
 
 A table holds addresses of blocks (`Addressed`).  Its size is a power of two, at most half of it is
-used, and a block whose place is occupied is in one of the next places: so a look-up takes the same
-time with one block and with ten thousand.  `emu.engine.hits.address_table_code` is the search.
+used, and a block whose slot is occupied is in one of the next slots: so a look-up (`return_found`)
+takes the same time with one block and with ten thousand.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, Final, Generic, TypeVar
 
 from emu.native.block import Block
+from emu.native.builder import Function
+from emu.native.operations import Condition, Value
 from emu.support.words import WORD_MASK
 
-# The factor by which an address is multiplied before its upper bits choose a place (Knuth's golden ratio, in 64 bits).
+# The factor by which an address is multiplied before its upper bits choose a slot (Knuth's golden ratio, in 64 bits).
 MULTIPLIER: Final = 0x9E37_79B9_7F4A_7C15
 
 
@@ -81,3 +83,19 @@ class AddressTable(Generic[_Key, _Found]):
         while (there := places[index]) and there != old:
             index = index + 1 & self._header.mask
         places[index] = block.address
+
+
+def return_found(f: Function, header: Value, address: Value, fits: Callable[[Value], Condition] | None = None) -> None:
+    """Let a function return the block at an address, the first one that `fits`; 0: there is none."""
+    table, mask = f.load(header, TableHeader.offset("table")), f.load(header, TableHeader.offset("mask"))
+    index = f.variable(f.lshr(f.mul(address, MULTIPLIER), f.load(header, TableHeader.offset("shift"))))
+    with f.loop():
+        block = f.load(table, f.shl(index.get(), 3))
+        f.ret_if(f.eq(block, 0), 0)
+        here = f.eq(f.load(block, Addressed.offset("at")), address)
+        if fits is None:
+            f.ret_if(here, block)
+        else:
+            with f.when(here):
+                f.ret_if(fits(block), block)
+        index.set(f.and_(f.add(index.get(), 1), mask))

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.displaced.cpu_core import CoreWord
-from emu.engine.hits.address_table_code import return_found
+from emu.engine.hits.address_table import return_found
 from emu.engine.hits.hit_steps import ARGUMENTS
 from emu.engine.hits.plan_code import ARGUMENT, Places, PlanCode
 from emu.engine.hits.tracepoint_blocks import EVERY, Entry, Firing, Header, Step, StepKind
 from emu.engine.state import DELIVER, HANDLED, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
-from emu.native.values import Condition, Value
+from emu.native.operations import Condition, Value
 
 # Answers of `take` beside HANDLED, different from DELIVER.
 ASK: Final = DELIVER + 1
@@ -82,7 +82,7 @@ class FiringCode:
     def _make_remembered(self, module: Module) -> Function:
         """u64 remembered(address, memory): as `find`, faster where the tracepoint is for everybody.
 
-        `memory` are two words, `version` and `entry` of `emu.engine.qemu.code_hooks.HookedPlace`.
+        `memory` are two words, `version` and `entry` of `emu.engine.qemu.code_hooks.HookedAddress`.
         """
         f = module.function("remembered", 2, local=True)
         address, memory = f.parameters
@@ -134,7 +134,7 @@ class FiringCode:
         runs = f.load(firing, Firing.offset("runs"))
         count = f.load(runs, _COUNT)
         f.ret_if(f.eq(count, 0), 1, likely=False)
-        arguments = f.room(8 * ARGUMENTS)
+        arguments = f.buffer(8 * ARGUMENTS)
         with f.choice(f.ne(f.load(firing, Firing.offset("simple")), 0)) as (plain, mixed):
             with plain:
                 for number in range(ARGUMENTS):

@@ -102,7 +102,7 @@ class FireWhen:
 
 @immutable
 class Run:
-    """Operations are carried out: the step RUN."""
+    """Operations are executed: the step RUN."""
 
     operations: tuple[NativeOperation, ...]
 

@@ -1,4 +1,4 @@
-"""Machine code that carries plans out, as `emu.probe.execute_plan.interpret` defines them.
+"""Machine code that executes plans, as `emu.probe.execute_plan.interpret` defines them.
 
 One function walks over the operations that `emu.engine.hits.plan_encoding` encodes.  Temporaries
 have places in memory, as registers have. Accesses that can fault precede the first change of a
@@ -17,7 +17,7 @@ from emu.engine.qemu.tlb import FILLS
 from emu.engine.state import Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module, Variable
-from emu.native.values import Condition, Value
+from emu.native.operations import Condition, Value
 
 # Bits of a page's offset, and the mask of it.
 _PAGE_BITS: Final = 12
@@ -107,7 +107,7 @@ class PlanCode:
         return f
 
     def _plan(self, module: Module) -> Function:
-        """u64 plan(operations): 1 if it was carried out, 0 if memory is out of reach."""
+        """u64 plan(operations): 1 if it was executed, 0 if memory is out of reach."""
         f = module.function("plan", 1)
         operation, holds = f.variable(f.parameters[0]), f.variable(1)
         with f.loop() as loop:
@@ -154,7 +154,7 @@ class PlanCode:
                 with case(Kind.ADJUST):
                     f.store(first, f.add(f.load(first), third))
                 with case(Kind.SET_VECTOR):
-                    both = f.room(16)
+                    both = f.buffer(16)
                     f.store(both, f.load(first))
                     f.store(both, f.load(second), 8)
                     f.call(self._places.register_write, self._places.handle, third, both)
@@ -184,15 +184,14 @@ class PlanCode:
 
     def _read_public(self, f: Function, number: Value | int) -> Value:
         """Return a register by Unicorn's own call; some have four bytes."""
-        room = f.room(8)
+        room = f.buffer(8)
         f.store(room, 0)
         f.call(self._places.register_read, self._places.handle, number, room)
         return f.load(room)
 
     def _combination(self, f: Function) -> Value:
         """Return the flags that conditions look at, side by side."""
-        numbers = {register.name: register.unicorn for register in self._isa.registers.registers}
-        flags = self._read_public(f, numbers[self._isa.traps.flags])
+        flags = self._read_public(f, self._isa.unicorn.ids[self._isa.traps.flags])
         found = f.word(0)
         for place, bit in enumerate(condition_flags(self._isa)):
             found = f.or_(found, f.shl(f.and_(f.lshr(flags, bit), 1), place))

@@ -184,14 +184,14 @@ class _Places(dict[str, int]):
 class Encoder:
     """Encodes plans for one CPU.
 
-    Hits are learned by the thousand, and most have operations of their own; so there is a function
+    Hits are stored by the thousand, and most have operations of their own; so there is a function
     for each type of operation, and one look-up for each operand.
     """
 
     def __init__(self, isa: Isa, cpu_state: int) -> None:
         self._isa = isa
         self._slots = isa.registers.slots
-        self._public = {register.name: register.unicorn for register in isa.registers.registers}
+        self._public = isa.unicorn.ids
         self._cpu_state = cpu_state
         self._temporaries: dict[str, ctypes.c_uint64] = {}
         self._constants: dict[int, ctypes.c_uint64] = {}

@@ -15,7 +15,7 @@ from emu.engine.hits.tracepoint_blocks import Firing
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function
 from emu.native.guest import LateArguments, Writer, need
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 
 _WORD: Final = 8
 
@@ -62,9 +62,9 @@ def read_function_argument(
     found = f.variable(0)
     with f.choice(f.ult(address, isa.kernel_start)) as (user, kernel):
         with user:
-            found.set(f.call(Callee("user_place"), address, isa.word))
+            found.set(f.call(Callee("user_pointer"), address, isa.word))
         with kernel:
-            found.set(f.call(Callee("kernel_place"), address, isa.word))
+            found.set(f.call(Callee("kernel_pointer"), address, isa.word))
     need(f, slow, found.get())
     f.ret(f.load(found.get(), size=isa.word))
 

@@ -3,7 +3,7 @@
 A tracepoint is a list of steps, done one after the other:
 
     FIRE        a probe's enablings run, with arguments read from registers, numbers, and memory
-    RUN         an encoded plan is carried out (`emu.engine.hits.plan_encoding`)
+    RUN         an encoded plan is executed (`emu.engine.hits.plan_encoding`)
     FIRE_AFTER  the same as FIRE, if the pc has left a function
     CALL        a provider's own machine code runs
     FIRE_WHEN   the same as FIRE, if a register has a value

@@ -249,7 +249,7 @@ class Tracepoints:
 
     def locate(self, firing: Firing, arguments: Sequence[Argument]) -> None:
         """Store the locations of a firing's arguments for machine code; missing ones are 0."""
-        # Hits are learned by the thousand, and most have the arguments of others.
+        # Hits are stored by the thousand, and most have the arguments of others.
         key = tuple(arguments)
         known = self._locations.get(key)
         if known is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emu.isa.base import PageTables, Paging
 from emu.native.builder import Function
-from emu.native.values import Word
+from emu.native.operations import Word
 from emu.support.words import WORD_MASK
 
 _WORD = 8

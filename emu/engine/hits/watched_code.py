@@ -18,7 +18,7 @@ from emu.engine.time.clock_words import ClockWord
 from emu.engine.time.counter import PREPAID
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
-from emu.native.values import Value
+from emu.native.operations import Value
 
 # Bytes of a result that is a pair of registers where words have four.
 _LONG: Final = 8

@@ -23,7 +23,7 @@ define i32 @exit_or_not(ptr %key, ptr %node, ptr %data) {
   %hooked = icmp ne i64 %served, 0
   br i1 %hooked, label %no, label %ask
 ask:
-  %answer = call i32 @special(ptr %key, ptr %node, ptr %data)
+  %answer = call i32 @emulated(ptr %key, ptr %node, ptr %data)
   ret i32 %answer
 no:
   ret i32 1

@@ -15,8 +15,7 @@ from emu.engine.hits.plan_encoding import Window
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE, AddressSpace
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 
 _WORD = 8
 

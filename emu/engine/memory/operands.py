@@ -14,8 +14,7 @@ from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.isa.base import Isa
 from emu.isa.disassembly import CS_GRP_CALL, CS_OP_MEM, decoder
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 
 # Bytes of the largest access.
 _LARGEST: Final = 64

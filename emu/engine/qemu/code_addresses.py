@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from emu.native.values import Value
+from emu.native.operations import Value
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from emu.engine.qemu.layout import ADVICE, HOOK_RANGE
 from emu.engine.qemu.sticky_flags import Accrued
 from emu.engine.qemu.temporaries import Temporaries
 from emu.native.block import Block
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 
 # An address that no code has.
 NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
@@ -38,7 +38,7 @@ _HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c
 
 
 class CodeHookTable(TableHeader):
-    """The table of `HookedPlace`s and more data for `emu.engine.qemu.code_hooks_code`."""
+    """The table of `HookedAddress`s and more data for `emu.engine.qemu.code_hooks_code`."""
 
     range: int
     """The address of the two words with the start and the end of the range of Unicorn's hook."""
@@ -49,7 +49,7 @@ class CodeHookTable(TableHeader):
     (`emu.engine.qemu.exit_checks`)."""
 
 
-class HookedPlace(Addressed):
+class HookedAddress(Addressed):
     """An instruction that is hooked."""
 
     calls: int
@@ -92,7 +92,7 @@ class CodeHooks:
         self._range = (ctypes.c_uint64 * 2)()
         self.callback: Any = _HOOK(self._run)
         """The hook in Python."""
-        self._places: AddressTable[int, HookedPlace] = AddressTable(self.block, _SIZE)
+        self._places: AddressTable[int, HookedAddress] = AddressTable(self.block, _SIZE)
         self._functions: dict[int, list[tuple[HookedCall, Callable[..., Any]]]] = {}
         self._counted = False
         self._ignored = ctypes.c_uint8()
@@ -160,11 +160,11 @@ class CodeHooks:
         place.size, place.code = len(code), number
         return True
 
-    def _place(self, address: int) -> HookedPlace:
+    def _place(self, address: int) -> HookedAddress:
         place = self._places.blocks.get(address)
         if place is not None:
             return place
-        place = HookedPlace(address)
+        place = HookedAddress(address)
         self._places.set(address, place)
         if self._counted:
             self.count_all(counted=True)

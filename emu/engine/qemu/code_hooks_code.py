@@ -16,12 +16,12 @@ Unicorn's data.  So the block is left by a long jump then, as by an exception.
 
 from __future__ import annotations
 
-from emu.engine.hits.address_table_code import return_found
+from emu.engine.hits.address_table import return_found
 from emu.engine.hits.firing_code import FiringCode
 from emu.engine.hits.watched import Hooked
 from emu.engine.qemu import temporaries
 from emu.engine.qemu.code_addresses import HookPlaces
-from emu.engine.qemu.code_hooks import NOWHERE, CodeHookTable, HookedCall, HookedPlace
+from emu.engine.qemu.code_hooks import NOWHERE, CodeHookTable, HookedAddress, HookedCall
 from emu.engine.qemu.inline_caches_code import ServedSitesCode
 from emu.engine.state import Word
 from emu.isa.base import Isa
@@ -60,9 +60,12 @@ class CodeHooksCode:
         """u64 served(place): whether a breakpoint is to be served there, and still is there."""
         f = module.function("served", 1, local=True)
         (place,) = f.parameters
-        size = f.load(place, HookedPlace.offset("size"))
+        size = f.load(place, HookedAddress.offset("size"))
         f.ret_if(f.eq(size, 0), 0)
-        address, code = f.load(place, HookedPlace.offset("at")), f.variable(f.load(place, HookedPlace.offset("code")))
+        address, code = (
+            f.load(place, HookedAddress.offset("at")),
+            f.variable(f.load(place, HookedAddress.offset("code"))),
+        )
         done = f.variable(0)
         with f.loop() as loop:
             loop.leave_if(f.eq(done.get(), size))
@@ -88,7 +91,7 @@ class CodeHooksCode:
         place = f.call(self._find, address)
         chosen, served = f.variable(NOWHERE), f.variable(0)
         with f.when(f.ne(place, 0), likely=False):
-            call = f.variable(f.load(place, HookedPlace.offset("calls")))
+            call = f.variable(f.load(place, HookedAddress.offset("calls")))
             with f.loop() as loop:
                 loop.leave_if(f.eq(call.get(), 0))
                 here = call.get()
@@ -114,7 +117,7 @@ class CodeHooksCode:
         """u64 call_hooks(uc, address, size, place): call functions and serve; 1: leave the block."""
         f = module.function("call_hooks", 4, local=True)
         uc, address, size, place = f.parameters
-        call = f.variable(f.load(place, HookedPlace.offset("calls")))
+        call = f.variable(f.load(place, HookedAddress.offset("calls")))
         with f.loop() as loop:
             here = call.get()
             loop.leave_if(f.eq(here, 0))
@@ -126,8 +129,8 @@ class CodeHooksCode:
             f.ret_if(f.ne(f.load(self._places.hooked, Hooked.offset("left")), 0), 0, likely=False)
             loop.again_if(f.eq(f.load(here, HookedCall.offset("leaves")), 0))
             f.ret_if(f.eq(answer, 1), 1)
-        f.ret_if(f.eq(f.load(place, HookedPlace.offset("size")), 0), 0)
-        entry = f.call(self._firing.remembered, address, f.add(place, HookedPlace.offset("version")))
+        f.ret_if(f.eq(f.load(place, HookedAddress.offset("size")), 0), 0)
+        entry = f.call(self._firing.remembered, address, f.add(place, HookedAddress.offset("version")))
         f.ret_if(f.eq(entry, 0), 0)
         f.ret(f.call(self._firing.serve, address, entry))
         return f

@@ -29,9 +29,9 @@ import ctypes
 import re
 from typing import Final
 
-from emu.engine.cpu import Cpu
 from emu.engine.qemu import rewriters
-from emu.support.function_address import function_address
+from emu.engine.qemu.cpu import Cpu
+from emu.support.plain import function_address
 
 _BEGINNING: Final = re.compile(rb"\x48\x8b\xb7....\x80\xbe(....)\x00\x74.\xc3", re.DOTALL)
 _SIZE: Final = 17

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, Final
 
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.engine.cpu import Cpu
 from emu.engine.errors import EngineError
+from emu.engine.qemu.cpu import Cpu
+
+# Kinds of hooks (enum uc_hook_type of unicorn.h), which may be combined.
+BLOCK: Final = unicorn.UC_HOOK_BLOCK
+CODE: Final = unicorn.UC_HOOK_CODE
+EXCEPTION: Final = unicorn.UC_HOOK_INTR
+INVALID: Final = unicorn.UC_HOOK_INSN_INVALID
+INSTRUCTION: Final = unicorn.UC_HOOK_INSN
+TLB_FILL: Final = unicorn.UC_HOOK_TLB_FILL
+ACCESS: Final = unicorn.UC_HOOK_MEM_READ | unicorn.UC_HOOK_MEM_WRITE
+# The kind of a write, in the callback of ACCESS.
+WRITE: Final = unicorn.UC_MEM_WRITE
 
 
 class Hooks:

@@ -46,7 +46,7 @@ class ServedSite(Block):
     """A call of a hook in a translated block."""
 
     place: int
-    """The address of its `HookedPlace`."""
+    """The address of its `HookedAddress`."""
     pc: int
     """The pc of the block that followed it; `NOWHERE`: none is known."""
     code: int

@@ -7,13 +7,13 @@ from typing import Final
 from emu.engine.hits.firing_code import FiringCode
 from emu.engine.memory.pages import PAGE
 from emu.engine.qemu.code_addresses import HookPlaces
-from emu.engine.qemu.code_hooks import NOWHERE, HookedCall, HookedPlace
+from emu.engine.qemu.code_hooks import NOWHERE, HookedAddress, HookedCall
 from emu.engine.qemu.inline_caches import MARKER, SITE_SIZE, ServedSite
 from emu.engine.qemu.inlined_count import SERVED_HOOK
 from emu.engine.state import Word
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Module
-from emu.native.values import Value
+from emu.native.operations import Value
 
 # call rel32, call *constant(%rip); where each begins, from the place behind it.
 _NEAR_CALL, _NEAR = 0xE8, -5
@@ -78,9 +78,9 @@ class ServedSitesCode:
         f = module.function("served_hook", 4)
         uc, address, size, site = f.parameters
         place = f.load(site, ServedSite.offset("place"))
-        with f.choice(f.eq(f.load(place, HookedPlace.offset("calls")), 0), likely=True) as (plain, hooked):
+        with f.choice(f.eq(f.load(place, HookedAddress.offset("calls")), 0), likely=True) as (plain, hooked):
             with plain:
-                entry = f.call(self._firing.remembered, address, f.add(place, HookedPlace.offset("version")))
+                entry = f.call(self._firing.remembered, address, f.add(place, HookedAddress.offset("version")))
                 f.ret_if(f.eq(entry, 0), 0, likely=False)
                 f.ret_if(f.eq(f.call(self._firing.serve, address, entry), 0), 0, likely=False)
             with hooked:
@@ -96,7 +96,7 @@ class ServedSitesCode:
         """u64 shorten(uc, back, place): change the call before `back` if it is the known one."""
         f = module.function("shorten", 3, local=True)
         uc, back, place = f.parameters
-        calls = f.load(place, HookedPlace.offset("calls"))
+        calls = f.load(place, HookedAddress.offset("calls"))
         with f.when(f.ne(calls, 0)):  # what others call may end the run there: the test is needed
             f.ret_if(f.ne(f.load(calls, HookedCall.offset("next")), 0))
             f.ret_if(f.eq(f.load(calls, HookedCall.offset("leaves")), 0))

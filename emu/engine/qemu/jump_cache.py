@@ -19,7 +19,7 @@ asked of the helper. The whole table holds or does not hold:
 | QEMU drops all blocks | the next new block begins at the start of its memory again |
 | a page with code is mapped elsewhere, or another address space is used | `emu.engine.qemu.tlb` says so |
 | the CPU's mode changes, so that QEMU translates otherwise | the ISA's `translation_key`; or \
-`emu.engine.cpu` says that a register was written |
+`emu.engine.qemu.cpu` says that a register was written |
 
 A guest with page tables can change its mappings unseen, so only guests whose address space the
 host keeps have such a table.
@@ -37,14 +37,13 @@ import ctypes
 import re
 from typing import Final
 
-from emu.engine.cpu import Cpu
 from emu.engine.memory.pages import PAGE
 from emu.engine.qemu import rewriters
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.inlined_count import ASKED_BLOCK, GO_ON
 from emu.engine.qemu.temporaries import context
 from emu.engine.state import NEVER, Word
-from emu.support.function_address import function_address
-from emu.support.plain import WORD, address_of, words
+from emu.support.plain import WORD, address_of, function_address, words
 
 # A count that QEMU does not reach.
 FORGOTTEN: Final = NEVER

@@ -67,8 +67,9 @@ def check(uc: unicorn.Uc, isa: Isa) -> tuple[int, int]:
     """
     model = isa.unicorn
     magic = _MAGIC & isa.address_mask
-    saved = uc.reg_read(model.check_register)  # also makes Unicorn create the CPU, which it does late
-    uc.reg_write(model.check_register, magic)
+    register = model.ids[model.check_register]
+    saved = uc.reg_read(register)  # also makes Unicorn create the CPU, which it does late
+    uc.reg_write(register, magic)
     handle = uc._uch.value  # noqa: SLF001  there is no public way to the handle
     cpu = word(handle + UC_CPU)
     # The CPU has a pointer to its engine. No other word has this value, so a moved field is noticed before it is used.
@@ -76,5 +77,5 @@ def check(uc: unicorn.Uc, isa: Isa) -> tuple[int, int]:
         raise EngineError(f"this build of unicorn {unicorn.__version__} keeps its state elsewhere; {ADVICE}")
     if not hasattr(uclib, model.deliver):
         raise EngineError(f"this build of unicorn does not export {model.deliver}; {ADVICE}")
-    uc.reg_write(model.check_register, saved)
+    uc.reg_write(register, saved)
     return cpu, word(cpu + CPU_ENV)

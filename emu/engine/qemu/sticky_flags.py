@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from emu.engine.memory.memory import Memory
 from emu.isa.unicorn_model import Accruing
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 
 class Accrued:

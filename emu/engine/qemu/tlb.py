@@ -24,10 +24,10 @@ from weakref import WeakKeyDictionary
 
 import unicorn
 
-from emu.engine.cpu import Cpu
 from emu.engine.memory.access import Access
 from emu.engine.memory.memory import HostMemory
 from emu.engine.memory.pages import PAGE, AddressSpace
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.jump_cache import Jumps
 from emu.engine.state import Word
 from emu.support.plain import WORD, address_of, words
@@ -146,8 +146,10 @@ class SoftTlb:
                 self.failure = error
                 found = None
             if found is None:
-                if address // PAGE == nowhere // PAGE:
-                    found = (0, Access.READ | Access.EXECUTE)
+                # emu_start looks `nowhere` up with the pc elsewhere; a jump there is the program's own, and a fault.
+                ended = address // PAGE == nowhere // PAGE != int(cpu.pc_word.value) // PAGE
+                if access is Access.EXECUTE and ended:
+                    found = (0, Access.EXECUTE)
                 else:
                     self.missed = (address, access)
                     return False

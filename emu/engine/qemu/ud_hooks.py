@@ -3,7 +3,7 @@
 The only cause of such an instruction is a breakpoint that is a prefix (`emu.isa.x86.instruction`).
 So only code that the emulator itself writes is checked.
 
-Two other ways were weighed.  Special instructions (`emu.engine.qemu.exits`) would be less code, but
+Two other ways were weighed.  Exits (`emu.engine.qemu.exits`) would be less code, but
 a firing would then end the run and begin another, which takes 10 us; a hook takes 0.3 us.  A
 decision at translation, as for those, would look at every instruction that is translated, in
 machine code with a table of all lockable instructions, to find bytes whose place is known already.
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.engine.memory.memory import Memory
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _LONGEST: Final = 15
 # Bytes of the prefix that makes the CPU refuse an instruction.

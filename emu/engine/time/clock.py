@@ -41,7 +41,7 @@ class VirtualClock:
 
     def __init__(self, engine: Engine, rate: int = DEFAULT_RATE) -> None:
         self._counter = engine.counter
-        engine.special.time = self.now
+        engine.emulated.time = self.now
         self.rate = rate
         # Most rates make whole nanoseconds: no division then.
         self.period = NANOSECONDS // rate if NANOSECONDS % rate == 0 else 0
@@ -134,9 +134,9 @@ class VirtualClock:
         self._words[_PAUSED] += others
         return others
 
-    def discount(self, instructions: int, carried_out: int = 0) -> None:
+    def discount(self, instructions: int, executed: int = 0) -> None:
         """Subtract instructions from the count (`Counter.discount`); the clock may be stopped."""
-        self._counter.discount(instructions, carried_out)
+        self._counter.discount(instructions, executed)
         if self._words[_STANDS]:
             self._words[_PAUSED] -= instructions
 

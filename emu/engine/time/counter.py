@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from emu.engine.cpu import Cpu
 from emu.engine.memory.memory import Memory
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.inlined_count import ENTRIES, ENTRY_SIZE, Late, low_memory
 from emu.engine.state import NEVER, WORDS, TableEntry, Word
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 
 # The initial count: instructions may be subtracted from it before the first has run.
 PREPAID: Final = 64
@@ -116,14 +115,14 @@ class Counter:
         total = self.state[_TOTAL] - PREPAID
         return int(total - (self._entries[(entry - self._entries_at >> 3) + 1] & _COUNT) if entry else total)
 
-    def discount(self, instructions: int, carried_out: int = 0) -> None:
+    def discount(self, instructions: int, executed: int = 0) -> None:
         """Subtract instructions from the count.
 
         They correspond to one that has been counted, or that must not be counted when it runs.
-        `carried_out` of them the CPU carries out, beside the program's.
+        `executed` of them the CPU executes, beside the program's.
         """
         self.state[_TOTAL] -= instructions
-        self.state[Word.DISCOUNTED] = self.state[Word.DISCOUNTED] + carried_out & WORD_MASK
+        self.state[Word.DISCOUNTED] = self.state[Word.DISCOUNTED] + executed & WORD_MASK
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -136,8 +135,8 @@ class Counter:
             self.state[Word.AT_BLOCK] = told
 
     @property
-    def carried_out(self) -> int:
-        """Instructions that the CPU carried out before the current block, not only the program's."""
+    def all_executed(self) -> int:
+        """Instructions that the CPU executed before the current block, not only the program's."""
         return self.before_block + self.state[Word.DISCOUNTED] & WORD_MASK
 
     def settle(self) -> None:
@@ -216,7 +215,7 @@ class Counter:
     def translate_anew(self) -> None:
         """Let Unicorn translate all blocks again, between two runs: hooks were added or removed."""
         self.on_forget()
-        self._cpu.uc.ctl_flush_tb()
+        self._cpu.forget_blocks()
         self.state[Word.FREE] = self._written[0]
         self._last = 0
 

@@ -26,7 +26,7 @@ from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.view import KernelView
 from emu.guest.modules import Module
 from emu.probe.trap_frames import SavedFrame
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # The initial number of ids in the table.
 _SIZE: Final = 1 << 12
@@ -57,7 +57,7 @@ class ProbeCalls:
         first = calling.stack_arguments + isa.word
         return [InMemory(isa.registers.sp, first + isa.word * index, isa.word) for index in range(ARGUMENTS)]
 
-    def learn(self, probe_id: int) -> None:
+    def store(self, probe_id: int) -> None:
         """Let machine code fire a probe from now on, if it can."""
         if probe_id in self._known:
             return
@@ -174,13 +174,13 @@ class Gates:
         self.serve("gate_nanouptime", lambda *_: clock.now(), timed)
         # This one has more than three arguments, and is called at every firing.
         self._calls = ProbeCalls(guest)
-        self._engine.on_code(guest.image.symbol("dtrace_probe").value, self._probe, self._calls.watched)
+        self._engine.code.on_code(guest.image.symbol("dtrace_probe").value, self._probe, self._calls.watched)
         # The meaning of user addresses changes with the page tables, and only these two functions change them.
-        self._watch("pmap_activate", self._engine.forget_user_blocks)
+        self._watch("pmap_activate", self._engine.counter.forget_user_blocks)
         self._watch("pmap_enter", self._map_page)
 
     def _watch(self, name: str, function: Callable[[], None], watched: Watched | None = None) -> None:
-        self._engine.on_code(self._guest.image.symbol(name).value, function, watched)
+        self._engine.code.on_code(self._guest.image.symbol(name).value, function, watched)
 
     def serve(self, name: str, gate: Gate, watched: Watched | None = None) -> None:
         """Implement a gate by a function of its first three arguments.
@@ -237,14 +237,14 @@ class Gates:
         self._host.start_clock(interval)
 
     def _icache_sync(self, address: int, size: int, _: int) -> None:
-        self._engine.forget_code(address - self._guest.isa.kernel_base, size)
+        self._engine.code.forget(address - self._guest.isa.kernel_base, size)
 
     def _map_page(self) -> None:
         # pmap_enter(pmap, va, pa, prot): a page that will be executed may have held another program's text, and Unicorn
         # does not see the kernel fill it through the linear map, which is not executable.
         _pmap, _address, physical, protection, _ = self._guest.live.arguments()
         if protection & _PROT_EXEC:
-            self._engine.forget_code(physical, PAGE)
+            self._engine.code.forget(physical, PAGE)
 
     # -- DTrace
 
@@ -258,7 +258,7 @@ class Gates:
             probe_id, *arguments = (guest.live.stack_word(first + index) for index in range(1 + _PROBE_ARGUMENTS))
         number = probe_id & 0xFFFF_FFFF
         guest.on_probe(number, *arguments)
-        self._calls.learn(number)
+        self._calls.store(number)
 
     def _dev_close(self, consumer: int, *_: int) -> None:
         if self._host.consumers is not None:

@@ -9,7 +9,7 @@ from emu.displaced.frame import Frame
 from emu.elf.file import ElfError
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.user.processes import Process
-from emu.guest.processes import CARRIED_OUT
+from emu.guest.processes import EXECUTED
 from emu.probe.patcher import Patcher
 
 INIT = 1
@@ -71,7 +71,7 @@ def run_to_start(guest: KernelGuest, process: Process, *, main: bool) -> None:
         userland.cpu.pc = address
         userland.cpu.discount(1)
         guest.interrupt()
-        return CARRIED_OUT
+        return EXECUTED
 
     userland.traps.add(stop)
     patcher.install(tracepoint)

@@ -31,7 +31,7 @@ from emu.guest.timers import Timers
 from emu.isa.base import Isa
 from emu.probe.patcher import CodeMemory, Patcher
 from emu.probe.trap import TrapHandler
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 RAM: Final = 64 << 20
 # The limit of the virtual time that the kernel takes to boot.
@@ -96,15 +96,14 @@ class KernelGuest(Served):
         self._interrupted = False
         self._callouts, self._ticks = (self.image.symbol(name).value for name in ("callout_queue", "ticks"))
         self.timers = Timers()
-        self.kernel_traps = KernelTraps(self, self, trap_path, displaced)
-        self.host_trap = self.kernel_traps.host_trap
+        self.host_trap = KernelTraps(self, self, trap_path, displaced)
         self._outside = OutsideCalls(engine, self.image, self.introspection, self.clock, self.crash)
         self.call = self._outside.call
         """Makes the kernel run one of its functions, between two runs: `call(name, *arguments)`."""
         self.soon = self._outside.soon
         """Does something between two runs: now, or before the guest executes its next block."""
-        self.gates = Gates(self, self, self.kernel_traps.invop, console_input)
-        self.userland = Userland(self, self._outside, self.kernel_traps, self.gates)
+        self.gates = Gates(self, self, self.host_trap.invop, console_input)
+        self.userland = Userland(self, self._outside, self.host_trap, self.gates)
         self.text_end = loader.load(engine, self.image, initrd.archive(self._files))
         """The end of the kernel's text and of what the boot loader has put behind it."""
 
@@ -215,7 +214,7 @@ class KernelGuest(Served):
         deadline is a hard one.
         """
         soft = None if self._tick is None else self.clock.instructions_at(self._next_tick)
-        if self.kernel_traps.probe_taken:
+        if self.host_trap.probe_taken:
             soft = 0  # the clock is stopped until the probe's thread is in user mode again
         self._deadline = deadline
         if deadline is None or (self.clock.stands_still and self.clock.now() >= deadline):
@@ -230,7 +229,7 @@ class KernelGuest(Served):
         finally:
             self._outside.running = False
         if not self.isa.is_kernel_address(self.engine.pc):
-            self.kernel_traps.leave_probe()
+            self.host_trap.leave_probe()
         self._outside.do_actions()
 
     def time_goes_on(self, instructions: int) -> None:

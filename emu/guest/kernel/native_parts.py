@@ -19,7 +19,7 @@ from emu.guest.native_parts import user_stack_code
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
 from emu.native.guest import GuestCode, LateArguments, Writer, need
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from emu.support.words import WORD_MASK
 
 _INT: Final = 4
@@ -206,6 +206,6 @@ class _Reader:
 
     def _mapped(self, f: Function, slow: Callable[[], Word], address: Word, size: int) -> Value:
         """Return the address of memory in this process; if it is unknown, Python is called."""
-        mapped = f.call(Callee("kernel_place"), address, size)
+        mapped = f.call(Callee("kernel_pointer"), address, size)
         need(f, slow, mapped)
         return mapped

@@ -17,7 +17,7 @@ from emu.engine.errors import GuestCrashError
 from emu.engine.time.clock import VirtualClock
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.panic import KernelPanicError
-from emu.probe.calls import pass_arguments
+from emu.probe.arguments import pass_arguments
 
 # Bytes below the kernel's stack pointer that a call leaves alone: compilers keep values there.
 _RED_ZONE: Final = 256
@@ -55,10 +55,10 @@ class OutsideCalls:
         self.returned = False
         """Whether the function that was entered has returned."""
         self._leaving = False
-        engine.on_code(self._back, self._has_returned)
+        engine.code.on_code(self._back, self._has_returned)
         for function in image.functions:
             if function.name in _INTERRUPT:
-                engine.on_code(function.value, self._has_left)
+                engine.code.on_code(function.value, self._has_left)
 
     def call(self, name: str, *arguments: int) -> int:
         """Make the kernel run one of its functions, and return its result.
@@ -74,7 +74,7 @@ class OutsideCalls:
     def _call(self, name: str, *arguments: int) -> int:
         engine = self._engine
         self.before()
-        context, before, time = engine.new_context(), engine.instructions, self._clock.state()
+        context, before, time = engine.cpu.new_context(), engine.instructions, self._clock.state()
         self.enter(name, *arguments)
         try:
             engine.run()
@@ -84,7 +84,7 @@ class OutsideCalls:
             self.after()
         result = engine.words[self._result]
         executed = engine.instructions - before
-        engine.restore(context)
+        engine.cpu.restore(context)
         engine.discount(executed)
         self._clock.set_state(time)
         return result

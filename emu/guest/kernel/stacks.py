@@ -20,7 +20,7 @@ from emu.engine.hits.tracepoint_blocks import Firing
 from emu.guest.kernel.introspection import Introspection
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
-from emu.native.values import Condition, Value, Word
+from emu.native.operations import Condition, Value, Word
 from emu.probe.patcher import Patcher
 from emu.probe.trap_frames import LiveFrame
 from emu.support.plain import address_of, words
@@ -109,7 +109,7 @@ class KernelStacks:
         return next((op.offset for op in saves if (op.source, op.base) == (link, sp)), None)
 
     def _displaced(self, pc: int) -> Plan | None:
-        """Return the treatment of the instruction at pc, if a breakpoint may displace it."""
+        """Return the decision of the instruction at pc, if a breakpoint may displace it."""
         if pc not in self._plans:
             self._plans[pc] = self._isa.stub.plan(self._patcher.original(pc, 8), pc)
         return self._plans[pc]
@@ -227,7 +227,7 @@ class StackCode:
         return f.load(f.module.symbol("cpu_words"), _WORD * self._isa.registers.slots[name])
 
     def _load(self, f: Function, address: Word) -> Value:
-        mapped = f.call(Callee("kernel_place"), address, self._isa.word)
+        mapped = f.call(Callee("kernel_pointer"), address, self._isa.word)
         self._python_if(f, f.eq(mapped, 0))
         return f.load(mapped, size=self._isa.word)
 

@@ -49,7 +49,7 @@ class TracedStretches:
 
     def _watch(self, address: int, callback: Callable[[], None], kind: WatchKind, owed: int = 0) -> None:
         watched = Watched(kind, owed=owed, clock=self._clock.address, stretch=self._stretch.address)
-        self._engine.on_code(address, callback, watched)
+        self._engine.code.on_code(address, callback, watched)
         self._engine.write_code(address, self._engine.read(address, 1))  # translated code has no callback yet
 
     def _beginning(self, owed: int) -> Callable[[], None]:

@@ -20,13 +20,15 @@ from enum import Enum
 from typing import Protocol
 
 from emu.displaced.decision import DisplacedTable
+from emu.engine.handlers import WrappedTaker
 from emu.engine.state import DELIVER, HANDLED
+from emu.engine.time.clock import VirtualClock
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.view import KernelView
 from emu.probe.hit_cache import Rest
 from emu.probe.host_trap import HostTrap
 from emu.probe.trap_frames import SavedFrame
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 
 class TrapPath(Enum):
@@ -40,7 +42,7 @@ class UserTraps(Protocol):
     """Takes the traps of user mode (`emu.guest.kernel.user.programs`)."""
 
     def breakpoint(self, address: int) -> int:
-        """Take a breakpoint; answer as `Handlers.on_breakpoint` does."""
+        """Take a breakpoint; answer as `TrapTaker.breakpoint` does."""
         ...
 
     def rest(self, address: int) -> Rest | None:
@@ -69,58 +71,40 @@ class Trapped(Protocol):
         ...
 
 
-class KernelTraps:
+class KernelTraps(HostTrap):
     """Takes the exceptions of one kernel guest.
 
     `table` replaces the ISA's table of displaced instructions.
     """
 
+    takes_user_breakpoints = True
+
     def __init__(self, guest: KernelView, host: Trapped, path: TrapPath, table: DisplacedTable | None) -> None:
+        super().__init__(guest.engine, guest.traps, guest.patcher, lowest=guest.isa.kernel_start, table=table)
         self._guest = guest
         self._host = host
-        self._engine = engine = guest.engine
         self._clock = guest.clock
         self._isa = guest.isa
         self._path = path
         self._pc_after = guest.isa.traps.pc_after
         self.probe_taken = False
         """Whether a probe of user mode has been taken, and its thread is not back in user mode."""
-        self.host_trap = HostTrap(
-            engine,
-            guest.traps,
-            guest.patcher,
-            unclaimed=lambda _address: DELIVER,
-            faulted=self._displaced_fault,
-            below=self._user_breakpoint,
-            below_rest=self._user_rest,
-            lowest=guest.isa.kernel_start,
-            table=table,
-        )
         if path is TrapPath.HOST:
-            self.host_trap.attach()
+            self.attach()
         else:
-            engine.handlers.on_breakpoint = self._enter_vector
-        engine.handlers.on_trap = self._trap
+            self._engine.handlers.taker = VectorPath(self, self._clock)
         # The return instruction itself still belongs to the probe, and is counted as the displaced one.
-        engine.on_code(guest.image.symbol("dtrace_invop_return").value, lambda: self._resume(1))
+        self._engine.code.on_code(guest.image.symbol("dtrace_invop_return").value, lambda: self._resume(1))
 
     # -- breakpoints
 
-    def _user_breakpoint(self, address: int) -> int:
+    def user_breakpoint(self, address: int) -> int:
         """Take a breakpoint of user mode on the host path."""
         return self._host.userland.breakpoint(address)
 
-    def _user_rest(self, address: int) -> Rest | None:
+    def user_rest(self, address: int) -> Rest | None:
         """Return the function that completes a hit of user mode after machine code."""
         return self._host.userland.rest(address)
-
-    def _enter_vector(self, _address: int) -> int:
-        """Let the CPU take a breakpoint into the kernel's vector.
-
-        The clock is stopped until it is handled.
-        """
-        self._clock.pause()
-        return DELIVER
 
     def invop(self, address: int, frame: int, extra: int) -> int:
         """Implement the gate `dtrace_invop`, called at a breakpoint in the kernel's text."""
@@ -135,7 +119,7 @@ class KernelTraps:
             self._clock.resume()
         else:
             self.probe_taken = True
-            self._engine.stop_in_user_mode()
+            self._engine.running.stop_in_user_mode()
 
     def leave_probe(self) -> None:
         """Start the clock, if user mode has returned from a probe."""
@@ -151,7 +135,8 @@ class KernelTraps:
 
     # -- other exceptions
 
-    def _trap(self, number: int) -> int:
+    def trap(self, number: int) -> int:
+        """Take another exception: of a probe, or for the guest's own vector."""
         if self._isa.is_kernel_address(self._engine.pc):
             return self._invalid_opcode(number) if self._guest.probe_calls else DELIVER
         self.leave_probe()
@@ -169,10 +154,27 @@ class KernelTraps:
         if self._path is TrapPath.GUEST:
             self._clock.pause()
             return DELIVER
-        answer = self.host_trap.take(pc)
+        answer = self.take(pc)
         if answer == DELIVER:
             engine.discount(1)
         return answer
 
-    def _displaced_fault(self, _address: int, error: BadAddressError) -> int:
+    def faulted(self, address: int, error: BadAddressError) -> int:  # noqa: ARG002  the error has the address
+        """Crash the guest.  Raises `KernelPanicError`."""
         raise self._host.crash(f"the displaced instruction cannot reach {error.address:#x}") from None
+
+
+class VectorPath(WrappedTaker):
+    """The trap path GUEST: the CPU takes breakpoints into the kernel's vector.
+
+    The clock is stopped until one is handled.
+    """
+
+    def __init__(self, inner: KernelTraps, clock: VirtualClock) -> None:
+        super().__init__(inner)
+        self._clock = clock
+
+    def breakpoint(self, address: int) -> int:  # noqa: ARG002  the CPU has it
+        """Leave a breakpoint to the CPU."""
+        self._clock.pause()
+        return DELIVER

@@ -27,7 +27,7 @@ from emu.native.guest import GuestCode
 from emu.probe.patcher import Patcher
 from emu.probe.trap import TrapHandler
 from emu.probe.trap_frames import LiveFrame, SavedFrame
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # Wall time at power-on: a constant, so that a run is the same every day.
 EPOCH: Final = 1_700_000_000 * NANOSECONDS

@@ -21,12 +21,12 @@ from emu.guest.linux.kernel import EPOCH, RAM, Kernel
 from emu.guest.linux.launch import Launcher, Program, root_directory
 from emu.guest.linux.mm.mapped_objects import Objects
 from emu.guest.linux.mm.user_code import ProcessCode
-from emu.guest.processes import CARRIED_OUT
+from emu.guest.processes import EXECUTED
 from emu.guest.timers import Timers
 from emu.isa.base import Isa
 from emu.isa.linux_signals import Signal, SignalInfo, name_of
 from emu.probe.patcher import Patcher
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 if TYPE_CHECKING:
     from emu.guest.native_frames import FrameTable
@@ -165,8 +165,8 @@ class LinuxGuest:
             self.engine.discount(1)
             self.engine.pc = address
             self.kernel.schedule.interrupted = True
-            self.engine.leave()
-            return CARRIED_OUT
+            self.engine.running.leave()
+            return EXECUTED
 
         self.traps.add(stop)
         patcher.install(tracepoint)
@@ -213,7 +213,7 @@ class LinuxGuest:
         kernel = self.kernel
         code = linux_code(kernel.engine, self.clock, kernel.thread_words, kernel.call_arguments, EPOCH)
         code = code.joined(cpu_number(kernel.schedule.cpus.number_address))
-        if "user_place" not in code.functions:
+        if "user_pointer" not in code.functions:
             return code
         if self._frames is None:
             self._frames = FrameTable(self.objects.stacks)

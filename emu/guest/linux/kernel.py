@@ -104,12 +104,12 @@ class Kernel:
         for name, value in self.abi.initial_registers.items():
             self.engine.write_register(name, value)
         self.abi.prepare(self.engine.cpu)
-        self.frames = Frames(self.engine.memory.ram, self.engine.forget_code)
+        self.frames = Frames(self.engine.memory.ram, self.engine.code.forget)
         self.clock = VirtualClock(self.engine, rate)
         self.traps = TrapHandler()
         self.frame = LiveFrame(self.engine)
         """The registers of the thread that runs, as a breakpoint's handlers see them."""
-        self.engine.special.served = self._served
+        self.engine.emulated.served = self._served
         self._goes_on: Thread | None = None
         """The thread whose run the tracer has ended; None: the run has ended by itself."""
         self._until: int | None = None
@@ -126,7 +126,7 @@ class Kernel:
         """The current thread, for machine code."""
         self.alarms = Alarms(self.clock)
         self.schedule = Schedule(self.engine, self.alarms, self.tasks, wait_for_host, quantum, cpus, seed)
-        self.engine.special.cpu_number = lambda: self.schedule.cpus.here.number
+        self.engine.emulated.cpu_number = lambda: self.schedule.cpus.here.number
         self.sending = Sending(self.schedule)
         self.timers = Timers(self.alarms, self.sending)
         self.futexes = Futexes(self.schedule.blocked.changed)
@@ -181,7 +181,7 @@ class Kernel:
         """Let time pass during a run, in which nothing is executed: the run ends sooner."""
         self.clock.let_pass(nanoseconds)
         if self._until is not None:
-            self.engine.end_earlier(self.clock.instructions_at(self._until))
+            self.engine.running.end_earlier(self.clock.instructions_at(self._until))
 
     def _on_system_call(self) -> None:
         self.trapping.on_system_call()
@@ -251,8 +251,7 @@ class Kernel:
     def set_pc(self, thread: processes.Thread, pc: int) -> None:
         """Move a thread that does not run."""
         assert isinstance(thread, Thread)
-        register = self.isa.registers.by_name[self.isa.registers.pc]
-        thread.context.reg_write(register.unicorn, pc)
+        thread.context.reg_write(self.isa.unicorn.ids[self.isa.registers.pc], pc)
 
     # -- tables
 

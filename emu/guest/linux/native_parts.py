@@ -18,7 +18,7 @@ from emu.guest.base import Thread
 from emu.guest.native_parts import live_register_code
 from emu.native.builder import Callee, Function
 from emu.native.guest import GuestCode, LateArguments, Writer
-from emu.native.values import Word
+from emu.native.operations import Word
 from emu.support.plain import address_of, words
 from emu.support.words import WORD_MASK
 

@@ -13,7 +13,7 @@ from emu.guest.linux.process.process import InterruptedBySignalError, Life, Syst
 from emu.guest.linux.sched.core import Schedule
 from emu.guest.linux.signal.deliver import Delivery
 from emu.guest.linux.signal.pending_signals import has_signal
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -47,7 +47,9 @@ class Serving:
         self._reported: set[str] = set()
         self._handlers: dict[int, tuple[str, ServedCall | None]] = {}
         self._words = engine.words
-        self._call_number = slots[abi.call_number]
+        self._call_number, self._number_mask = slots[abi.call_number], abi.call_number_mask
+        self._overwritten = [(slots[name], source) for name, source in abi.call_overwrites.items()]
+        self._read_register = engine.read_register
         self._arguments = [slots[name] for name in self._isa.calling.system_call_arguments]
         self._result = slots[abi.call_result]
 
@@ -57,6 +59,9 @@ class Serving:
         number = int(words[self._call_number])
         arguments = [int(words[slot]) for slot in self._arguments]
         thread.restart = (number, arguments[0])
+        for slot, source in self._overwritten:
+            words[slot] = self._read_register(source)
+        number &= self._number_mask
         found = self._handlers.get(number)
         if found is None:
             name = self._isa.linux.calls.get(number, f"system call {number}")

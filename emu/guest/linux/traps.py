@@ -10,6 +10,7 @@ from collections.abc import Callable
 from emu.displaced.frame import Frame
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError, PageFaultError
+from emu.engine.handlers import TrapTaker
 from emu.engine.hits.hit_steps import COPY_FAULT, of_exception
 from emu.engine.memory.access import Access
 from emu.engine.memory.operands import fault_address
@@ -20,15 +21,15 @@ from emu.guest.linux.mm.address_space import Space
 from emu.guest.linux.mm.page_frames import OutOfMemoryError
 from emu.guest.linux.process.pid_table import Tasks
 from emu.guest.linux.process.process import Thread
-from emu.guest.processes import CARRIED_OUT
+from emu.guest.processes import EXECUTED
 from emu.isa.base import Isa
 from emu.isa.linux_abi import GENERAL_PROTECTION, NOTHING_FOLLOWS
 from emu.isa.linux_signals import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SI_KERNEL, Signal, SignalInfo
-from emu.probe.hit_cache import Learner
+from emu.probe.hit_cache import HitCache
 from emu.probe.trap import TrapHandler
 
 
-class Traps:
+class Traps(TrapTaker):
     """Takes the exceptions of one kernel's CPU."""
 
     def __init__(
@@ -45,10 +46,8 @@ class Traps:
         self._report = report
         self._called = False
         self._fault: SignalInfo | None = None
-        self._engine.handlers.on_breakpoint = self._breakpoint
-        self._engine.handlers.on_late = self._late
-        self._learner = Learner(engine, handlers, self._breakpoint, frame, by_space=True)
-        self._engine.handlers.on_trap = self._trap
+        self._hit_cache = HitCache(engine, handlers, self, frame, by_space=True)
+        self._engine.handlers.taker = self
 
     def advance(self, thread: Thread, run: Callable[[], bool]) -> SignalInfo | None:
         """Run the current thread by `run`, and return the fault it met, as observers leave it.
@@ -86,7 +85,7 @@ class Traps:
         for observer in self._tasks.observers:
             fault = observer.faulted(thread, fault)
         if self._engine.pc != at:
-            self._learner.learn(of_exception(COPY_FAULT, at))
+            self._hit_cache.store(of_exception(COPY_FAULT, at))
         return fault
 
     def take_call(self) -> bool:
@@ -102,15 +101,16 @@ class Traps:
     def on_system_call(self) -> None:
         """Note a system call, and end the run."""
         self._called = True
-        self._engine.leave()
+        self._engine.running.leave()
 
     def raise_fault(self, fault: SignalInfo) -> int:
         """End the run, and send the thread that ran a signal it cannot refuse; from a trap."""
         self._fault = fault
-        self._engine.leave()
+        self._engine.running.leave()
         return HANDLED
 
-    def _breakpoint(self, address: int) -> int:
+    def breakpoint(self, address: int) -> int:
+        """Fire the probes of a breakpoint; one that is not a probe's becomes SIGTRAP."""
         answer = self._handlers.invop(address, self._frame)
         if not answer:
             if self._is_undefined():
@@ -118,12 +118,12 @@ class Traps:
             self._engine.pc = address + self._isa.traps.saved_user_pc_after
             self._note(self._isa.unicorn.breakpoint or 0)
             return self.raise_fault(SignalInfo(Signal.SIGTRAP, SI_KERNEL, address=address))
-        self._learner.learn(address)
-        return HANDLED if answer == CARRIED_OUT else answer
+        self._hit_cache.store(address)
+        return HANDLED if answer == EXECUTED else answer
 
-    def _late(self, address: int) -> int:
+    def late(self, address: int) -> int:
         """Do the rest of a hit: machine code could not reach memory."""
-        rest = self._learner.rest(address)
+        rest = self._hit_cache.rest(address)
         return DELIVER if rest is None else rest(address)
 
     def _is_undefined(self) -> bool:
@@ -135,10 +135,11 @@ class Traps:
         isa = self._isa
         return isa.refused is not None and self._engine.cpu.exception.value != isa.unicorn.breakpoint
 
-    def _trap(self, number: int) -> int:
+    def trap(self, number: int) -> int:
+        """Let probes take another exception; it becomes a signal otherwise."""
         pc = self._engine.pc
         if any(claims(number, pc) for claims in self.exceptions):
-            self._learner.learn(of_exception(number, pc))
+            self._hit_cache.store(of_exception(number, pc))
             return HANDLED
         if self._called:
             # The CPU is stepped by its trap flag.  A real one clears the flag when it enters the kernel, and has no
@@ -150,7 +151,7 @@ class Traps:
             assert thread is not None
             following = abi.execute(self._engine, thread.segments.base, number, pc)
             if following is not None:
-                return HANDLED if following == NOTHING_FOLLOWS else self._trap(following)
+                return HANDLED if following == NOTHING_FOLLOWS else self.trap(following)
         raised = self._isa.linux.raised
         if raised is not None:
             number, pc = raised(self._engine.cpu, self._engine, number, pc)

@@ -50,7 +50,7 @@ class KernelAbi:
     """The registers of struct pt_regs, words in their order; "" for a word that is not a register."""
     current: str = ""
     """The register that holds the current task while the kernel runs; "": a variable does."""
-    current_in_user: int | None = None
+    current_in_user: str | None = None
     """Unicorn's number of the register that holds it while a program runs."""
     current_variable: tuple[str, ...] = ()
     """The per-CPU variables that hold it; the first one that exists is used."""

@@ -16,8 +16,7 @@ from emu.engine.engine import Engine
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.guest.linux_kernel.files.btf import Btf
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 
 _WORD: Final = 8
 _NODE: Final = 256

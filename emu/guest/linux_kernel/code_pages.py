@@ -22,7 +22,7 @@ from emu.engine.memory.pages import PAGE
 from emu.guest.linux_kernel.files.btf import BtfError
 from emu.guest.linux_kernel.files.facts import KernelFacts
 from emu.guest.linux_kernel.tasks import Tasks
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _WORD: Final = 8
 _VM_EXEC: Final = 4
@@ -64,22 +64,22 @@ class CodePages:
             engine.pc = function  # the CPU keeps it up to date at jumps alone
             written(engine.read_register(first), engine.read_register(second))
 
-        engine.on_code(function, called)
+        engine.code.on_code(function, called)
         physical = engine.memory.translate(function)
         if physical is not None:
-            engine.forget_code(physical, 1)  # it may have run already, and its translation does not call
+            engine.code.forget(physical, 1)  # it may have run already, and its translation does not call
 
     def _slot_written(self, page: int, address: int) -> None:
         physical = self._physical(page)
         if physical is not None:
             offset = address % PAGE
-            self._engine.forget_instruction(physical + offset, address, min(_SLOT, PAGE - offset))
+            self._engine.code.forget_instruction(physical + offset, address, min(_SLOT, PAGE - offset))
 
     def _page_added(self, page: int, area: int) -> None:
         if self._engine.load(area + self._flags_at, _WORD) & _VM_EXEC:
             physical = self._physical(page)
             if physical is not None:
-                self._engine.forget_code(physical, PAGE)
+                self._engine.code.forget(physical, PAGE)
 
     def _physical(self, page: int) -> int | None:
         """Return the physical address of a page by its struct page, None if that is not known."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from emu.displaced.frame import Frame
 from emu.elf.source.inlined import Source, SourceFrame
 from emu.engine.hits.plan_encoding import Window
-from emu.engine.state import DELIVER
+from emu.engine.state import DELIVER, HANDLED
 from emu.guest.base import Abilities, Location, RunState, Thread
 from emu.guest.kernel_memory import KernelMemory
 from emu.guest.linux_kernel.executable import ExecutableMemory
@@ -29,7 +29,7 @@ from emu.probe.host_trap import HostTrap
 from emu.probe.patcher import Patcher
 from emu.probe.trap import TrapHandler
 from emu.probe.trap_frames import LiveFrame
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 if TYPE_CHECKING:
     from emu.native.guest import GuestCode
@@ -48,6 +48,22 @@ class UserRegisters:
     def register(self, name: str) -> int:
         """Return a register.  Raises KeyError for one that is not available."""
         return self._values[name]
+
+
+class LinuxKernelTraps(HostTrap):
+    """Takes the exceptions of one kernel's machine."""
+
+    def __init__(self, machine: LinuxKernelMachine, traps: TrapHandler, patcher: Patcher) -> None:
+        super().__init__(machine.engine, traps, patcher, lowest=machine.isa.kernel_start)
+        self._machine = machine
+
+    def faulted(self, address: int, error: BadAddressError) -> int:
+        """End the run.  Raises `LinuxKernelError`."""
+        raise self._machine.error(f"the instruction displaced at {address:#x} met an {error}")
+
+    def trap(self, number: int) -> int:
+        """Take an exception for the firmware."""
+        return HANDLED if self._machine.board.trap(number) else DELIVER
 
 
 class LinuxKernelGuest(KernelMemory):
@@ -83,14 +99,7 @@ class LinuxKernelGuest(KernelMemory):
         self._kept: list[object] = []
         self._show_image()
         self._unwinder = unwinder(self.engine, self.facts, self.tasks, self.modules, self.executable.reach)
-        self.host_trap = HostTrap(
-            self.engine,
-            self.traps,
-            self.patcher,
-            unclaimed=lambda _address: DELIVER,
-            faulted=self._faulted,
-            lowest=self.isa.kernel_start,
-        )
+        self.host_trap = LinuxKernelTraps(machine, self.traps, self.patcher)
         self.host_trap.attach()
 
     def _show_image(self) -> None:
@@ -99,9 +108,6 @@ class LinuxKernelGuest(KernelMemory):
             first, last = (self.engine.memory.translate(address) for address in (part.start, part.stop - 1))
             if first is not None and last == first + len(part) - 1:
                 self.engine.show_window(Window(part.start, len(part), first))
-
-    def _faulted(self, address: int, error: BadAddressError) -> int:
-        raise self.machine.error(f"the instruction displaced at {address:#x} met an {error}")
 
     # -- running
 

@@ -92,7 +92,7 @@ class Kernel(Protocol):
     """The number of instructions when it became a guest."""
 
     def store(self, address: int, data: bytes) -> None:
-        """Write memory.  Raises `emu.support.bad_address.BadAddressError`."""
+        """Write memory.  Raises `emu.support.words.BadAddressError`."""
         ...
 
 
@@ -319,10 +319,10 @@ class KernelCalls:
             return False
         if function not in self._watched:
             self._watched.add(function)
-            guest.engine.on_code(symbol.value, lambda: self._enters(function))
+            guest.engine.code.on_code(symbol.value, lambda: self._enters(function))
             physical = guest.engine.memory.translate(symbol.value)
             if physical is not None:
-                guest.engine.forget_code(physical, 1)
+                guest.engine.code.forget(physical, 1)
         self._awaited = function
         self._run(limit, until=lambda: self._awaited is None)
         return self._awaited is None

@@ -16,8 +16,8 @@ from emu.guest.linux_kernel.files.btf import Btf, BtfError
 from emu.guest.linux_kernel.files.facts import KernelFacts, is_function
 from emu.guest.linux_kernel.files.tables import Placed, Table, Tables
 from emu.guest.linux_kernel.kallsyms import Symbol
-from emu.support.bad_address import BadAddressError
 from emu.support.immutable import immutable
+from emu.support.words import BadAddressError
 
 _WORD: Final = 8
 _NO_TABLE: Final = Placed(0, b"")

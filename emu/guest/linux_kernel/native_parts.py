@@ -23,7 +23,7 @@ from emu.guest.linux_kernel.tasks import COMM, Tasks
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function
 from emu.native.guest import NAME_SIZE, GuestCode, Writer, need
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 
 _WORD: Final = 8
 _INT: Final = 4
@@ -50,7 +50,7 @@ def linux_kernel_code(
         "errno": lambda f, _slow: f.ret(f.load(f.module.symbol("error"))),
         "execname": reader.name,
         "descends": reader.descends,
-        "user_place": reader.user_place,
+        "user_pointer": reader.user_pointer,
         "wall": lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch)),
         **stack_code(engine.isa, unwinder),
         **of_programs(engine.isa, _register_of_program),
@@ -118,8 +118,8 @@ class _Reader:
             f.store(buffer, f.load(mapped, offset), offset)
         f.ret(buffer)
 
-    def user_place(self, f: Function, slow: Callable[[], Word]) -> None:
-        """Write `user_place`: it uses the page table of the task's mm, whatever the CPU has loaded."""
+    def user_pointer(self, f: Function, slow: Callable[[], Word]) -> None:
+        """Write `user_pointer`: it uses the page table of the task's mm, not that of the CPU."""
         tables = self._isa.paging.tables
         assert tables is not None
         address, length = f.parameters
@@ -128,7 +128,7 @@ class _Reader:
         f.ret_if(f.ugt(length, f.sub(PAGE, f.and_(address, PAGE - 1))), 0)
         mm = self._load(f, slow, self._task(f, slow), "task_struct.mm", _WORD)
         need(f, slow, mm)
-        table = f.call(Callee("kernel_place"), self._load(f, slow, mm, "mm_struct.pgd", _WORD), PAGE)
+        table = f.call(Callee("kernel_pointer"), self._load(f, slow, mm, "mm_struct.pgd", _WORD), PAGE)
         need(f, slow, table)
         ram = f.module.symbol("ram")
         walk = f.module.function("user_walk", 2, local=True)
@@ -139,7 +139,7 @@ class _Reader:
         """Load the address of the current task; Python is called while there is none."""
         words, slots = f.module.symbol("cpu_words"), self._isa.registers.slots
         if self._current:
-            mapped = f.call(Callee("kernel_place"), self._current, _WORD)
+            mapped = f.call(Callee("kernel_pointer"), self._current, _WORD)
             need(f, slow, mapped)
             task = f.load(mapped)
         else:
@@ -156,6 +156,6 @@ class _Reader:
 
     def _mapped(self, f: Function, slow: Callable[[], Word], structure: Word, member: str, size: int) -> Value:
         """Return the address of a member in this process; if it is unknown, Python is called."""
-        mapped = f.call(Callee("kernel_place"), f.add(structure, self._offset[member]), size)
+        mapped = f.call(Callee("kernel_pointer"), f.add(structure, self._offset[member]), size)
         need(f, slow, mapped)
         return mapped

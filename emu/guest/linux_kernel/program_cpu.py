@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from emu.displaced.plans import Plan
 from emu.isa.base import Isa
 from emu.probe.execute_plan import interpret
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _FIVE = 5
 
@@ -69,7 +69,7 @@ class ProgramCpu:
     def write_vector(self, number: int, low: int, high: int) -> None:
         """Do nothing: the kernel executes the instruction."""
 
-    def discount(self, instructions: int, carried_out: int = 0) -> None:
+    def discount(self, instructions: int, executed: int = 0) -> None:
         """Do nothing: the kernel's work for a probe takes time."""
 
 
@@ -124,7 +124,7 @@ class ProgramFrame:
         """Set the pc of the copy."""
         self._cpu.pc = address - stub_adds
 
-    def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
+    def execute(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
         """Carry a plan out on the copy."""
         del stub_adds, scratch
         interpret(plan, self._cpu.isa, self._cpu, address)

@@ -26,7 +26,7 @@ from emu.guest.processes import ProcessObserver
 from emu.guest.stack_walker import Memory, StackWalker
 from emu.probe.trap import TrapHandler
 from emu.support import cpio
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 if TYPE_CHECKING:
     from emu.engine.engine import Engine

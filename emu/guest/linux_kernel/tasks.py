@@ -11,9 +11,8 @@ from emu.guest.base import Thread
 from emu.guest.linux_kernel.abi import THREAD_SIZE
 from emu.guest.linux_kernel.files.facts import KernelFacts
 from emu.guest.linux_kernel.platforms.boards import BOARDS
-from emu.support.bad_address import BadAddressError
 from emu.support.plain import address_of, words
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 
 _WORD: Final = 8
 COMM: Final = 16

@@ -13,10 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from unicorn import arm64_const as uc
-
 from emu.isa.aarch64.registers import OFFSETS, REGISTERS
-from emu.isa.unicorn_model import ModelledCpu, ServingCpu, SpecialInstructions
+from emu.isa.unicorn_model import EmulatedInstructions, ModelledCpu, ServingCpu
 
 MRS_CNTVCT: Final = 0xD53B_E040
 MRS_CNTPCT: Final = 0xD53B_E020
@@ -35,7 +33,7 @@ def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int) -> bool:
     if word != MRS_CNTPCT:
         return word == MRS_CNTVCT
     # Programs may not read the physical counter; the CPU raises the exception.
-    return bool(cpu.read_public(uc.UC_ARM64_REG_PSTATE) & _LEVEL)
+    return bool(cpu.read_public("pstate") & _LEVEL)
 
 
 def _serve(cpu: ServingCpu, code: bytes) -> int:
@@ -45,4 +43,4 @@ def _serve(cpu: ServingCpu, code: bytes) -> int:
     return 4
 
 
-SPECIAL: Final = SpecialInstructions(found=_found, fetch_unit=4, serve=_serve)
+EMULATED: Final = EmulatedInstructions(found=_found, fetch_unit=4, serve=_serve)

@@ -12,8 +12,6 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from unicorn import arm64_const as uc
-
 from emu.isa.aarch64.elf import ELF
 from emu.isa.aarch64.unicorn import UNICORN
 from emu.isa.linux_abi import (
@@ -114,8 +112,8 @@ _CNTKCTL_USER: Final = 1 << 1
 
 def _prepare(cpu: ModelledCpu) -> None:
     # After the exception level is set: QEMU reads the level again when a system register is written.
-    cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_SCTLR_EL1, _SCTLR_USER))
-    cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_CNTKCTL_EL1, _CNTKCTL_USER))
+    cpu.write_public("cp_reg", (*_SCTLR_EL1, _SCTLR_USER))
+    cpu.write_public("cp_reg", (*_CNTKCTL_EL1, _CNTKCTL_USER))
 
 
 # mov x8, #139; svc #0
@@ -131,8 +129,10 @@ LINUX: Final = LinuxAbi(
     highest=0xFFFF_FFFF_F000,
     executable_base=0xAAAA_AAAA_A000,
     call_number="x8",
+    call_number_mask=0xFFFF_FFFF,
     call_result="x0",
     system_call=(0xD4000001).to_bytes(4, "little"),
+    call_overwrites={},
     tls="tpidr_el0",
     clone_tls_first=True,
     open_flags=OpenFlags(directory=0o40000, no_follow=0o100000, direct=0o200000, large_file=0o400000),

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from unicorn import arm64_const as uc
-
 from emu.isa.base import Register, RegisterFile
 from emu.unicorn_layout.layout import part
 
@@ -42,21 +40,21 @@ _X = tuple(f"x{n}" for n in range(29))
 
 REGISTERS = RegisterFile(
     registers=(
-        *(Register(name, uc.UC_ARM64_REG_X0 + n, _XREGS + n) for n, name in enumerate(_X)),
-        Register("fp", uc.UC_ARM64_REG_FP, _XREGS + 29),
-        Register("lr", uc.UC_ARM64_REG_LR, _XREGS + 30),
-        Register("sp", uc.UC_ARM64_REG_SP, _XREGS + 31),
-        Register("pc", uc.UC_ARM64_REG_PC, OFFSETS["PC"] // 8),
-        Register("nzcv", uc.UC_ARM64_REG_NZCV),
-        Register("pstate", uc.UC_ARM64_REG_PSTATE),
-        Register("fpcr", uc.UC_ARM64_REG_FPCR),
-        Register("fpsr", uc.UC_ARM64_REG_FPSR),
-        Register("tpidr_el0", uc.UC_ARM64_REG_TPIDR_EL0),
-        Register("cpacr_el1", uc.UC_ARM64_REG_CPACR_EL1),
-        Register("ttbr0", uc.UC_ARM64_REG_TTBR0_EL1, OFFSETS["TTBR0"] // 8),
-        Register("ttbr1", uc.UC_ARM64_REG_TTBR1_EL1, OFFSETS["TTBR1"] // 8),
-        Register("esr", uc.UC_ARM64_REG_ESR_EL1),
-        Register("far", uc.UC_ARM64_REG_FAR_EL1),
+        *(Register(name, _XREGS + n) for n, name in enumerate(_X)),
+        Register("fp", _XREGS + 29),
+        Register("lr", _XREGS + 30),
+        Register("sp", _XREGS + 31),
+        Register("pc", OFFSETS["PC"] // 8),
+        Register("nzcv"),
+        Register("pstate"),
+        Register("fpcr"),
+        Register("fpsr"),
+        Register("tpidr_el0"),
+        Register("cpacr_el1"),
+        Register("ttbr0", OFFSETS["TTBR0"] // 8),
+        Register("ttbr1", OFFSETS["TTBR1"] // 8),
+        Register("esr"),
+        Register("far"),
     ),
     pc="pc",
     sp="sp",

@@ -1,7 +1,7 @@
 ; The callbacks of AArch64; emu/isa/aarch64/emulated.py has the same in Python.
 
-; Whether the instruction at an address is special: 0 if it is, 1 if not.
-define i32 @special(ptr %key, ptr %node, ptr %data) {
+; Whether the instruction at an address is emulated: 0 if it is, 1 if not.
+define i32 @emulated(ptr %key, ptr %node, ptr %data) {
   %address = load i64, ptr %key
   %word = call i32 inttoptr (i64 $cpu_ldl_code to ptr)(ptr inttoptr (i64 $env to ptr), i64 %address)
   %read = and i32 %word, -32

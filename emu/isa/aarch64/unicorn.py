@@ -11,9 +11,9 @@ from typing import Final
 import unicorn
 from unicorn import arm64_const as uc
 
-from emu.isa.aarch64.emulated import MRS_CNTPCT, MRS_CNTVCT, PSTATE, SPECIAL
+from emu.isa.aarch64.emulated import EMULATED, MRS_CNTPCT, MRS_CNTVCT, PSTATE
 from emu.isa.aarch64.registers import OFFSETS
-from emu.isa.unicorn_model import ModelledCpu, UnicornModel, VectorFile
+from emu.isa.unicorn_model import ModelledCpu, UnicornModel, VectorFile, register_ids
 
 _EXCEPTION_SVC: Final = 2
 _EXCEPTION_IRQ: Final = 5
@@ -34,8 +34,8 @@ def _prepare(cpu: ModelledCpu) -> None:
     EL2 and EL3 exist in the model but were skipped at reset, and unless RW is set in both, QEMU
     assumes that EL1 is AArch32.
     """
-    cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_SCR_EL3, _SCR_RW_NS))
-    cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_HCR_EL2, _HCR_RW))
+    cpu.write_public("cp_reg", (*_SCR_EL3, _SCR_RW_NS))
+    cpu.write_public("cp_reg", (*_HCR_EL2, _HCR_RW))
 
 
 def _interrupt(cpu: ModelledCpu) -> None:
@@ -46,16 +46,19 @@ def _interrupt(cpu: ModelledCpu) -> None:
     cpu.exception.value = -1
 
 
+_IDS: Final = register_ids(uc, "UC_ARM64_REG_", ttbr0="ttbr0_el1", ttbr1="ttbr1_el1", esr="esr_el1", far="far_el1")
+
 UNICORN = UnicornModel(
     architecture=unicorn.UC_ARCH_ARM64,
     mode=unicorn.UC_MODE_ARM,
     target="aarch64",
     deliver="arm_cpu_do_interrupt_aarch64",
-    check_register=uc.UC_ARM64_REG_X0,
+    ids=_IDS,
+    check_register="x0",
     check_offset=OFFSETS["XREGS"],
     interrupt=_interrupt,
-    special=SPECIAL,
-    vectors=(VectorFile(uc.UC_ARM64_REG_Q0, uc.UC_ARM64_REG_Q31, 16),),
+    emulated=EMULATED,
+    vectors=(VectorFile(_IDS["q0"], _IDS["q31"], 16),),
     breakpoint=_EXCEPTION_BKPT,
     system_call=_EXCEPTION_SVC,
     # Otherwise it is 1 KiB: each page has four misses, and only the first quarter of a changed page is forgotten.

@@ -6,13 +6,12 @@ from functools import partial
 from typing import Final
 
 import unicorn
-from unicorn import x86_const as uc
 
 from emu.isa.i386.registers import GENERAL
 from emu.isa.i386.traps import INT3
 from emu.isa.unicorn_model import InterruptedCpu, Leaking, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
-from emu.isa.x86.emulated import special
+from emu.isa.x86.emulated import emulated
 from emu.isa.x86.registers import OFFSETS
 from emu.isa.x86.sticky_flags import accruing
 
@@ -35,7 +34,7 @@ def _refused(cpu: InterruptedCpu, size: int) -> None:
     if _undefined(cpu):
         cpu.deliver()
     cpu.exception.value = -1
-    cpu.write_public(uc.UC_X86_REG_EIP, cpu.pc.value)
+    cpu.write_public("eip", cpu.pc.value)
 
 
 UNICORN = UnicornModel(
@@ -44,13 +43,14 @@ UNICORN = UnicornModel(
     target=x86.TARGET,
     deliver=x86.DELIVER,
     has_gate=partial(x86.has_gate, size=8),
-    check_register=uc.UC_X86_REG_EAX,
+    ids=x86.IDS,
+    check_register="eax",
     check_offset=OFFSETS["REGS"],
     interrupt=x86.interrupt,
-    special=special(GENERAL, "eflags"),
+    emulated=emulated(GENERAL, "eflags"),
     accruing=accruing(long_mode=False),
     leaking=Leaking(OFFSETS["TCG_TEMPS"], OFFSETS["TCG_OPS"]),
-    vectors=(VectorFile(uc.UC_X86_REG_XMM0, uc.UC_X86_REG_XMM7, 16), x86.X87),
+    vectors=(VectorFile(x86.IDS["xmm0"], x86.IDS["xmm7"], 16), x86.X87),
     breakpoint=x86.BREAKPOINT,
     breakpoint_length=len(INT3),
     system_call=_SYSTEM_CALL,

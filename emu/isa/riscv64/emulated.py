@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.isa.riscv64.registers import GENERAL
-from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, Raise, ServingCpu, SpecialInstructions
+from emu.isa.unicorn_model import EmulatedInstructions, InterruptedCpu, ModelledCpu, Raise, ServingCpu
 
 # Opcode, rs1, and the bit of funct3 that says "set or clear": bit 13.
 READ_MASK: Final = 0x000F_A07F
@@ -62,4 +62,4 @@ def _serve(cpu: ServingCpu, code: bytes) -> int | Raise:
     return 4
 
 
-SPECIAL: Final = SpecialInstructions(found=_found, fetch_unit=2, serve=_serve, empty=_empty)
+EMULATED: Final = EmulatedInstructions(found=_found, fetch_unit=2, serve=_serve, empty=_empty)

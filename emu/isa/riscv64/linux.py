@@ -26,6 +26,7 @@ from emu.isa.riscv64.elf import ELF
 from emu.isa.riscv64.instruction import accesses
 from emu.isa.riscv64.registers import GENERAL
 from emu.isa.riscv64.unicorn import UNICORN
+from emu.support.words import WORD_MASK
 
 _FILE: Final = UNICORN.vectors[0]
 _FCSR_AT: Final = 32 * 8
@@ -66,8 +67,10 @@ LINUX: Final = LinuxAbi(
     highest=0x3F_FFFF_F000,
     executable_base=0x2A_AAAA_A000,
     call_number="a7",
+    call_number_mask=WORD_MASK,
     call_result="a0",
     system_call=(0x00000073).to_bytes(4, "little"),
+    call_overwrites={},
     tls="tp",
     clone_tls_first=True,
     open_flags=OpenFlags(directory=0o200000, no_follow=0o400000, direct=0o40000, large_file=0o100000),

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from unicorn import riscv_const as uc
-
 from emu.isa.base import Register, RegisterFile
 from emu.unicorn_layout.layout import part
 
@@ -42,15 +40,15 @@ _GPR = OFFSETS["GPR"] // 8
 
 REGISTERS = RegisterFile(
     registers=(
-        *(Register(name, uc.UC_RISCV_REG_X0 + n, _GPR + n) for n, name in enumerate(GENERAL)),
-        Register("pc", uc.UC_RISCV_REG_PC, OFFSETS["PC"] // 8),
-        Register("satp", uc.UC_RISCV_REG_SATP, OFFSETS["SATP"] // 8),
-        Register("priv", uc.UC_RISCV_REG_PRIV),
-        Register("fcsr", uc.UC_RISCV_REG_FCSR),
-        Register("mstatus", uc.UC_RISCV_REG_MSTATUS),
-        Register("sstatus", uc.UC_RISCV_REG_SSTATUS),
-        Register("stval", uc.UC_RISCV_REG_STVAL),
-        Register("scause", uc.UC_RISCV_REG_SCAUSE),
+        *(Register(name, _GPR + n) for n, name in enumerate(GENERAL)),
+        Register("pc", OFFSETS["PC"] // 8),
+        Register("satp", OFFSETS["SATP"] // 8),
+        Register("priv"),
+        Register("fcsr"),
+        Register("mstatus"),
+        Register("sstatus"),
+        Register("stval"),
+        Register("scause"),
     ),
     pc="pc",
     sp="sp",

@@ -14,8 +14,8 @@ done:
   ret i1 true
 }
 
-; Whether the instruction at an address is special (emu/isa/riscv64/emulated.py): 0 if it is, 1 if not.
-define i32 @special(ptr %key, ptr %node, ptr %data) {
+; Whether the instruction at an address is emulated (emu/isa/riscv64/emulated.py): 0 if it is, 1 if not.
+define i32 @emulated(ptr %key, ptr %node, ptr %data) {
   %address = load i64, ptr %key
   %low = call i32 inttoptr (i64 $cpu_lduw_code to ptr)(ptr inttoptr (i64 $env to ptr), i64 %address)
   %system = and i32 %low, 127

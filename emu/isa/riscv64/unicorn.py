@@ -11,9 +11,9 @@ from typing import Final
 import unicorn
 from unicorn import riscv_const as uc
 
-from emu.isa.riscv64.emulated import CYCLE, INSTRET, READ, READ_MASK, SPECIAL, TIME
+from emu.isa.riscv64.emulated import CYCLE, EMULATED, INSTRET, READ, READ_MASK, TIME
 from emu.isa.riscv64.registers import OFFSETS
-from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, UnicornModel, VectorFile
+from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, UnicornModel, VectorFile, register_ids
 
 # RISCV_EXCP_U_ECALL
 _ECALL: Final = 8
@@ -38,16 +38,19 @@ def _invalid(cpu: InterruptedCpu) -> int:
     return cpu.breakpoint()
 
 
+_IDS: Final = register_ids(uc, "UC_RISCV_REG_")
+
 UNICORN = UnicornModel(
     architecture=unicorn.UC_ARCH_RISCV,
     mode=unicorn.UC_MODE_RISCV64,
     target="riscv64",
     deliver="riscv_cpu_do_interrupt_riscv64",
-    check_register=uc.UC_RISCV_REG_A0,
+    ids=_IDS,
+    check_register="a0",
     check_offset=OFFSETS["GPR"] + 80,
     interrupt=_interrupt,
-    special=SPECIAL,
-    vectors=(VectorFile(uc.UC_RISCV_REG_F0, uc.UC_RISCV_REG_F31, 8),),
+    emulated=EMULATED,
+    vectors=(VectorFile(_IDS["f0"], _IDS["f31"], 8),),
     # Unicorn moves the pc by 4 before every hook, whatever the instruction's length: Unicorn issue 1990.
     pc_ahead=4,
     # The accrued exceptions (fflags) are behind the end of a context (target/riscv/cpu.h, fp_status).

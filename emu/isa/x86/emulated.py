@@ -33,7 +33,7 @@ from enum import Enum, auto
 from functools import partial
 from typing import Final, NamedTuple
 
-from emu.isa.unicorn_model import ModelledCpu, Raise, ServingCpu, SpecialInstructions
+from emu.isa.unicorn_model import EmulatedInstructions, ModelledCpu, Raise, ServingCpu
 from emu.isa.x86 import x87
 from emu.isa.x86.cpuid import answer
 from emu.isa.x86.instruction import LOCK, PREFIXES, lockable
@@ -78,7 +78,7 @@ _USER_ONLY: Final = frozenset({_Kind.PROTECTED, _Kind.UNKNOWN})
 _KINDS: Final = {_RDTSC: _Kind.COUNTER, _RDPMC: _Kind.PROTECTED, _SYSENTER: _Kind.UNKNOWN, _CPUID: _Kind.IDENTITY}
 
 
-class _Special(NamedTuple):
+class _Found(NamedTuple):
     """A decoded emulated instruction."""
 
     kind: _Kind
@@ -89,7 +89,7 @@ class _Special(NamedTuple):
     """The REX prefix; 0: none."""
 
 
-def _special(fetch: Callable[[int], int], address: int, *, long_mode: bool) -> _Special | None:
+def _emulated(fetch: Callable[[int], int], address: int, *, long_mode: bool) -> _Found | None:
     """Take the instruction at an address apart; None: it is not emulated."""
     at, prefixes, rex = address, set(), 0
     for _ in range(_MOST_PREFIXES):
@@ -103,7 +103,7 @@ def _special(fetch: Callable[[int], int], address: int, *, long_mode: bool) -> _
             break
         at += 1
     kind = _kind(fetch, at, prefixes, rex)
-    return kind and _Special(kind, at, frozenset(prefixes), rex)
+    return kind and _Found(kind, at, frozenset(prefixes), rex)
 
 
 def _kind(fetch: Callable[[int], int], at: int, prefixes: set[int], rex: int) -> _Kind | None:
@@ -135,7 +135,7 @@ def _escaped(second: int, third: Callable[[], int], prefixes: set[int]) -> _Kind
 
 
 def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int, *, long_mode: bool, counter: bool) -> bool:
-    found = _special(fetch, address, long_mode=long_mode)
+    found = _emulated(fetch, address, long_mode=long_mode)
     if found is None or (found.kind is _Kind.COUNTER and not counter):
         return False
     if found.kind is _Kind.PAUSE:
@@ -146,7 +146,7 @@ def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int, *, long_
 
 
 def _serve(cpu: ServingCpu, code: bytes, registers: tuple[str, ...], flags: str) -> int | Raise:
-    found = _special(code.__getitem__, 0, long_mode=len(registers) > 8)
+    found = _emulated(code.__getitem__, 0, long_mode=len(registers) > 8)
     assert found is not None
     if LOCK in found.prefixes:
         return invalid_opcode
@@ -189,7 +189,7 @@ def _identify(cpu: ServingCpu, registers: tuple[str, ...]) -> int:
     return 2
 
 
-def _draw(cpu: ServingCpu, found: _Special, register: str, flags: str) -> int:
+def _draw(cpu: ServingCpu, found: _Found, register: str, flags: str) -> int:
     """Put a random number into a register; return the length of opcode and ModRM."""
     value = cpu.random()
     if found.rex & _REX_W:
@@ -202,12 +202,12 @@ def _draw(cpu: ServingCpu, found: _Special, register: str, flags: str) -> int:
     return 3
 
 
-def special(registers: tuple[str, ...], flags: str, *, counter: bool = True) -> SpecialInstructions:
+def emulated(registers: tuple[str, ...], flags: str, *, counter: bool = True) -> EmulatedInstructions:
     """Return the emulated instructions of a mode whose registers these are, by their numbers.
 
     `counter`: rdtsc is one of them; else a hook of the user's answers it.
     """
-    return SpecialInstructions(
+    return EmulatedInstructions(
         found=partial(_found, long_mode=len(registers) > 8, counter=counter),
         fetch_unit=1,
         serve=lambda cpu, code: _serve(cpu, code, registers, flags),

@@ -37,7 +37,7 @@ from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.cpuid import AREA, STATES
 from emu.isa.x86.instruction import LOCK, PREFIXES
 from emu.isa.x86.unicorn import DEBUG, X87
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # A number of our own for the debug exception of icebp, of which Linux tells programs another reason.
 _ICEBP_VECTOR: Final = 0x101

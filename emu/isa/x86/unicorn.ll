@@ -15,9 +15,9 @@ define internal i1 @invalid_opcode(ptr %words) {
   ret i1 %wanted
 }
 
-; Whether the instruction at an address is special (emu/isa/x86/emulated.py): 0 if it is, 1 if not.  No byte is read that
+; Whether the instruction at an address is emulated (emu/isa/x86/emulated.py): 0 if it is, 1 if not.  No byte is read that
 ; the instruction does not have: the next page may not be there.
-define i32 @special(ptr %key, ptr %node, ptr %data) {
+define i32 @emulated(ptr %key, ptr %node, ptr %data) {
 entry:
   %start = load i64, ptr %key
   %end = add i64 %start, 14

@@ -5,16 +5,18 @@ from __future__ import annotations
 import ctypes
 from typing import Final
 
-from unicorn import Uc
 from unicorn import x86_const as uc
 
-from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, VectorFile
+from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, VectorFile, register_ids
 from emu.isa.x86 import sticky_flags, x87
 from emu.isa.x86.registers import OFFSETS
 
 # QEMU's name of the CPU: one model serves both modes.
 TARGET: Final = "x86_64"
 DELIVER: Final = "x86_cpu_do_interrupt_x86_64"
+IDS: Final = register_ids(uc, "UC_X86_REG_")
+# Numbers of instructions that have hooks of their own.
+IN, OUT, RDTSC, SYSCALL = uc.UC_X86_INS_IN, uc.UC_X86_INS_OUT, uc.UC_X86_INS_RDTSC, uc.UC_X86_INS_SYSCALL
 # Vectors of exceptions (Intel SDM volume 3, table 6-1).
 DEBUG: Final = 1
 BREAKPOINT: Final = 3
@@ -31,9 +33,9 @@ _SINGLE_STEP: Final = 1 << 14
 _CLOCK_VECTOR: Final = 32
 
 
-def has_gate(cpu: Uc, number: int, size: int) -> bool:
+def has_gate(cpu: ModelledCpu, number: int, size: int) -> bool:
     """Return whether the interrupt table reaches to a gate of `size` bytes."""
-    _selector, _base, limit, _flags = cpu.reg_read(uc.UC_X86_REG_IDTR)
+    _selector, _base, limit, _flags = cpu.read_public("idtr")
     return int(limit) >= size * (number + 1) - 1
 
 
@@ -66,13 +68,13 @@ NAMES: Final = {
     "X86_INVALID_OPCODE": INVALID_OPCODE,
     # The second byte of rdtsc.
     "X86_RDTSC": 0x31,
-    "X86_EFLAGS_ID": uc.UC_X86_REG_EFLAGS,
+    "X86_EFLAGS_ID": IDS["eflags"],
 }
 
 # The x87's registers: a mantissa of 64 bits, then sign and exponent.
 X87: Final = VectorFile(
-    uc.UC_X86_REG_FP0,
-    uc.UC_X86_REG_FP7,
+    IDS["fp0"],
+    IDS["fp7"],
     10,
     lambda pattern: (int.from_bytes(pattern[:8], "little"), int.from_bytes(pattern[8:], "little")),
 )
@@ -108,7 +110,7 @@ def is_stepped(cpu: ModelledCpu) -> bool:
 
 def single_step(cpu: InterruptedCpu) -> int:
     """Raise #DB for the instruction before the pc; answers as `InterruptedCpu.ask`."""
-    cpu.write_public(uc.UC_X86_REG_DR6, cpu.read_public(uc.UC_X86_REG_DR6) | _SINGLE_STEP)
+    cpu.write_public("dr6", cpu.read_public("dr6") | _SINGLE_STEP)
     return _raise(cpu, DEBUG)
 
 

@@ -18,8 +18,6 @@ from enum import IntEnum
 from functools import cache
 from typing import Final, NamedTuple
 
-from unicorn import x86_const as uc
-
 from emu.isa.unicorn_model import ServingCpu
 
 _BIAS: Final = 0x3FFF
@@ -492,12 +490,12 @@ def execute(cpu: ServingCpu, code: int) -> None:
 
 
 def _read(cpu: ServingCpu, number: int) -> Extended:
-    mantissa, rest = cpu.read_any(uc.UC_X86_REG_FP0 + number % _REGISTERS)
+    mantissa, rest = cpu.read_public(f"fp{number % _REGISTERS}")
     return Extended(rest >> 15, rest & _EXPONENT, mantissa)
 
 
 def _write(cpu: ServingCpu, number: int, value: Extended) -> None:
-    cpu.write_any(uc.UC_X86_REG_FP0 + number % _REGISTERS, (value.mantissa, value.sign << 15 | value.exponent))
+    cpu.write_public(f"fp{number % _REGISTERS}", (value.mantissa, value.sign << 15 | value.exponent))
 
 
 def _tag(cpu: ServingCpu, number: int, tag: int) -> None:

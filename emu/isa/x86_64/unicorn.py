@@ -7,11 +7,10 @@ from functools import partial
 from typing import Final
 
 import unicorn
-from unicorn import x86_const as uc
 
 from emu.isa.unicorn_model import InterruptedCpu, Leaking, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
-from emu.isa.x86.emulated import special
+from emu.isa.x86.emulated import emulated
 from emu.isa.x86.registers import OFFSETS
 from emu.isa.x86.sticky_flags import accruing
 from emu.isa.x86_64.registers import REGISTERS
@@ -39,7 +38,7 @@ def _system_call(cpu: InterruptedCpu) -> None:
     segments = (ctypes.c_uint64 * 9).from_address(cpu.env + x86.SEGMENTS)
     hflags = ctypes.c_uint32.from_address(cpu.env + x86.HFLAGS)
     registers[_RCX] = registers[_RIP] + _LENGTH
-    registers[_R11] = cpu.read_public(uc.UC_X86_REG_EFLAGS)
+    registers[_R11] = cpu.read_public("eflags")
     registers[_RFLAGS] &= ~_word(cpu.env + x86.SFMASK)
     selector = _word(cpu.env + x86.STAR) >> 32 & _SELECTOR
     segments[3:6] = [selector, 0, _CODE_SEGMENT]
@@ -54,15 +53,16 @@ UNICORN = UnicornModel(
     target=x86.TARGET,
     deliver=x86.DELIVER,
     has_gate=partial(x86.has_gate, size=16),
-    check_register=uc.UC_X86_REG_RAX,
+    ids=x86.IDS,
+    check_register="rax",
     check_offset=OFFSETS["REGS"],
     interrupt=x86.interrupt,
-    special=special(GENERAL_REGISTERS, "rflags"),
+    emulated=emulated(GENERAL_REGISTERS, "rflags"),
     accruing=accruing(long_mode=True),
     leaking=Leaking(OFFSETS["TCG_TEMPS"], OFFSETS["TCG_OPS"]),
-    vectors=(VectorFile(uc.UC_X86_REG_XMM0, uc.UC_X86_REG_XMM15, 16), x86.X87),
+    vectors=(VectorFile(x86.IDS["xmm0"], x86.IDS["xmm15"], 16), x86.X87),
     breakpoint=x86.BREAKPOINT,
-    system_call_instruction=uc.UC_X86_INS_SYSCALL,
+    system_call_instruction=x86.SYSCALL,
     undefined=x86.INVALID_OPCODE,
     handled=x86.handled,
     trap_flag=x86.FLAGS,

@@ -7,7 +7,7 @@ import unicorn
 from emu.displaced.plans import Plan
 from emu.isa.base import Isa
 from emu.probe.execute_plan import interpret
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from tests.emu.displaced.ins import CODE
 
 MEMORY_SIZE = 0x0500_0000
@@ -69,10 +69,10 @@ class RealMachine:
         self._uc.mem_write(address, value.to_bytes(size, "little"))
 
     def read_register(self, name: str) -> int:
-        return self._uc.reg_read(self.isa.registers.by_name[name].unicorn)
+        return self._uc.reg_read(self.isa.unicorn.ids[name])
 
     def write_register(self, name: str, value: int) -> None:
-        self._uc.reg_write(self.isa.registers.by_name[name].unicorn, value)
+        self._uc.reg_write(self.isa.unicorn.ids[name], value)
 
     def run(self, code: bytes) -> None:
         self._uc.mem_write(CODE, code)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from emu.displaced.plans import Clear, Load, Plan, Set, Store
 from emu.isa import ISAS
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from tests.emu.displaced.ins import CODE, ISA_NAMES
 from tests.emu.displaced.machines import PlanMachine, RealMachine, register_names
 

@@ -18,7 +18,7 @@ from emu.elf.image import Image, SegmentFlag
 from emu.elf.stripped import MARK
 from emu.elf.symbols import Binding, SymbolType
 from emu.isa import AARCH64, ISAS, X86_64
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from tests.emu.elf_file import (
     ABSOLUTE,
     CORE,

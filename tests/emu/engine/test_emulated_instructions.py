@@ -1,4 +1,4 @@
-"""Special instructions: counters come from virtual time, random numbers from a seed, and nothing aborts the host."""
+"""Emulated instructions: counters come from virtual time, random numbers from a seed, and nothing aborts the host."""
 
 import ctypes
 import os
@@ -131,10 +131,10 @@ def test_lock_before_a_bit_test_of_a_register_is_refused(isa, code, before, acce
 @pytest.mark.parametrize("isa", ["x86_64", "i386"])
 def test_machine_code_finds_what_python_finds_with_lock(isa):
     guest = FunctionGuest(ISAS[isa], bytes(64), accelerated=True)
-    engine, rules = guest.engine, ISAS[isa].unicorn.special
+    engine, rules = guest.engine, ISAS[isa].unicorn.emulated
     engine.write_register("hflags", engine.read_register("hflags") | 3)  # a program's instructions
     compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-    ask = compare(engine.callbacks.special[0].value)
+    ask = compare(engine.callbacks.emulated[0].value)
     key, found = ctypes.c_uint64(CODE), 0
     codes = [
         bytes.fromhex(prefixes) + opcode + bytes((modrm, 0x80))
@@ -202,7 +202,7 @@ def test_a_linux_program_gets_sigill_for_it(isa, accelerated, tmp_path):
 @engines
 @pytest.mark.parametrize("isa", ISAS)
 def test_code_that_ends_with_its_page_is_not_read_behind_it(isa, accelerated):
-    """The last bytes of a page may look like the beginning of a special instruction; the next page is not there."""
+    """The last bytes of a page may look like the beginning of an emulated instruction; the next page is not there."""
     tail = {"x86_64": "f3c3", "i386": "f3c3", "aarch64": "c0035fd6", "riscv64": "8280"}[isa]
     tail = bytes.fromhex(tail)
     filler = bytes.fromhex(NOPS[isa])
@@ -220,14 +220,14 @@ def test_machine_code_and_python_find_the_same_instructions(isa):
     guest.engine.pc = CODE
     guest.engine.run(hard=0)  # maps the page for the CPU
     compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
-        guest.engine.callbacks.special[0].value
+        guest.engine.callbacks.emulated[0].value
     )
     key = ctypes.c_uint64(CODE)
     draw = random.Random(isa)  # noqa: S311  the same in every run
     found = 0
     for code in samples(isa, draw):
         guest.engine.memory.write(CODE, code.ljust(24, b"\0"))
-        mine = guest.engine.special.found(CODE)
+        mine = guest.engine.emulated.found(CODE)
         assert mine is (compare(ctypes.addressof(key), None, None) == 0), code.hex()
         found += mine
     assert found > 20
@@ -306,7 +306,7 @@ def test_the_trap_flag_stops_the_cpu_after_one_instruction(isa, name, accelerate
         engine.stop()
         return HANDLED
 
-    engine.handlers.on_trap = trap
+    engine.handlers.taker.trap = trap
     engine.run(hard=before + 5)
     assert seen == [(DEBUG, CODE + len(code), 1)]
 

@@ -13,8 +13,14 @@ PACKAGES = ("emu", "providers", "trapline")
 NAMES = frozenset(ISAS)
 # The constants of emu/isa/__init__.py.
 CONSTANTS = frozenset(name.upper() for name in NAMES)
-# Data about instructions and CPUs of QEMU, and exhibits, each of which is about one ISA.
-DATA = ("emu/isa", "trapline/lab/check/encodings", "trapline/lab/check/native/targets.py", "trapline/lab/museum")
+# Data about instructions and CPUs of Unicorn, and exhibits, each of which is about one ISA.
+DATA = (
+    "emu/isa",
+    "emu/unicorn_layout",
+    "trapline/lab/check/encodings",
+    "emu/engine/qemu/targets.py",
+    "trapline/lab/museum",
+)
 # The registries: file -> the name that lists a provider's ports by ISA.
 REGISTRIES = {
     "providers/fbt/port.py": "PORTS",

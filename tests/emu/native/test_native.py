@@ -13,7 +13,7 @@ from emu.native.block import Block
 from emu.native.builder import Module
 from emu.native.compile import compiled
 from emu.native.link import Linked, LinkError
-from emu.native.values import Condition
+from emu.native.operations import Condition
 
 MASK = (1 << 64) - 1
 WORDS = st.integers(0, MASK) | st.integers(0, 40) | st.sampled_from((MASK, 1 << 63, (1 << 63) - 1))
@@ -160,7 +160,7 @@ def test_memory_is_read_written_copied_filled_and_compared():
 
 def test_room_and_constant_bytes_are_there():
     def write(function, place, _):
-        room = function.room(32)
+        room = function.buffer(32)
         data = function.module.data("text", b"hello, world\0\0\0\0")
         function.copy(room, data, 16)
         function.ret(function.load(room, place, 1))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from emu.probe.patcher import Patcher
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # A page ends in the middle of the program.
 BASE = 0xFFFF_FFFF_8020_0FF0

@@ -66,6 +66,69 @@ def test_a_folder_that_cannot_be_made_or_is_another_users_is_not_used(monkeypatc
     assert folder() is None
 
 
+@pytest.mark.parametrize(
+    ("plant", "why"),
+    [
+        (lambda path: path.chmod(0o777), "chmod go-w"),
+        (lambda path: path.chmod(0o770), "chmod go-w"),
+        (lambda path: path.rename(path.with_name("far")).parent and path.symlink_to("far"), "is a link"),
+    ],
+)
+def test_a_folder_that_others_can_write_to_is_not_used(place, plant, why):
+    cached("kind", b"source", lambda: b"planted")
+    assert disk_cache.why_none() == ""
+    plant(place)
+    assert why in disk_cache.why_none()
+    assert cached("kind", b"source", lambda: b"mine") == b"mine"
+
+
+def as_link(file, _monkeypatch):
+    file.symlink_to(file.rename(file.parent.parent / "far"))
+
+
+def as_fifo(file, _monkeypatch):
+    file.unlink()
+    os.mkfifo(file)
+
+
+def as_folder(file, _monkeypatch):
+    file.unlink()
+    file.mkdir()
+
+
+def as_writable(file, _monkeypatch):
+    file.chmod(0o666)
+
+
+def as_another_users(file, monkeypatch):
+    """With root's rights the file gets another owner; without, its owner is another one than it seems."""
+    if os.geteuid() == 0:
+        os.chown(file, 12345, 12345)
+    else:
+        real = os.fstat
+        monkeypatch.setattr(
+            disk_cache.os, "fstat", lambda number: os.stat_result((*real(number)[:4], 12345, *real(number)[5:]))
+        )
+
+
+@pytest.mark.parametrize("plant", [as_link, as_fifo, as_folder, as_writable, as_another_users])
+def test_a_file_that_another_user_may_have_planted_is_made_again(place, plant, monkeypatch):
+    cached("kind", b"source", lambda: b"planted")
+    (file,) = place.iterdir()
+    plant(file, monkeypatch)
+    assert cached("kind", b"source", lambda: b"mine") == b"mine"
+
+
+def test_what_is_made_is_this_users_alone(place):
+    old = os.umask(0)
+    try:
+        cached("kind", b"source", lambda: b"result")
+    finally:
+        os.umask(old)
+    (file,) = place.iterdir()
+    assert (place.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o700, 0o600)
+
+
 def test_the_folder_is_where_the_desktop_wants_caches(monkeypatch, tmp_path):
     monkeypatch.delenv("TRAPLINE_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))

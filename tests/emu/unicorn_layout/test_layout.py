@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from emu.engine.qemu import block_layout as blocks_layout
 from emu.engine.qemu import layout as engine_layout
 from emu.isa.calibration import KNOWN, SUBJECTS
 from emu.unicorn_layout import find as finding
@@ -16,7 +17,6 @@ from emu.unicorn_layout.errors import UnusableLibraryError
 from emu.unicorn_layout.find import CalibrationError, experiment, find, understood
 from emu.unicorn_layout.library import Library
 from emu.unicorn_layout.read import Reader
-from trapline.lab.check.native import layout as blocks_layout
 
 ROOT = Path(__file__).resolve().parents[3]
 TABLES = {layout.COMMON: dict(engine_layout.KNOWN), **KNOWN}

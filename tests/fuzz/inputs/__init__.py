@@ -9,6 +9,7 @@ from tests.fuzz.inputs.dof import HelperDof, KernelDof
 from tests.fuzz.inputs.elf import ElfFiles
 from tests.fuzz.inputs.functions import Functions
 from tests.fuzz.inputs.instructions import Instructions
+from tests.fuzz.inputs.judged import Judged
 from tests.fuzz.inputs.kernel_calls import KernelCalls
 from tests.fuzz.inputs.options import OptionValues
 from tests.fuzz.inputs.stapsdt import MarkerArguments
@@ -28,6 +29,7 @@ FUZZERS: dict[str, Fuzzer] = {
         Filters(),
         MarkerArguments(),
         Instructions(),
+        Judged(),
         SystemCalls(),
         KernelCalls(),
         Functions(),

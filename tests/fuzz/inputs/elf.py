@@ -20,7 +20,7 @@ from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.launch import Program
 from emu.isa import ISAS
 from emu.probe.indirect import function_size, resolved_words
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.mutation import damage
 from trapline.lab.sites.fbt import SitesError, sites

@@ -14,7 +14,7 @@ from emu.guest.base import RunState
 from emu.guest.timers import Timers
 from emu.isa import ISAS, X86_64, disassembly
 from emu.isa.base import Events
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 from providers.cpc import Cpc, events_of
 from providers.kinst.port import PORTS
 from trapline.consumer.tracer import Tracer

@@ -20,7 +20,7 @@ from emu.engine.events.event_words import Counted, Mode
 from emu.guest.kernel.boot import images
 from emu.isa import ISAS
 from emu.isa.base import Events
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 from trapline.consumer.tracer import Tracer
 from trapline.machine.linux_machine import EvalTime, LinuxOptions, start
 

@@ -153,7 +153,7 @@ def test_probes_enabled_together_are_those_enabled_one_by_one_with_a_write_for_e
     together = {point.address: point for point in run.fasttrap.points.of(target)}
     assert together.keys() == separately.keys()
     for address, point in together.items():
-        assert point.treatment == separately[address].treatment
+        assert point.decision == separately[address].decision
         assert point.tracepoint.original == separately[address].tracepoint.original
 
 

@@ -62,8 +62,8 @@ def test_copies_that_name_rip_by_a_register_are_machine_codes():
         for symbol in loaded.functions():
             code = loaded.image.code(symbol)
             for offset in port.boundaries(code) if symbol.name.startswith(("thread", "say", "puts", "fputs")) else ():
-                treatment = port.treat(Code(code[offset : offset + 15], symbol.value + offset), Fidelity.EXACT)
-                if isinstance(treatment, OutOfLine) and treatment.scratch:
+                decision = port.treat(Code(code[offset : offset + 15], symbol.value + offset), Fidelity.EXACT)
+                if isinstance(decision, OutOfLine) and decision.scratch:
                     for kind in (ProbeType.OFFSETS, ProbeType.POST_OFFSETS):
                         probe = Probe(target, kind, symbol.value, symbol.size, (symbol.value + offset,))
                         probe.id = framework.probe_create(probe)

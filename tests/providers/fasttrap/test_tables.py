@@ -1,4 +1,4 @@
-"""Fasttrap's tables: the treatment of every instruction, compared with the CPU and with capstone."""
+"""Fasttrap's tables: the decision of every instruction, compared with the CPU and with capstone."""
 
 import random
 

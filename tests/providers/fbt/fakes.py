@@ -9,7 +9,7 @@ from emu.guest.modules import Module
 from emu.isa import ISAS
 from emu.probe.patcher import Patcher
 from emu.probe.trap import TrapHandler
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.fbt import FBT
 from tests.providers.fbt.assembly import assemble
 

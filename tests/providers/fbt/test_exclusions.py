@@ -6,7 +6,7 @@ import pytest
 
 from emu.elf.symbols import Binding, SymbolType
 from emu.guest.modules import Module
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.fbt import PORTS, walk
 from providers.fbt.exclusions import EXCLUSIONS, excluded, module_name, module_refusal
 from tests.providers.fbt.assembly import ADDRESS, assemble

@@ -171,10 +171,10 @@ REFUSED = [
 
 @pytest.mark.parametrize(("isa", "code", "why"), REFUSED)
 def test_an_instruction_is_refused_with_its_reason(isa, code, why):
-    treatment = PORTS[isa].treat(Code(bytes.fromhex(code), 0xFFFF_FFFF_8020_0000))
-    assert isinstance(treatment, Refused)
-    assert why in treatment.rule.why
-    assert treatment.rule.source
+    decision = PORTS[isa].treat(Code(bytes.fromhex(code), 0xFFFF_FFFF_8020_0000))
+    assert isinstance(decision, Refused)
+    assert why in decision.rule.why
+    assert decision.rule.source
 
 
 def test_a_short_jump_becomes_a_long_one_in_its_trampoline():

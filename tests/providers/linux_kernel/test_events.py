@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 from providers.linux_kernel.events import (
     EVENTS,
     AsInt,

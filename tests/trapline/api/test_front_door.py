@@ -6,6 +6,7 @@ import pydoc
 import subprocess
 import sys
 import typing
+from pathlib import Path
 
 import pytest
 
@@ -167,9 +168,14 @@ def test_assembly_is_checked_in_this_process():
         (lambda: trapline.displace("riscv64", "adi a0, a0, 1"), "did you mean 'andi'?"),
         (lambda: trapline.execute("riscv64", "nop", {"q0": 1}), "'q0' is not a register of RISC-V"),
         (lambda: trapline.check("/nonexistent"), "/nonexistent: no such file"),
-        (lambda: trapline.check("testbins:zoo", provider="foo"), "'foo' is not a provider that is checked"),
-        (lambda: trapline.check("testbins:zoo", isa="foo"), "'foo' is not an ISA"),
+        (lambda: trapline.check("testbins:zoo", provider="foo"), "'--provider': 'foo' is not one of"),
+        (lambda: trapline.check("testbins:zoo", isa="foo"), "'--isa': 'foo' is not one of"),
         (trapline.check, "nothing to check"),
+        (lambda: trapline.check("testbins:zoo", sample=3), "--sample has no effect without --object or --encodings"),
+        (lambda: trapline.check(asm="nop", arguments=["x"]), "PROGRAM has no effect with --asm"),
+        (lambda: trapline.check("testbins:zoo", object="/nonexistent.o", glue="fbt"), "/nonexistent.o: no such file"),
+        (lambda: trapline.check("testbins:zoo", object=[Path("/nonexistent.o")]), "--object needs --glue"),
+        (lambda: trapline.check("testbins:zoo", root="/nonexistent"), "'/nonexistent' does not exist"),
         (lambda: trapline.step("fbt::mallok:entry"), "did you mean fbt::malloc:entry?"),
         (lambda: trapline.step("fbt::malloc:entry", isa="foo"), "'foo' is not an ISA"),
     ],

@@ -16,15 +16,15 @@ def engine():
     made = SimpleNamespace(pc=0, answer=HANDLED, reached=[], isa=SimpleNamespace(unicorn=SimpleNamespace()))
     made.isa.unicorn.undefined = UNDEFINED
 
-    def on_breakpoint(address):
+    def breakpoint_(address):
         made.reached.append(("breakpoint", address))
         return made.answer
 
-    def on_trap(number):
+    def trap(number):
         made.reached.append(("trap", number))
         return DELIVER
 
-    made.handlers = SimpleNamespace(on_breakpoint=on_breakpoint, on_trap=on_trap)
+    made.handlers = SimpleNamespace(taker=SimpleNamespace(breakpoint=breakpoint_, trap=trap))
     made.discount = lambda instructions, _carried_out: made.reached.append(("discount", instructions))
     return made
 
@@ -32,26 +32,26 @@ def engine():
 def test_a_lock_that_is_left_to_the_guest_is_one_exception(engine):
     observer = Observer(engine)
     engine.answer, engine.pc = DELIVER, 0x10
-    assert engine.handlers.on_breakpoint(0x10) == DELIVER
-    assert engine.handlers.on_trap(UNDEFINED) == DELIVER
+    assert engine.handlers.taker.breakpoint(0x10) == DELIVER
+    assert engine.handlers.taker.trap(UNDEFINED) == DELIVER
     assert (observer.exceptions, observer.breakpoints) == (1, 1)
     assert engine.reached == [("breakpoint", 0x10), ("trap", UNDEFINED)]
 
 
 def test_a_lock_that_comes_as_an_undefined_instruction_alone_is_a_breakpoint(engine):
     observer = Observer(engine)
-    engine.handlers.on_breakpoint(0x10)  # int3, which is handled
+    engine.handlers.taker.breakpoint(0x10)  # int3, which is handled
     engine.pc = 0x10
-    engine.handlers.on_trap(UNDEFINED)
+    engine.handlers.taker.trap(UNDEFINED)
     assert (observer.exceptions, observer.breakpoints) == (2, 2)
 
 
 def test_another_exception_is_not_a_breakpoint_and_the_next_lock_counts(engine):
     observer = Observer(engine)
     engine.answer, engine.pc = DELIVER, 0x10
-    engine.handlers.on_breakpoint(0x10)
-    engine.handlers.on_trap(PAGE_FAULT)
-    engine.handlers.on_trap(UNDEFINED)
+    engine.handlers.taker.breakpoint(0x10)
+    engine.handlers.taker.trap(PAGE_FAULT)
+    engine.handlers.taker.trap(UNDEFINED)
     assert (observer.exceptions, observer.breakpoints) == (3, 2)
 
 

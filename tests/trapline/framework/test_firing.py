@@ -91,7 +91,7 @@ def test_a_fault_throws_the_record_away_and_fires_error_with_what_happened():
     ((epid, _, data),) = bench.records()
     assert epid == 2
     values = [int.from_bytes(data[4 + 8 * n : 12 + 8 * n], "little") for n in range(5)]
-    assert values == [1, 2, 4, 1, 8]  # enabling, action, DIF offset, BADADDR, the address
+    assert values == [1, 2, 16, 1, 8]  # enabling, action, DIF offset, BADADDR, the address
     assert bench.device.status().errors == 1
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emu.isa import ISAS, X86_64
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.ftrace.definition import parse
 from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.fetch import fetch

@@ -83,7 +83,7 @@ class Run:
             add(recorded, describe)
 
         traps.add, traps.remove = added, lambda handler: remove(recording.pop(handler))
-        guest.engine.on_code(
+        guest.engine.code.on_code(
             guest.image.symbol("gate_text_poke").value,
             lambda: self.steps.update([guest.cpu]),
         )

@@ -28,7 +28,7 @@ class Run:
         text = guest.image.segments[0]
         pristine = guest.engine.read(text.vaddr, len(text.data))
         came, self.at_patch = Counter(), []
-        guest.engine.on_code(guest.image.symbol("smp_rendezvous_action").value, lambda: came.update([guest.cpu]))
+        guest.engine.code.on_code(guest.image.symbol("smp_rendezvous_action").value, lambda: came.update([guest.cpu]))
         install = patcher.install
 
         def installed(tracepoint):

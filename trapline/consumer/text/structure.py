@@ -17,6 +17,7 @@ from trapline.d.types.types import (
     Composite,
     Enumeration,
     Float,
+    Function,
     Integer,
     Member,
     Pointer,
@@ -71,20 +72,26 @@ def _value(type_: Type, data: bytes, symbol: Symbol, indent: _Indent) -> str:
             value = int.from_bytes(data[: resolved.size], "little", signed=True)
             names = {number: name for name, number in (resolved.enumerators or {}).items()}
             return names.get(value, str(value))
-        case Pointer(size=size):
+        case Pointer(target=target, size=size):
             address = int.from_bytes(data[:size], "little")
-            return symbol(address) or _hexadecimal(address)
+            named = symbol(address) if isinstance(target, Function) else None
+            return named or _hexadecimal(address)
         case Float(size=size) if size in _FLOATS and len(data) >= size:
             return f"{struct.unpack(_FLOATS[size], data[:size])[0]:+.7e}"
         case Special.STRING:
             return f'"{decode(c_string(data))}"'
-        case Integer(character=True, size=1):
+        case Integer() if _is_character(resolved):
             return _character(data[0] if data else 0)
     return _hexadecimal(int.from_bytes(data[: size_of(type_)], "little"))
 
 
 def _hexadecimal(value: int) -> str:
     return f"{value:#x}" if value else "0"
+
+
+def _is_character(type_: Type) -> bool:
+    """Return whether data are shown as text: `char`, signed or not, but no `unsigned char`."""
+    return isinstance(type_, Integer) and type_.character and (type_.signed or type_.name == "char")
 
 
 def _character(byte: int) -> str:
@@ -102,12 +109,19 @@ def _composite(type_: Composite, data: bytes, symbol: Symbol, indent: _Indent) -
 def _members(type_: Composite, data: bytes, symbol: Symbol, indent: _Indent) -> Iterator[str]:
     for member in type_.members or ():
         name = ctf_name(member.type)
-        gap = "" if name.endswith("*") or not member.name else " "
+        gap = "" if name.endswith("*") else " "
         if member.bits:
             yield f"{name}{gap}{member.name} :{member.bits} = {_hexadecimal(_bits(member, data))}"
             continue
         part = data[member.offset // 8 : member.offset // 8 + size_of(member.type)]
-        yield f"{name}{gap}{member.name} = {_value(member.type, part, symbol, indent)}"
+        named = f"{name}{gap}{member.name} =" if member.name else _nameless(member.type)
+        yield f"{named} {_value(member.type, part, symbol, indent)}"
+
+
+def _nameless(type_: Type) -> str:
+    """Return the name of a type before a value; for CTF that of a struct without a tag ends with a blank."""
+    name = ctf_name(type_)
+    return name if " " in name or not isinstance(type_, Composite) else f"{name} "
 
 
 def _bits(member: Member, data: bytes) -> int:
@@ -119,7 +133,7 @@ def _bits(member: Member, data: bytes) -> int:
 
 def _array(type_: Array, data: bytes, symbol: Symbol, indent: _Indent) -> str:
     element, size = resolve(type_.element), size_of(type_.element)
-    if isinstance(element, Integer) and element.character and 0 in data:
+    if _is_character(element) and 0 in data:
         text = c_string(data)
         if all(0x20 <= byte < 0x7F for byte in text):
             shown = f'"{text.decode("ascii")}"'
@@ -132,6 +146,6 @@ def _array(type_: Array, data: bytes, symbol: Symbol, indent: _Indent) -> str:
     if not isinstance(element, Composite):
         return f"[ {', '.join(values)} ]"
     # Each struct has a line of its own, with its type.
-    name = ctf_name(type_.element)
-    elements = ", ".join(f"\n{inner.indent}{name} = {value}" for value in values)
+    name = _nameless(type_.element)
+    elements = ", ".join(f"\n{inner.indent}{name} {value}" for value in values)
     return f"[ {elements}\n{indent.indent}]"

@@ -12,8 +12,8 @@ from posixpath import basename
 from typing import TYPE_CHECKING, Final
 
 from emu.elf.source.inlined import NO_SOURCE
-from emu.support.bad_address import BadAddressError
 from emu.support.immutable import immutable
+from emu.support.words import BadAddressError
 from trapline.consumer.text.columns import c_string, decode
 
 if TYPE_CHECKING:

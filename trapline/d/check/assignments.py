@@ -6,10 +6,11 @@ Source: FreeBSD libdtrace dt_parser.c (dt_cook_op2), dt_ident.c (dt_idcook_assc)
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from trapline.d.check import typed
 from trapline.d.check.conversions import converted
-from trapline.d.check.operators import operate, scale
+from trapline.d.check.operators import operate, resized, scale
 from trapline.d.check.scopes import Globals
 from trapline.d.check.typed import is_writable
 from trapline.d.errors import CompileError
@@ -43,7 +44,7 @@ class Assignments:
         names: Globals,
         check: Callable[[ast.Expression], typed.Node],
         is_known: Callable[[ast.Scoped | ast.Name], bool],
-        whole: Callable[[typed.Translation], typed.Node],
+        whole: Callable[[typed.Node], typed.Node],
     ) -> None:
         self._names = names
         self._check = check
@@ -117,7 +118,8 @@ class Assignments:
         if operator != "=":
             return self._change(node)
         value = self._check(node.value)
-        if isinstance(value, typed.Translation) and not is_pointer(value.target):
+        translation = typed.translation(value)
+        if translation is not None and not is_pointer(translation.target):
             value = self._whole(value)
         if is_void(value.type) or is_dynamic(value.type):
             raise CompileError("D_OP_INCOMPAT", f"{_described(value)} cannot be assigned", line)
@@ -125,7 +127,7 @@ class Assignments:
         found = self._check(node.target)
         if isinstance(resolve(found.type), Array | Function):
             raise CompileError("D_OP_ARRFUN", f"operator {operator}: a whole array cannot be assigned", line)
-        stored = converted(value, found.type, shown(node.target), line)
+        stored = _narrowed(converted(value, found.type, shown(node.target), line), found.type)
         return typed.Store(self._written(found, operator, line), stored)
 
     def _change(self, node: ast.Assign) -> typed.Node:
@@ -137,6 +139,14 @@ class Assignments:
         value = self._check(node.value)
         if operator in {"+=", "-="}:
             self._check_sum(operator, found, value, line)
+        if is_integer(found.type) and is_integer(value.type):
+            # The type of the target decides whether the operation is signed (dt_cg_node).
+            value = _narrowed(value, found.type)
+            value = (
+                replace(value, type=found.type)
+                if isinstance(value, typed.Constant)
+                else typed.Relabel(value, found.type)
+            )
         result = operate(operator[:-1], found, value, self._names.model, line)
         stored = converted(result, found.type, shown(node.target), line)
         return typed.Store(self._written(found, operator, line), stored)
@@ -160,6 +170,13 @@ class Assignments:
         if isinstance(resolved, Array):
             return STRING if is_text(type_) else self._names.model.pointer_to(resolved.element)
         return type_
+
+
+def _narrowed(value: typed.Node, type_: Type) -> typed.Node:
+    """Cut a constant to the type that it is assigned to; other values keep 64 bits."""
+    if isinstance(value, typed.Constant):
+        return typed.Constant(resized(value, type_), value.type)
+    return value
 
 
 def _is_aggregating(node: ast.Expression) -> bool:

@@ -12,17 +12,12 @@ from trapline.d.types.rules import (
     element_of,
     is_dynamic,
     is_integer,
-    is_pointer,
-    is_reference,
-    is_scalar,
     is_string,
     is_text,
-    is_void,
     pointers_compatible,
     same,
-    size_of,
 )
-from trapline.d.types.types import LOCK, STRING, Composite, Special, Type, resolve, type_name
+from trapline.d.types.types import LOCK, Composite, Function, Special, Type, resolve, type_name
 
 
 def converted(value: typed.Node, type_: Type, name: str, line: int) -> typed.Node:
@@ -30,19 +25,13 @@ def converted(value: typed.Node, type_: Type, name: str, line: int) -> typed.Nod
 
     Raises `CompileError` D_OP_INCOMPAT.
     """
-    if is_string(type_) and is_text(value.type):
-        return value if is_string(value.type) else typed.Relabel(value, STRING)
-    if is_string(type_) and is_zero(value):
-        return typed.Relabel(value, STRING)
-    if (is_integer(type_) and is_integer(value.type)) or same(type_, value.type):
+    if not compatible(type_, value):
+        raise CompileError(
+            "D_OP_INCOMPAT", f"{name} is {type_name(type_)}: {type_name(value.type)} cannot be assigned to it", line
+        )
+    if is_integer(type_) or same(type_, value.type):
         return value
-    if is_pointer(type_) and (
-        pointers_compatible(type_, value.type) or (is_text(type_) and is_text(value.type)) or is_zero(value)
-    ):
-        return typed.Relabel(value, type_)
-    raise CompileError(
-        "D_OP_INCOMPAT", f"{name} is {type_name(type_)}: {type_name(value.type)} cannot be assigned to it", line
-    )
+    return typed.Relabel(value, type_)
 
 
 def is_zero(node: typed.Node) -> bool:
@@ -76,23 +65,20 @@ def incompatible(what: str, wanted: Type, given: Type, line: int) -> CompileErro
     )
 
 
-def argument_fits(argument: typed.Node, parameter: Type) -> bool:
-    """Return whether a value can be passed for a parameter or key."""
-    given = argument.type
-    if is_void(given) or is_dynamic(given):
+def compatible(wanted: Type, value: typed.Node) -> bool:
+    """Return whether a value can be stored or passed where a type is wanted (dt_node_is_argcompat).
+
+    A lock may be of any kind: the guests' locks have types of their own.
+    """
+    given = value.type
+    if is_dynamic(given):
         return False
-    if is_string(parameter) or (is_pointer(parameter) and is_text(parameter)):
-        return is_text(given) or (is_pointer(given) and is_void(element_of(given) or given)) or is_zero(argument)
-    if is_integer(parameter):
-        return is_integer(given) or (is_scalar(given) and size_of(parameter) == size_of(given))
-    if is_pointer(parameter):
-        target = element_of(parameter)
-        if target is not None and resolve(target) is LOCK:
-            inner = element_of(given)
-            return is_zero(argument) or (inner is not None and isinstance(resolve(inner), Composite | Special))
-        return (
-            pointers_compatible(parameter, given)
-            or is_zero(argument)
-            or (is_reference(given) and is_void(element_of(parameter) or parameter))
-        )
-    return same(parameter, given)
+    if (is_integer(wanted) and is_integer(given)) or (is_text(wanted) and is_text(given)):
+        return True
+    if isinstance(resolve(wanted), Composite | Function | Special) and not is_string(wanted):
+        return same(wanted, given)
+    target = element_of(wanted)
+    if target is not None and resolve(target) is LOCK and not is_zero(value):
+        inner = element_of(given)
+        return inner is not None and isinstance(resolve(inner), Composite | Special)
+    return pointers_compatible(wanted, given) or (is_zero(value) and (target is not None or is_string(wanted)))

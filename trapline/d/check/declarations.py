@@ -17,7 +17,7 @@ from trapline.d.check.scopes import Globals, Inline
 from trapline.d.errors import CompileError
 from trapline.d.parse import ast
 from trapline.d.types.declarators import Declarators, Specified, is_complete
-from trapline.d.types.rules import is_void, same
+from trapline.d.types.rules import is_scalar, is_void, same
 from trapline.d.types.types import Array, Function, Type, Typedef, resolve, type_name
 from trapline.framework.base.program import Scope
 
@@ -108,7 +108,7 @@ class Declarations:
         with self._within(parameters or ()):
             body = self._check(node.value)
         if not isinstance(body, typed.Translation) or not same(body.target, type_):
-            body = converted(body, type_, name, node.line)
+            body = _inlined(converted(body, type_, name, node.line), type_)
         self._names.inlines[name] = Inline(name, type_, parameters, body)
 
     @staticmethod
@@ -124,3 +124,14 @@ class Declarations:
         if len(set(names)) < len(names):
             raise CompileError("D_DECL_PROTO_FORM", f"{declarator.name}: two parameters of one name", declarator.line)
         return tuple(typed.Parameter(name, type_) for name, type_ in zip(names, keys, strict=True))
+
+
+def _inlined(body: typed.Node, type_: Type) -> typed.Node:
+    """Give the body of an inline its type.
+
+    A constant keeps its own, as the parser puts it in for the name (dt_node_ident), and so does a
+    variable of that type, which can be assigned to.
+    """
+    if isinstance(body, typed.Constant) or (isinstance(body, typed.Scalar) and same(body.type, type_)):
+        return body
+    return typed.Convert(body, type_) if is_scalar(type_) and is_scalar(body.type) else typed.Relabel(body, type_)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from emu.support.did_you_mean import counted
 from trapline.d.check import typed
 from trapline.d.check.assignments import shown
-from trapline.d.check.conversions import argument_fits, incompatible
+from trapline.d.check.conversions import compatible, incompatible
 from trapline.d.check.operators import add
 from trapline.d.check.probes import ProbeArgument
 from trapline.d.check.references import References
@@ -116,7 +116,7 @@ class Elements:
         keys = []
         for number, (node, type_) in enumerate(zip(nodes, wanted, strict=True), start=1):
             key = self._check(node)
-            if not argument_fits(key, type_):
+            if not compatible(type_, key):
                 raise incompatible(f"{name}[ ] key #{number}", type_, key.type, line)
             keys.append(typed.Relabel(key, STRING) if is_string(type_) and not is_string(key.type) else key)
         return tuple(keys)
@@ -167,14 +167,12 @@ class Elements:
         base = self._check(node.base)
         operator = "->" if node.arrow else "."
         # An inline with parameters, such as fds[ ], is its translation with the arguments around it.
-        translation = base.body if isinstance(base, typed.Let) else base
-        if isinstance(translation, typed.Translation):
+        translation = typed.translation(base)
+        if translation is not None:
             if node.arrow is not is_pointer(translation.target):
                 raise CompileError("D_OP_PTR", f"operator {operator} for {type_name(translation.target)}", node.line)
             found_member = self._translators.member(translation, node.name, node.line)
-            if isinstance(base, typed.Let):
-                return typed.Let(base.parameters, base.arguments, found_member)
-            return found_member
+            return _within(base, found_member)
         type_: Type | None = base.type
         if node.arrow:
             if element_of(base.type) is None:
@@ -209,6 +207,13 @@ class Elements:
         if is_userland(base.type) or (not node.arrow and isinstance(base, typed.Memory) and base.userland):
             return typed.in_process(where, member.type, writable=is_writable(base), member=bits)
         return typed.Memory(where, member.type, is_writable(base), member=bits)
+
+
+def _within(inline: typed.Node, node: typed.Node) -> typed.Node:
+    """Put a node in place of the innermost body of an inline."""
+    if not isinstance(inline, typed.Let):
+        return node
+    return typed.Let(inline.parameters, inline.arguments, _within(inline.body, node))
 
 
 def _is_given(node: typed.Node) -> bool:

@@ -15,7 +15,7 @@ from trapline.d.check.assignments import Assignments
 from trapline.d.check.conversions import is_null
 from trapline.d.check.declarations import Declarations
 from trapline.d.check.elements import Elements, dereference
-from trapline.d.check.operators import COMPARISONS, compare, cut, operate
+from trapline.d.check.operators import COMPARISONS, compare, operate, resized
 from trapline.d.check.references import References
 from trapline.d.check.scopes import Globals
 from trapline.d.check.translators import Translators
@@ -24,7 +24,7 @@ from trapline.d.parse import ast
 from trapline.d.types.data_models import INT64, base_type
 from trapline.d.types.declarators import Declarators
 from trapline.d.types.rules import (
-    integer_of,
+    element_of,
     is_address,
     is_arithmetic,
     is_dynamic,
@@ -135,14 +135,15 @@ class Expressions:
         operand = self.check(node.operand)
         match operator:
             case "*":
-                if isinstance(operand, typed.Translation) and is_pointer(operand.target):
+                translation = typed.translation(operand)
+                if translation is not None and is_pointer(translation.target):
                     return self.translators.whole(operand)
                 return dereference(operand, line)
             case "!":
                 if not is_scalar(operand.type):
                     raise CompileError("D_OP_SCALAR", f"operator ! needs a scalar, not {type_name(operand.type)}", line)
                 if isinstance(operand, typed.Constant):
-                    return typed.Constant(int(not operand.value))
+                    return typed.Constant(int(not operand.value), operand.type)
                 return typed.Not(operand)
             case "stringof":
                 if not (is_scalar(operand.type) or is_address(operand.type) or is_text(operand.type)):
@@ -152,17 +153,18 @@ class Expressions:
                 if not is_integer(operand.type):
                     raise CompileError("D_OP_INT", f"operator ~ needs an integer, not {type_name(operand.type)}", line)
                 if isinstance(operand, typed.Constant):
-                    return typed.Constant(~operand.value & WORD_MASK, integer_of(operand.type))
-                return typed.Unary(Op.NOT, operand, integer_of(operand.type))
+                    return typed.Constant(~operand.value & WORD_MASK, operand.type)
+                return typed.Unary(Op.NOT, operand, operand.type)
         if not is_arithmetic(operand.type):
             raise CompileError(
                 "D_OP_ARITH", f"operator {operator} needs an arithmetic operand, not {type_name(operand.type)}", line
             )
         if operator == "+":
-            return typed.Convert(operand, operand.type) if not isinstance(operand, typed.Constant) else operand
+            return typed.Relabel(operand, operand.type) if not isinstance(operand, typed.Constant) else operand
         if isinstance(operand, typed.Constant):
-            return typed.Constant(-operand.value & WORD_MASK, integer_of(operand.type))
-        return typed.Unary(Op.SUB, operand, integer_of(operand.type))
+            bits = 64 if is_signed(operand.type) else 8 * size_of(operand.type)
+            return typed.Constant(-operand.value & ((1 << bits) - 1), operand.type)
+        return typed.Unary(Op.SUB, operand, operand.type)
 
     def _size_of_operand(self, node: ast.Prefix) -> typed.Node:
         if isinstance(node.operand, ast.Index | ast.Scoped):
@@ -172,7 +174,8 @@ class Expressions:
             return typed.Constant(len(operand.value.encode("utf-8", "surrogateescape")) + 1, self._size_type)
         if isinstance(operand, typed.Memory) and operand.member is not None:
             raise CompileError("D_SIZEOF_BITFIELD", "a bit-field has no size in bytes", node.line)
-        return self._size_of(operand.type, node.line)
+        # Only the sizes of types and of string literals are constants for libdtrace's parser.
+        return typed.Relabel(self._size_of(operand.type, node.line), self._size_type)
 
     def _size_of(self, type_: Type, line: int) -> typed.Node:
         size = self.strsize if is_string(type_) else size_of(type_)
@@ -245,10 +248,12 @@ class Expressions:
             type_: Type = promote(a, b)
         elif is_text(a) and is_text(b) and (is_string(a) or is_string(b)):
             type_ = STRING
-        elif same(a, b) or is_null(then, otherwise) or is_null(otherwise, then):
-            type_ = b if isinstance(then, typed.Constant) and not is_integer(b) else a
-        elif pointers_compatible(a, b):
+        elif same(a, b) or is_null(then, otherwise):
             type_ = a
+        elif is_null(otherwise, then):
+            type_ = b
+        elif pointers_compatible(a, b):
+            type_ = a if is_void(element_of(b) or b) else b
         else:
             raise CompileError("D_OP_INCOMPAT", f"operator ?: between {type_name(a)} and {type_name(b)}", line)
         return typed.Choice(test, then, otherwise, type_)
@@ -268,8 +273,8 @@ class Expressions:
         if is_string(type_) and (is_scalar(operand.type) or is_address(operand.type) or is_text(operand.type)):
             return typed.Relabel(operand, STRING)
         if is_scalar(type_) and is_scalar(operand.type):
-            if isinstance(operand, typed.Constant):
-                return typed.Constant(cut(operand.value, type_), type_)
+            if isinstance(operand, typed.Constant) and is_integer(type_):
+                return typed.Constant(resized(operand, type_), type_)
             return typed.Convert(operand, type_)
         resolved = resolve(operand.type)
         if isinstance(resolved, Array) and is_pointer(type_):

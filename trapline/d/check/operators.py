@@ -1,6 +1,10 @@
 """Operators: the types of their operands and results, and the folding of constants.
 
-Source: FreeBSD libdtrace dt_parser.c (dt_node_op2() and the "cook" functions).
+The folded result of constants is not always what the same operation gives at run time: libdtrace
+computes it in 64 bits and cuts nothing, shifts it without a sign, and keeps the type of `!`.
+
+Source: FreeBSD libdtrace dt_parser.c (dt_node_op1(), dt_node_op2() and the "cook" functions),
+dt_cg.c (dt_cg_arithmetic_op()).
 """
 
 from __future__ import annotations
@@ -16,7 +20,6 @@ from trapline.d.errors import CompileError
 from trapline.d.types.data_models import INT64, Model
 from trapline.d.types.rules import (
     element_of,
-    integer_of,
     is_arithmetic,
     is_dynamic,
     is_integer,
@@ -63,7 +66,8 @@ _FOLDED: Final[dict[Op, Callable[[int, int], int]]] = {
     Op.XOR: lambda a, b: a ^ b,
     Op.SLL: lambda a, b: a << (b & 63),
     Op.SRL: lambda a, b: (a & WORD_MASK) >> (b & 63),
-    Op.SRA: lambda a, b: a >> (b & 63),
+    # Constants are shifted without their sign, whatever their type is.
+    Op.SRA: lambda a, b: (a & WORD_MASK) >> (b & 63),
 }
 
 
@@ -92,9 +96,9 @@ def operate(operator: str, left: typed.Node, right: typed.Node, model: Model, li
             raise CompileError("D_DIV_ZERO", f"operator {operator} with a constant zero on its right", line)
         return fold(_DIVISION[operator][not is_signed(type_)], left, right, type_)
     if operator == "<<":
-        return fold(Op.SLL, left, right, integer_of(left.type))
+        return fold(Op.SLL, left, right, left.type)
     if operator == ">>":
-        return fold(Op.SRA if is_signed(left.type) else Op.SRL, left, right, integer_of(left.type))
+        return fold(Op.SRA if is_signed(left.type) else Op.SRL, left, right, left.type)
     return fold((_ARITHMETIC | _BITS)[operator], left, right, type_)
 
 
@@ -133,7 +137,7 @@ def add(operator: str, left: typed.Node, right: typed.Node, model: Model, line: 
         size = typed.Constant(scale(inner, line), INT64)
         counted = model.typedefs["ptrdiff_t"]
         difference = typed.Binary(Op.SUB, left, right, counted)
-        return difference if size.value == 1 else typed.Binary(Op.SDIV, difference, size, counted)
+        return difference if size.value == 1 else typed.Binary(Op.UDIV, difference, size, counted)
     raise CompileError(
         "D_OP_INCOMPAT",
         f"operator {operator} cannot take {type_name(left.type)} and {type_name(right.type)}",
@@ -183,10 +187,16 @@ def fold(op: Op, left: typed.Node, right: typed.Node, type_: Type) -> typed.Node
     return typed.Binary(op, left, right, type_)
 
 
-def cut(value: int, type_: Type) -> int:
-    """Cut a constant to the width of a type, as a pattern of 64 bits."""
-    size = size_of(type_)
-    value &= (1 << 8 * size) - 1
-    if is_signed(type_) and value >> 8 * size - 1:
-        value -= 1 << 8 * size
-    return value & WORD_MASK
+def resized(constant: typed.Constant, type_: Type) -> int:
+    """Return a constant's value in the width of a type (dt_cast).
+
+    A narrower value loses its sign; a wider one has it up to its width; of one width, all 64 bits
+    stay.
+    """
+    source, target = size_of(constant.type), size_of(type_)
+    if source == target:
+        return constant.value
+    value = constant.value & ((1 << 8 * min(source, target)) - 1)
+    if target > source and is_signed(constant.type) and value >> 8 * source - 1:
+        value -= 1 << 8 * source
+    return value & WORD_MASK & ((1 << 8 * target) - 1)

@@ -13,15 +13,36 @@ from emu.support.did_you_mean import counted
 from trapline.d.errors import CompileError
 from trapline.d.types.data_models import MODELS, Model
 from trapline.d.types.rules import is_address, is_integer, is_pointer, is_scalar, is_signed, is_text, size_of
-from trapline.d.types.types import VOID, Array, Float, Integer, Special, Type, resolve, type_name
+from trapline.d.types.types import (
+    INT,
+    LONG_DOUBLE,
+    LONG_LONG,
+    SHORT,
+    UNSIGNED_LONG_LONG,
+    UNSIGNED_SHORT,
+    VOID,
+    Array,
+    Float,
+    Integer,
+    Special,
+    Type,
+    Typedef,
+    resolve,
+    type_name,
+)
 from trapline.framework.device.printf import Accepts, Conversion, FormatError, Piece, parse_format, write_format
 
 
-def _sized(size: int, *, signed: bool | None = None) -> Callable[[Type], bool]:
-    def accepts(type_: Type) -> bool:
-        return is_integer(type_) and size_of(type_) == size and signed in {None, is_signed(type_)}
+def _exactly(*types: Type) -> Callable[[Type], bool]:
+    """Accept these types and what they are called, and no others of their size (pfcheck_type)."""
+    return lambda type_: resolve(type_) in types
 
-    return accepts
+
+def _is_long_long(type_: Type) -> bool:
+    """Accept what %llx shows: also an int64_t or uint64_t by name (pfcheck_xlonglong)."""
+    while isinstance(type_, Typedef) and type_.name not in {"int64_t", "uint64_t"}:
+        type_ = type_.target
+    return isinstance(type_, Typedef) or type_ in {LONG_LONG, UNSIGNED_LONG_LONG}
 
 
 def _is_text(type_: Type) -> bool:
@@ -30,7 +51,7 @@ def _is_text(type_: Type) -> bool:
 
 def _is_wide_text(type_: Type) -> bool:
     array = resolve(type_)
-    return isinstance(array, Array) and is_integer(array.element) and size_of(array.element) == 4
+    return isinstance(array, Array) and isinstance(resolve(array.element), Integer) and size_of(array.element) == 4
 
 
 def _is_float(type_: Type) -> bool:
@@ -48,16 +69,16 @@ _ACCEPTS: Final[dict[Accepts, Callable[[Type], bool]]] = {
     Accepts.STRING: _is_text,
     Accepts.WIDE_STRING: _is_wide_text,
     Accepts.STACK: lambda type_: resolve(type_) is Special.STACK,
-    Accepts.TIME: _sized(8),
-    Accepts.PORT: _sized(2, signed=False),
-    Accepts.WIDE_CHARACTER: _sized(4),
-    Accepts.SHORT: _sized(2, signed=True),
-    Accepts.UNSIGNED_SHORT: _sized(2, signed=False),
-    Accepts.ANY_SHORT: _sized(2),
-    Accepts.LONG_LONG: _sized(8, signed=True),
-    Accepts.UNSIGNED_LONG_LONG: _sized(8, signed=False),
-    Accepts.ANY_LONG_LONG: _sized(8),
-    Accepts.LONG_DOUBLE: _is_float,
+    Accepts.TIME: lambda type_: is_integer(type_) and size_of(type_) == 8,
+    Accepts.PORT: _exactly(UNSIGNED_SHORT),
+    Accepts.WIDE_CHARACTER: _exactly(INT),
+    Accepts.SHORT: _exactly(SHORT),
+    Accepts.UNSIGNED_SHORT: _exactly(UNSIGNED_SHORT),
+    Accepts.ANY_SHORT: _exactly(SHORT, UNSIGNED_SHORT),
+    Accepts.LONG_LONG: _exactly(LONG_LONG),
+    Accepts.UNSIGNED_LONG_LONG: _exactly(UNSIGNED_LONG_LONG),
+    Accepts.ANY_LONG_LONG: _is_long_long,
+    Accepts.LONG_DOUBLE: _exactly(LONG_DOUBLE),
 }
 
 
@@ -65,9 +86,9 @@ _ACCEPTS: Final[dict[Accepts, Callable[[Type], bool]]] = {
 _BY_MODEL: Final = {
     model.model: _ACCEPTS
     | {
-        Accepts.LONG: _sized(model.long.size, signed=True),
-        Accepts.UNSIGNED_LONG: _sized(model.long.size, signed=False),
-        Accepts.ANY_LONG: _sized(model.long.size),
+        Accepts.LONG: _exactly(model.long),
+        Accepts.UNSIGNED_LONG: _exactly(model.unsigned_long),
+        Accepts.ANY_LONG: _exactly(model.long, model.unsigned_long),
     }
     for model in MODELS.values()
 }
@@ -180,7 +201,5 @@ def _take_dynamic(name: str, piece: Conversion, what: str, remaining: list[tuple
 
 
 def _with_type(piece: Conversion, type_: Type) -> Conversion:
-    """Write an argument's signedness into %d, which accepts both."""
-    resolved = resolve(type_)
-    unsigned = isinstance(resolved, Integer) and not resolved.signed
-    return replace(piece, name="u") if piece.name == "d" and unsigned else piece
+    """Write an argument's signedness into %d, which accepts both (pfcheck_dint)."""
+    return replace(piece, name="u") if piece.name == "d" and not is_signed(type_) else piece

@@ -12,7 +12,7 @@ from typing import Final
 from emu.support.words import WORD_MASK
 from trapline.d.check import typed
 from trapline.d.check.builtins import Subroutine
-from trapline.d.check.conversions import argument_fits, check_count, incompatible
+from trapline.d.check.conversions import check_count, compatible, incompatible
 from trapline.d.check.scopes import Globals
 from trapline.d.check.typed import Variable
 from trapline.d.errors import CompileError, did_you_mean
@@ -138,7 +138,7 @@ class References:
         arguments = tuple(map(self.argument, node.arguments))
         check_count(name, len(arguments), signature, node.line)
         for number, (argument, parameter) in enumerate(zip(arguments, signature.parameters, strict=False), start=1):
-            if parameter is not None and not argument_fits(argument, parameter):
+            if parameter is not None and not compatible(parameter, argument):
                 raise incompatible(f"{name}( ) argument #{number}", parameter, argument.type, node.line)
         if not isinstance(called, Subroutine):
             return typed.Action(name, signature.returns)

@@ -17,7 +17,7 @@ from typing import Final
 
 from emu.support.immutable import immutable
 from trapline.d.check import typed
-from trapline.d.check.conversions import argument_fits, converted
+from trapline.d.check.conversions import compatible, converted
 from trapline.d.check.declarations import Check, Within
 from trapline.d.check.scopes import Globals
 from trapline.d.errors import CompileError, did_you_mean
@@ -67,7 +67,7 @@ class Translators:
         try:
             fitting = converted(value, member.type, node.name, node.line)
         except CompileError:
-            if not argument_fits(value, member.type):
+            if not compatible(member.type, value):
                 raise CompileError(
                     "D_XLATE_INCOMPAT",
                     f"{node.name} is {type_name(member.type)}: {type_name(value.type)} cannot be assigned to it",
@@ -97,7 +97,7 @@ class Translators:
         try:
             return self.translate(shown, value, line)
         except CompileError:
-            if not argument_fits(value, shown):
+            if not compatible(shown, value):
                 raise
         return typed.Relabel(value, shown)
 
@@ -131,9 +131,13 @@ class Translators:
         )
 
     @staticmethod
-    def whole(translation: typed.Translation) -> typed.Node:
-        """Return a struct with every member that the translator defines."""
-        translator = translation.translator
+    def whole(node: typed.Node) -> typed.Node:
+        """Return a translation, or an inline that is one, as a struct with all translated members."""
+        if isinstance(node, typed.Let):
+            return typed.Let(node.parameters, node.arguments, Translators.whole(node.body))
+        if not isinstance(node, typed.Translation):
+            return node
+        translation, translator = node, node.translator
         fields = []
         for name, value in translator.members.items():
             member = translator.output.member(name)

@@ -342,6 +342,13 @@ Node: TypeAlias = (
 )
 
 
+def translation(node: Node) -> Translation | None:
+    """Return the translation that a node is, also within an inline with parameters; else None."""
+    while isinstance(node, Let):
+        node = node.body
+    return node if isinstance(node, Translation) else None
+
+
 def address_of(node: Node, type_: Type) -> Node | None:
     """Return the address of a node as a node of type `type_`; None if it has none."""
     if isinstance(node, Memory):

@@ -71,7 +71,8 @@ class Values:
     def operand(self, node: ast.Expression) -> typed.Node:
         """Check an argument, which may be an aggregation; a translated struct is built completely."""
         found = self._expressions.argument(self.chosen(node))
-        if isinstance(found, typed.Translation) and not is_pointer(found.target):
+        translation = typed.translation(found)
+        if translation is not None and not is_pointer(translation.target):
             return self._expressions.translators.whole(found)
         return found
 

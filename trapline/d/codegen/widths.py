@@ -63,22 +63,27 @@ def cut(out: Assembler, register: int, type_: Type) -> None:
 
 
 def cast(out: Assembler, register: int, source: Type, target: Type) -> None:
-    """Convert as libdtrace does: a widened value is cut first only if its type is signed."""
+    """Convert as libdtrace does.
+
+    A widened value is extended only if its type is signed; one of the same width is left alone if
+    only the sign of its type changes, and cut otherwise.
+    """
     if not is_scalar(target) or not is_scalar(source):
         return
     narrow, wide = size_of(source), size_of(target)
-    if wide < narrow or (wide == narrow and is_signed(source) != is_signed(target)):
+    if wide == narrow and is_signed(source) != is_signed(target):
+        return
+    if wide <= narrow:
         cut(out, register, target)
-    elif wide > narrow and is_signed(source):
-        cut(out, register, source)
-        if not is_signed(target):
-            _zero_extend(out, register, wide)
-
-
-def _zero_extend(out: Assembler, register: int, size: int) -> None:
-    if size < 8:
-        with out.scratch(64 - 8 * size) as shift:
+    elif is_signed(source):
+        with out.scratch(64 - 8 * narrow) as shift:
             out.emit(Op.SLL, register, shift, register)
+            if is_signed(target) or wide == 8:
+                out.emit(Op.SRA, register, shift, register)
+                return
+            out.set(shift, 8 * (wide - narrow))
+            out.emit(Op.SRA, register, shift, register)
+            out.set(shift, 64 - 8 * wide)
             out.emit(Op.SRL, register, shift, register)
 
 

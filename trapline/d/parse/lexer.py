@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol
 
 from emu.support.immutable import immutable
+from emu.support.one_line import one_line
 from emu.support.words import WORD_MASK
-from trapline.d.errors import CompileError, Region, one_line
+from trapline.d.errors import CompileError, Region
 from trapline.d.parse.literals import INT, parse_character, parse_integer, parse_string, type_of_number
 from trapline.d.parse.macros import Macros, is_identifier, parse_number
 

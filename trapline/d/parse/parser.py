@@ -16,7 +16,8 @@ from lark.lexer import Lexer as LarkLexer
 from lark.lexer import PatternStr
 
 from emu.support.disk_cache import cached
-from trapline.d.errors import CompileError, Region, one_line
+from emu.support.one_line import one_line
+from trapline.d.errors import CompileError, Region
 from trapline.d.parse import ast
 from trapline.d.parse.lexer import QUALIFIERS, TYPE_WORDS, Lexer, Token
 

@@ -11,6 +11,7 @@ from typing import Final
 from trapline.d.errors import CompileError
 from trapline.d.types.data_models import LP64
 from trapline.d.types.types import (
+    CHAR,
     DYNAMIC,
     INT,
     STRING,
@@ -146,13 +147,9 @@ def is_dynamic(type_: Type) -> bool:
 
 
 def is_signed(type_: Type) -> bool:
-    """Return whether an integer type (or enum) is signed; pointers are not."""
-    match resolve(type_):
-        case Integer(signed=signed):
-            return signed
-        case Enumeration():
-            return True
-    return False
+    """Return whether a type is a signed integer: enums and pointers are not (dt_node_type_assign)."""
+    resolved = resolve(type_)
+    return isinstance(resolved, Integer) and resolved.signed
 
 
 def integer_of(type_: Type) -> Type:
@@ -161,10 +158,15 @@ def integer_of(type_: Type) -> Type:
 
 
 def promote(left: Type, right: Type) -> Type:
-    """Return the type of an operation on two integers: that of higher rank, or the left."""
+    """Return the type of an operation on two integers: that of higher rank.
+
+    Of `long` and `long long` it is the latter, which is declared after it (dt_type_promote).
+    """
     left, right = integer_of(left), integer_of(right)
     low, high = resolve(left), resolve(right)
-    return right if isinstance(low, Integer) and isinstance(high, Integer) and low.rank < high.rank else left
+    assert isinstance(low, Integer)
+    assert isinstance(high, Integer)
+    return right if (low.rank, "long long" in low.name) < (high.rank, "long long" in high.name) else left
 
 
 def element_of(type_: Type) -> Type | None:
@@ -204,11 +206,12 @@ def same(left: Type, right: Type) -> bool:
 
 
 def pointers_compatible(left: Type, right: Type) -> bool:
-    """Return whether pointers are compatible: equal targets, text, or void on one side."""
-    a, b = element_of(left), element_of(right)
-    if a is None or b is None:
-        return False
-    return is_void(a) or is_void(b) or same(a, b) or (is_character(a) and is_character(b))
+    """Return whether addresses are compatible: equal targets, or void on one side.
+
+    A string is an array of char here (dt_node_is_ptrcompat).
+    """
+    a, b = (CHAR if is_string(side) else element_of(side) for side in (left, right))
+    return a is not None and b is not None and (is_void(a) or is_void(b) or same(a, b))
 
 
 def diftype(type_: Type, *, userland: bool = False) -> DifType:

@@ -18,8 +18,8 @@ from typing import Final
 
 from emu.displaced.cpu_core import CpuCore
 from emu.guest.base import Guest
-from emu.support.bad_address import BadAddressError
 from emu.support.plain import Bytes, Pinned, words
+from emu.support.words import BadAddressError
 from trapline.framework.base.device import DeviceError
 from trapline.framework.base.faults import BADADDR, BADALIGN
 

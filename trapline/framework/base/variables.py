@@ -64,11 +64,9 @@ class Statics:
         index = slot(variable.id)
         if variable.type.flags & BY_REFERENCE and index not in self.references:
             stride = variable_size(variable) + HEADER
-
-            def writable(offset: int, size: int) -> bool:
-                return offset % stride >= HEADER and offset % stride + size <= stride
-
-            region = self._memory.allocate(bytearray(stride * len(self.values)), writable)
+            end = stride * len(self.values)
+            # The headers, and the copies of other CPUs, are part of what dtrace_canstore_statvar() allows.
+            region = self._memory.allocate(bytearray(end), lambda offset, size: offset + size <= end)
             self.references[index] = Reference(region, stride, variable)
 
     def load(self, index: int, copy: int) -> int:

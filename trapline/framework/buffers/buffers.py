@@ -21,7 +21,7 @@ from emu.support.plain import Bytes, Word, address_of, words, zeroed
 from trapline.framework.base.blocks import BufferWord
 from trapline.framework.base.memory import Memory, Region
 
-NO_ROOM: Final = -1
+NO_SPACE: Final = -1
 _EPID: Final = 4
 _PADDING: Final = bytes(_EPID)
 
@@ -55,14 +55,14 @@ class LinearBuffer:
     def reserve(self, needed: int, alignment: int) -> int:
         """Find room for a record of `needed` bytes after the last one.
 
-        Return its offset, or `NO_ROOM`.
+        Return its offset, or `NO_SPACE`.
         """
         offset = self.offset
         if offset & (alignment - 1):
             offset = pad(self.data, offset, alignment)
         if offset + needed > self.size:
             self.drops += 1
-            return NO_ROOM
+            return NO_SPACE
         return offset
 
     def release(self) -> None:
@@ -118,7 +118,7 @@ class SwitchBuffer(PrincipalBuffer):
 
     def reserve(self, needed: int, alignment: int) -> int:
         """Find room after the last record; the rest of the half is scratch space."""
-        return NO_ROOM if self.inactive else super().reserve(needed, alignment)
+        return NO_SPACE if self.inactive else super().reserve(needed, alignment)
 
     def scratch_start(self, end: int) -> int:
         """Return the end of the reservation."""
@@ -180,13 +180,13 @@ class FillBuffer(_ReadOnceBuffer):
     def reserve(self, needed: int, alignment: int) -> int:
         """Find room after the last record; if there is none, the buffer is full permanently."""
         if self.inactive or (self.full and not self.cooling_down):
-            return NO_ROOM
+            return NO_SPACE
         offset = pad(self.data, self.offset, alignment)
         if offset + needed > self.size - self.reserve_end:
             self.full = True
             self.limit = 0
             self._on_full()
-            return NO_ROOM
+            return NO_SPACE
         return offset
 
 
@@ -208,7 +208,7 @@ class RingBuffer(_ReadOnceBuffer):
         Move `oldest` past the overwritten records.
         """
         if self.inactive:
-            return NO_ROOM
+            return NO_SPACE
         offset = self.offset
         total = needed + (offset & (alignment - 1))
         fits = offset + total <= self.size
@@ -218,7 +218,7 @@ class RingBuffer(_ReadOnceBuffer):
         if not fits:
             if total > self.size:
                 self.drops += 1
-                return NO_ROOM
+                return NO_SPACE
             if not self.wrapped or self.oldest >= offset:
                 self.oldest = 0
             self.data[offset:] = bytes(self.size - offset)

@@ -19,7 +19,7 @@ from emu.support.plain import words
 from trapline.framework.base.blocks import SpeculationWord
 from trapline.framework.base.faults import ILLOP
 from trapline.framework.base.memory import Memory
-from trapline.framework.buffers.buffers import NO_ROOM, LinearBuffer, PrincipalBuffer
+from trapline.framework.buffers.buffers import NO_SPACE, LinearBuffer, PrincipalBuffer
 
 _ALIGNMENT: Final = 8
 _HEADER: Final = struct.Struct("<III")
@@ -55,7 +55,7 @@ class Speculation:
 
     @property
     def state(self) -> SpeculationState:
-        """The current treatment of its records."""
+        """The current decision of its records."""
         return _STATES[self._block[SpeculationWord.STATE]]
 
     @state.setter
@@ -163,7 +163,7 @@ class Speculations:
         source, target = speculation.buffers[cpu], self._principal[cpu]
         end = source.offset
         offset = target.reserve(end, _ALIGNMENT)
-        if offset == NO_ROOM:
+        if offset == NO_SPACE:
             target.drops += 1
         else:
             self._stamp(source, self._now())

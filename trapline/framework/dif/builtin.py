@@ -11,8 +11,7 @@ from typing import Final
 
 from emu.displaced.frame import NamedRegisters
 from emu.native.guest import LateArguments
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 from trapline.framework.base.context import UNREAD, Context
 from trapline.framework.base.dif import Var
 from trapline.framework.base.faults import BADADDR, ILLOP

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from emu.guest.base import Lock
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.framework.base.context import Context
 from trapline.framework.base.dif import Subr
 from trapline.framework.base.faults import BADADDR, ILLOP

@@ -69,9 +69,7 @@ class Operations:
 
     def can_store(self, ctx: Context, address: int, size: int) -> bool:
         """Return whether DIF may write there; if not, that is a fault."""
-        if ctx.scratch_base <= address and address + size <= ctx.scratch_end:
-            return True
-        if self.memory.can_store(address, size):
+        if self.in_scratch(ctx, address, size) or self.memory.can_store(address, size):
             return True
         self.memory.fault(BADADDR, address)
         return False

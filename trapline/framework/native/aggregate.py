@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from emu.native.builder import Function, Module
 from emu.native.link import Linked
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from emu.support.plain import Pinned
 from emu.support.words import WORD_MASK
 from trapline.framework.base.blocks import AggregationWord

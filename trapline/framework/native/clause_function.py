@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from emu.native.builder import Module
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from trapline.framework.base.blocks import BufferWord
 from trapline.framework.base.faults import ERROR
 from trapline.framework.buffers.layout import Placed

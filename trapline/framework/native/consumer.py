@@ -16,11 +16,12 @@ from trapline.framework.base.program import Difo, Scope
 from trapline.framework.buffers.buffers import RingBuffer
 from trapline.framework.dif.builtin import HOST_JAIL
 from trapline.framework.native import library
+from trapline.framework.native.aggregate import SharedAggregationBuffer
 from trapline.framework.native.by_cpu import by_cpu, ecb_size
+from trapline.framework.native.dif.dynvars import SharedDynamicVariables
 from trapline.framework.native.dif.translation import Surroundings
 from trapline.framework.native.dif.variables import reference_symbol
 from trapline.framework.native.ecb import ClauseCode
-from trapline.framework.native.shared_tables import share
 from trapline.framework.native.support import Support
 from trapline.framework.native.upcalls import Upcalls
 from trapline.framework.probe.ecb import Clause, Ecb, Run
@@ -191,3 +192,15 @@ class NativeConsumer:
 def _uses_tokens(objects: Iterable[Difo]) -> bool:
     """Return whether one of some DIF objects calls strtok()."""
     return any(dif.opcode(code) == Op.CALL and dif.index(code) == Subr.STRTOK for difo in objects for code in difo.code)
+
+
+def share(runtime: Runtime) -> None:
+    """Replace Python's own memory by memory that is shared with machine code.
+
+    Tracing has begun.  Stored data remain; Python continues to use them by the same functions.
+    """
+    for cpu, old in enumerate(runtime.aggregation_buffers):
+        shared = runtime.aggregation_buffers[cpu] = SharedAggregationBuffer(len(old.data), old)
+        runtime.aggregation_addresses[cpu] = shared.address
+    dynamic = runtime.variables.dynamic = SharedDynamicVariables(runtime.variables.dynamic)
+    runtime.words[ConsumerWord.DYNAMIC] = dynamic.address

@@ -21,7 +21,7 @@ from contextlib import nullcontext
 from typing import Final, NamedTuple
 
 from emu.native.builder import Module
-from emu.native.values import Word
+from emu.native.operations import Word
 from trapline.framework.base import dif
 from trapline.framework.base.blocks import AggregationWord, BufferWord, ConsumerWord, EcbWord
 from trapline.framework.base.dif import Op, Var
@@ -40,7 +40,7 @@ from trapline.framework.native.firing_words import FLAGS_OFFSET, UNREAD
 from trapline.framework.native.records import Records
 from trapline.framework.native.upcall_code import Upcall
 
-_NO_ROOM: Final = (1 << 64) - 1
+_NO_SPACE: Final = (1 << 64) - 1
 _HALF: Final = 32
 # Time stamp of a speculated record, until it is committed.
 _UNTIMED: Final = (1 << 64) - 1
@@ -185,7 +185,7 @@ class ClauseCode:
             self._code.offset.set(f.call(make_way, self._code.buffer.get(), needed, alignment))
         with f.when(f.eq(self._code.offset.get(), reserve.UNKNOWN), likely=not self._staged):
             self._code.offset.set(self._code.upcall(Upcall.RESERVE, needed, alignment))
-            f.ret_if(f.eq(self._code.offset.get(), _NO_ROOM))
+            f.ret_if(f.eq(self._code.offset.get(), _NO_SPACE))
 
     def _scratch(self) -> None:
         """Say where scratch space is: behind the reservation, or in a half of its own."""

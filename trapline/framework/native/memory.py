@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.native.builder import Function, Module
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from trapline.framework.base.memory import SLOTS_MAX
 
 # Log2 of the bytes of an entry of the table: a place and a size.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.native.values import Word
+from emu.native.operations import Word
 from trapline.framework.base.blocks import EcbWord
 from trapline.framework.base.program import BY_REFERENCE, BY_USER_REFERENCE, ActionKind, TypeKind
 from trapline.framework.buffers.layout import Placed, RecordLayout

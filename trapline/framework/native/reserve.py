@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.native.builder import Function
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from emu.support.words import WORD_MASK
 from trapline.framework.base.blocks import BufferWord
 

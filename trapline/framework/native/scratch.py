@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.native.builder import Callee, Function
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from trapline.framework.native.memory import own
 from trapline.framework.native.subroutines.writer import Writing
 
@@ -19,13 +19,13 @@ def write_reach(f: Function) -> None:
     found = own(f, f.module.symbol("regions"), address, size)
     with f.when(f.ne(found, 0), likely=True):
         f.ret(found)
-    f.ret(f.call(Callee("kernel_place"), address, size))
+    f.ret(f.call(Callee("kernel_pointer"), address, size))
 
 
 def write_bring(w: Writing, finder: str) -> None:
     """Write `bring(place, address, size)`: copy bytes; the result is 1, otherwise that of `slow`.
 
-    `finder` is the function that finds them: `reach` or `user_place`.
+    `finder` is the function that finds them: `reach` or `user_pointer`.
     """
     f = w.f
     place, address, size = f.parameters
@@ -79,9 +79,9 @@ def write_copy(w: Writing) -> None:
 
 
 def _in_scratch(w: Writing, address: Word, size: Word) -> Value:
-    """Return the place of some scratch space in this process."""
+    """Return the place of scratch space that was handed out, in this process."""
     f = w.f
-    inside = f.both(f.uge(address, w.get("scratch_base")), f.ule(f.add(address, size), w.get("scratch_end")))
+    inside = f.both(f.uge(address, w.get("scratch_base")), f.ule(f.add(address, size), w.get("scratch_pointer")))
     place = own(f, f.module.symbol("regions"), address, size)
     w.unless(f.fails(f.both(inside, f.ne(place, 0))))
     return place

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from emu.native.builder import Callee, Function
-from emu.native.values import Condition, Value, Word
+from emu.native.operations import Condition, Value, Word
 from trapline.framework.base.blocks import BufferWord, SpeculationWord
 from trapline.framework.buffers.speculation import SpeculationState
 from trapline.framework.native import reserve

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.native.builder import Callee, Function
-from emu.native.values import Word
+from emu.native.operations import Word
 from emu.support.words import WORD_MASK
 
 _WORD: Final = 8
@@ -38,7 +38,7 @@ def write_stack(f: Function) -> None:
 
 def write_caller(f: Function, slow: Callable[[], Word]) -> None:
     """Write `caller`: the first of the callers, 0 if there is none."""
-    place = f.room(8)
+    place = f.buffer(8)
     f.store(place, 0)
     count = f.call(Callee("kernel_callers"), place, 1)
     with f.when(f.eq(count, UNKNOWN), likely=False):
@@ -48,7 +48,7 @@ def write_caller(f: Function, slow: Callable[[], Word]) -> None:
 
 def write_depth(f: Function, slow: Callable[[], Word]) -> None:
     """Write `stackdepth`, the number of callers; Python counts very many."""
-    count = f.call(Callee("kernel_callers"), f.room(_WORD * _KERNEL_FRAMES), _KERNEL_FRAMES)
+    count = f.call(Callee("kernel_callers"), f.buffer(_WORD * _KERNEL_FRAMES), _KERNEL_FRAMES)
     with f.when(f.uge(count, _KERNEL_FRAMES), likely=False):
         f.ret(slow())
     f.ret(count)
@@ -61,7 +61,7 @@ def write_user_start(f: Function, slow: Callable[[], Word]) -> None:
     place in this process, and with its bytes, so that they are not used for another program.
     """
     (pc,) = f.parameters
-    place = f.call(Callee("user_place"), f.and_(pc, -_WORD), _WORD)
+    place = f.call(Callee("user_pointer"), f.and_(pc, -_WORD), _WORD)
     with f.when(f.eq(place, 0), likely=False):
         f.ret(slow())
     code = f.load(place)
@@ -89,7 +89,7 @@ def write_user_stack(f: Function) -> None:
 
 def write_user_caller(f: Function, slow: Callable[[], Word]) -> None:
     """Write `ucaller`: the second pc, 0 if there is none."""
-    place = f.room(2 * _WORD)
+    place = f.buffer(2 * _WORD)
     f.store(place, 0, _WORD)
     count = f.call(Callee("user_callers"), place, 2)
     with f.when(f.eq(count, UNKNOWN), likely=False):
@@ -99,7 +99,7 @@ def write_user_caller(f: Function, slow: Callable[[], Word]) -> None:
 
 def write_user_depth(f: Function, slow: Callable[[], Word]) -> None:
     """Write `ustackdepth`, if the ISA has it."""
-    count = f.call(Callee("user_callers"), f.room(_WORD * _USER_FRAMES), _USER_FRAMES)
+    count = f.call(Callee("user_callers"), f.buffer(_WORD * _USER_FRAMES), _USER_FRAMES)
     with f.when(f.eq(count, UNKNOWN), likely=False):
         f.ret(slow())
     f.ret(count)

@@ -29,13 +29,13 @@ from typing import TYPE_CHECKING, Final
 from emu.displaced.cpu_core import CoreWord
 from emu.native.builder import Callee, Function, Module
 from emu.native.guest import NAME_SIZE, GuestCode, LateArguments, need
-from emu.native.values import Word
+from emu.native.operations import Word
 from trapline.framework.base.dif import Subr, Var
 from trapline.framework.base.faults import BADALIGN
 from trapline.framework.native import reserve, scratch, speculation, stacks
-from trapline.framework.native.firing_words import FLAGS_OFFSET
+from trapline.framework.native.firing_words import FLAGS_OFFSET, Firing
 from trapline.framework.native.stacks import UNKNOWN
-from trapline.framework.native.subroutines import strings, strtok
+from trapline.framework.native.subroutines import strings
 from trapline.framework.native.subroutines.subroutines import SUBROUTINES, subroutine_name
 from trapline.framework.native.subroutines.writer import Writing
 from trapline.framework.native.upcall_code import Upcall, asks
@@ -63,7 +63,7 @@ SCALARS: Final[Mapping[int, str]] = {
     Var.ERRNO: "errno",
     Var.VTIMESTAMP: "thread_time",
 }
-_PLACES: Final = ("kernel_place", "user_place")
+_PLACES: Final = ("kernel_pointer", "user_pointer")
 
 
 class Support:
@@ -111,16 +111,22 @@ class Support:
             self._load(size)
             self._load_user(size)
         self._strings()
-        strtok.write_forget(self._function("forget_tokens", 3))
+        self._forget_tokens()
         self._speculations(speculations)
+
+    def _forget_tokens(self) -> None:
+        """Write `forget_tokens()`, which a firing does first: strtok() begins without a string."""
+        f = self._function("forget_tokens", 3)
+        for name in ("strtok", "strtok_limit"):
+            f.store(f.module.symbol("firing"), 0, Firing.offset(name))
+        f.ret()
 
     @property
     def symbols(self) -> dict[str, int]:
         """The names of the guest's that the functions use, and their own memory."""
         self._names = (ctypes.c_uint8 * (_NAMES * _ENTRY))()
         self._starts = (ctypes.c_uint8 * (stacks.START_SIZE << stacks.STARTS_BITS))()
-        self._room = (ctypes.c_uint8 * max(1, self._string_size))()
-        memory = {"names": self._names, "starts": self._starts, "string_room": self._room}
+        memory = {"names": self._names, "starts": self._starts}
         own = {name: ctypes.addressof(place) for name, place in memory.items()}
         return {**self._guest.symbols, **own}
 
@@ -227,7 +233,7 @@ class Support:
             ("take_user", partial(strings.write_take, finder="user_text")),
             ("keep", strings.write_keep),
             ("bring", partial(scratch.write_bring, finder="reach")),
-            ("bring_user", partial(scratch.write_bring, finder="user_place")),
+            ("bring_user", partial(scratch.write_bring, finder="user_pointer")),
             ("print_memory", scratch.write_print_memory),
         ):
             write(Writing(self._function(name, 3), self._string_size, lambda: 0))
@@ -286,7 +292,7 @@ class Support:
         (address,) = f.parameters
         slow = asks(f, Upcall.LOAD_USER, size, address)
         with f.when(f.ult(address, self._isa.kernel_start - size), likely=True):
-            found = f.call(Callee("user_place"), address, size)
+            found = f.call(Callee("user_pointer"), address, size)
             with f.when(f.ne(found, 0), likely=True):
                 f.ret(f.load(found, size=size))
         f.ret(slow())

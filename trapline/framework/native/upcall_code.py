@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import IntEnum, auto
 
 from emu.native.builder import Function
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 
 
 class Upcall(IntEnum):

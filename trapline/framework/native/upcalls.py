@@ -13,14 +13,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from emu.displaced.cpu_core import CoreWord
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 from emu.support.words import WORD_MASK
 from trapline.framework.base.dynvars import slot
 from trapline.framework.base.faults import DROP, ILLOP
 from trapline.framework.base.program import ActionKind, Scope
 from trapline.framework.base.stacks import begins_function
 from trapline.framework.base.world import signed
-from trapline.framework.buffers.buffers import NO_ROOM
+from trapline.framework.buffers.buffers import NO_SPACE
 from trapline.framework.native.firing_words import Firing, tuple_stack
 from trapline.framework.native.upcall_code import Upcall
 from trapline.framework.probe.actions import recorder
@@ -136,7 +136,7 @@ class Upcalls:
             core.flags |= ILLOP
             core.words[_FAILED] = 1
             core.raise_failure = self._raise
-            return NO_ROOM & WORD_MASK if which == Upcall.RESERVE else 0
+            return NO_SPACE & WORD_MASK if which == Upcall.RESERVE else 0
         finally:
             self._under_way -= 1
         self._leave(firing)
@@ -241,8 +241,8 @@ class Upcalls:
 
     def _speculate(self, number: int, size: int, alignment: int, _d: int) -> int:
         buffer = self._runtime.speculations.buffer(number, self.firing.cpu)
-        offset = NO_ROOM if buffer is None else buffer.reserve(size, alignment)
-        if buffer is None or offset == NO_ROOM:
+        offset = NO_SPACE if buffer is None else buffer.reserve(size, alignment)
+        if buffer is None or offset == NO_SPACE:
             self._core.flags |= DROP
             return 0
         self.firing.room = offset

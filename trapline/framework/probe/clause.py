@@ -25,7 +25,7 @@ from emu.displaced.cpu_core import CoreWord
 from trapline.framework.base.context import UNREAD
 from trapline.framework.base.faults import DROP, ERROR, NO_ERROR
 from trapline.framework.base.program import ActionKind
-from trapline.framework.buffers.buffers import NO_ROOM, LinearBuffer, PrincipalBuffer
+from trapline.framework.buffers.buffers import NO_SPACE, LinearBuffer, PrincipalBuffer
 from trapline.framework.buffers.layout import ID_SIZE, Placed
 from trapline.framework.dif.interpreter import Loaded, constant
 from trapline.framework.dif.needs import goes_stale, needs_scratch
@@ -122,7 +122,7 @@ class PlainClause:
         cpu = runtime.world.guest.cpu
         buffer, needed = runtime.buffers[cpu], self._layout.needed
         offset = buffer.reserve(needed, self._layout.alignment)
-        if offset == NO_ROOM:
+        if offset == NO_SPACE:
             return
         self._core[_FLAGS] &= NO_ERROR
         self._begin(ecb, args, cpu, buffer, offset + needed)
@@ -206,7 +206,7 @@ class PlainClause:
         if buffer is not None:
             firing.buffer = buffer
             firing.offset = buffer.reserve(self._layout.needed, self._layout.alignment)
-        if buffer is None or firing.offset == NO_ROOM:
+        if buffer is None or firing.offset == NO_SPACE:
             self._core[_FLAGS] |= DROP
 
     def _aggregate(self, firing: _Firing, action: _Action, value: int, aggregate: Aggregate) -> None:

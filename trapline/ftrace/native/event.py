@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from emu.native.block import Block
 from emu.native.builder import Callee, Function, Module
 from emu.native.guest import GuestCode
-from emu.native.values import Value
+from emu.native.operations import Value
 from trapline.ftrace import output
 from trapline.ftrace.definition import Definition
 from trapline.ftrace.native import filters, text, values
@@ -29,7 +29,7 @@ _MICROSECOND: Final = 1000
 _SECOND: Final = 1_000_000
 # Functions of the guest that are used; if the guest has no such function, Python is called.
 _NUMBERS: Final = ("now", "tid", "pid")
-_PLACES: Final = ("execname", "user_place")
+_PLACES: Final = ("execname", "user_pointer")
 
 
 class BufferWords(Block):
@@ -72,7 +72,7 @@ class EventCode:
 
     def _guest_function(self, guest: GuestCode, name: str) -> None:
         """Write a function of the guest, or one that calls Python."""
-        f = self.module.function(name, 2 if name == "user_place" else 0, local=True)
+        f = self.module.function(name, 2 if name == "user_pointer" else 0, local=True)
         writer = guest.functions.get(name)
 
         def slow() -> Value:
@@ -105,9 +105,8 @@ class EventCode:
         used = f.load(buffer, BufferWords.offset("used"))
         line = Text(f, f.add(f.load(buffer, BufferWords.offset("data")), used), python)
         start = line.cursor
-        public = {register.name: register.unicorn for register in self._isa.registers.registers}
         file_start = f.sub(pc if function is None else function, definition.offset)
-        reader = Values(f, line, Surroundings(self._isa, public, file_start, python))
+        reader = Values(f, line, Surroundings(self._isa, self._isa.unicorn.ids, file_start, python))
         numbers = {one.name: reader.number(one) for one in definition.arguments}
         fields = {"common_pid": Field(tid)}
         for one in definition.arguments:

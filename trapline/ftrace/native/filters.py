@@ -11,7 +11,7 @@ from functools import reduce
 from typing import Final
 
 from emu.native.builder import Callee, Function, Module
-from emu.native.values import Condition, Value
+from emu.native.operations import Condition, Value
 from trapline.ftrace.filter import Both, Comparison, Either, Filter, Match, Not
 
 _QUOTE: Final = ord('"')

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from emu.engine.qemu import library
 from emu.native.block import Block
 from emu.native.link import Linked
-from emu.support.function_address import function_address
-from emu.support.plain import Pinned
+from emu.support.plain import Pinned, function_address
 from trapline.ftrace.native.event import BufferWords, EventCode, has_native_form
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Final
 from emu.engine.memory.pages import PAGE
 from emu.native.builder import Callee, Function, Module
 from emu.native.guest import NAME_SIZE
-from emu.native.values import Condition, Value, Word
+from emu.native.operations import Condition, Value, Word
 
 # Size of a number, with space for its alignment.
 NUMBER_SIZE: Final = 24
@@ -111,7 +111,7 @@ class Text:
 
 
 def write_functions(module: Module) -> None:
-    """Write the functions that `Text` calls; `user_place` is the guest's."""
+    """Write the functions that `Text` calls; `user_pointer` is the guest's."""
     _write_number(module, 10)
     _write_number(module, 16)
     _write_string(module)
@@ -122,7 +122,7 @@ def _write_number(module: Module, base: int) -> None:
     f = module.function(f"number{base}", 4, local=True)
     target, value, least, fill = f.parameters
     digits = module.data("digits", _DIGITS)
-    buffer = f.room(NUMBER_SIZE)
+    buffer = f.buffer(NUMBER_SIZE)
     for word in range(NUMBER_SIZE // 8):
         f.store(buffer, f.mul(fill, 0x0101_0101_0101_0101), 8 * word)
     at, left = f.variable(NUMBER_SIZE), f.variable(value)
@@ -146,7 +146,7 @@ def _write_string(module: Module) -> None:
     with f.loop() as pages:
         pages.leave_if(f.uge(copied.get(), STRING_MAX))
         here = f.add(address, copied.get())
-        source = f.call(Callee("user_place"), here, 1)
+        source = f.call(Callee("user_pointer"), here, 1)
         f.ret_if(f.eq(source, 0), 0, likely=False)
         left, most = f.sub(PAGE, f.and_(here, PAGE - 1)), f.sub(STRING_MAX, copied.get())
         size = f.select(f.ult(left, most), left, most)

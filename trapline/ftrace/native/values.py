@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from emu.native.builder import Callee, Function
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from trapline.ftrace.expressions import (
     Comm,
     Dereference,
@@ -137,7 +137,7 @@ class Values:
         f, slot = self._f, self._isa.registers.slots.get(name)
         if slot is not None:
             return f.load(f.module.symbol("env"), 8 * slot)
-        buffer = f.room(8)
+        buffer = f.buffer(8)
         f.store(buffer, 0)
         f.call(f.module.symbol("register_read"), f.module.symbol("handle"), self._around.public[name], buffer)
         return f.load(buffer)
@@ -170,7 +170,7 @@ class Values:
 
     def _load(self, address: Word, size: int) -> Value:
         f = self._f
-        pointer = f.call(Callee("user_place"), address, size)
+        pointer = f.call(Callee("user_pointer"), address, size)
         with f.when(f.eq(pointer, 0), likely=False):
             self._around.python()
         return f.load(pointer, size=size)

@@ -12,7 +12,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +22,8 @@ from trapline.lab.check.cpu.site import CheckSite
 from trapline.lab.check.cpu.states import State
 from trapline.lab.check.site.compare import TROUBLE, Difference, Divergence, Outcome, SiteResult, why_left_out
 
+# The path of results that are not kept.
+MEMORY: Final = ":memory:"
 _VERSION: Final = 1
 # Seconds to wait for another process that writes.
 _PATIENCE: Final = 60.0
@@ -122,7 +124,7 @@ class Tally:
 
 
 class Results:
-    """The file; `path` ":memory:" for a temporary one.
+    """The file; `path` `MEMORY` for a temporary one.
 
     `spec` is the specification of the check: a file with results of another one is refused.  Raises
     `ResultsError`.
@@ -135,29 +137,39 @@ class Results:
         self._sites: list[tuple[str | int, ...]] = []
         self._written = time.monotonic()
         text = json.dumps({"version": _VERSION, **spec}, sort_keys=True)
-        try:
+        with self.usable():
             self._database = sqlite3.connect(path, timeout=_PATIENCE)
             self._database.executescript(_TABLES)
             found = self._database.execute("SELECT text FROM spec").fetchone()
+            if found is None:
+                with self._database:
+                    self._database.execute("INSERT INTO spec VALUES (?)", (text,))
+            elif found[0] != text:
+                self._database.close()
+                changed = ", ".join(_changed(json.loads(found[0]), json.loads(text)))
+                raise ResultsError(f"{path}: results of another check ({changed}); remove it, or name another file")
+
+    @contextmanager
+    def usable(self) -> Iterator[None]:
+        """Turn the errors of a damaged file, and of a disk that is full, into `ResultsError`."""
+        try:
+            yield
         except sqlite3.Error as error:
-            raise ResultsError(f"{path}: {error}") from None
-        if found is None:
-            with self._database:
-                self._database.execute("INSERT INTO spec VALUES (?)", (text,))
-        elif found[0] != text:
-            self._database.close()
-            changed = ", ".join(_changed(json.loads(found[0]), json.loads(text)))
-            raise ResultsError(f"{path}: results of another check ({changed}); remove it, or name another file")
+            raise ResultsError(f"{self.path}: {error}") from None
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise ResultsError(f"{self.path}: damaged ({error}); remove it, or name another file") from None
 
     def close(self) -> None:
         """Write what was added, and close the file."""
-        self._write()
-        self._database.close()
+        with self.usable():
+            self._write()
+            self._database.close()
 
     def finished(self) -> set[str]:
         """Return the names of the units that are done."""
-        self._write()
-        return {name for (name,) in self._database.execute("SELECT name FROM unit")}
+        with self.usable():
+            self._write()
+            return {name for (name,) in self._database.execute("SELECT name FROM unit")}
 
     def add(self, unit: str, data: dict[str, Any], sites: Iterable[tuple[str, str, SiteResult]] = ()) -> None:
         """Record a unit with its results: (file, provider, result) of each site.
@@ -182,7 +194,8 @@ class Results:
             for subject, provider, result in sites
         ]
         if time.monotonic() - self._written > _DELAY:
-            self._write()
+            with self.usable():
+                self._write()
 
     def _write(self) -> None:
         if self._units:
@@ -196,51 +209,55 @@ class Results:
 
     def rows(self) -> list[tuple[str | int, ...]]:
         """Return what is recorded about each site: file, provider, address, and the results."""
-        self._write()
-        return self._database.execute("SELECT * FROM site ORDER BY subject, provider, address").fetchall()
+        with self.usable():
+            self._write()
+            return self._database.execute("SELECT * FROM site ORDER BY subject, provider, address").fetchall()
 
     def executed(self) -> Counter[str]:
         """Return how many states each way of trying has tried (`SiteChecker.executed`)."""
-        self._write()
-        executed: Counter[str] = Counter()
-        for (data,) in self._database.execute("SELECT data FROM unit"):
-            executed.update(json.loads(data).get("executed", {}))
-        return executed
+        with self.usable():
+            self._write()
+            executed: Counter[str] = Counter()
+            for (data,) in self._database.execute("SELECT data FROM unit"):
+                executed.update(json.loads(data).get("executed", {}))
+            return executed
 
     def chunks(self) -> Iterator[tuple[int, str]]:
         """Yield the chunks of encodings that are done: (which of the specification's, result)."""
-        self._write()
-        for (data,) in self._database.execute("SELECT data FROM unit WHERE name LIKE 'encodings %' ORDER BY name"):
-            found = json.loads(data)
-            if "chunk" in found:
-                yield found["encodings"], found["chunk"]
+        with self.usable():
+            self._write()
+            for (data,) in self._database.execute("SELECT data FROM unit WHERE name LIKE 'encodings %' ORDER BY name"):
+                found = json.loads(data)
+                if "chunk" in found:
+                    yield found["encodings"], found["chunk"]
 
     def tally(self) -> Tally:
         """Count all results."""
-        self._write()
-        tally = Tally(self.spec)
-        with closing(self._database.cursor()) as cursor:
-            for (data,) in cursor.execute("SELECT data FROM unit ORDER BY name"):
-                found = json.loads(data)
-                if "run" in found:
-                    found["run"]["differences"] = tuple(found["run"]["differences"])
-                    tally.runs.append(RunResult(**found["run"]))
-            for subject, provider, outcome, count, states, left_out in cursor.execute(
-                "SELECT subject, provider, outcome, COUNT(*), SUM(states), SUM(left_out) FROM site GROUP BY 1, 2, 3"
-            ):
-                tally.outcomes[Outcome(outcome)] += count
-                tally.files.setdefault((subject, provider), Counter())[Outcome(outcome)] = count
-                tally.states += states
-                tally.left_out += left_out
-                if left_out:
-                    tally.left_out_because[why_left_out(provider)] += left_out
-            for why, count in cursor.execute(
-                "SELECT why, COUNT(*) FROM site WHERE outcome = ? GROUP BY why ORDER BY 2 DESC, 1",
-                (Outcome.REFUSED.value,),
-            ):
-                tally.refusals[why] = count
-        tally.trouble = list(self._trouble())
-        return tally
+        with self.usable():
+            self._write()
+            tally = Tally(self.spec)
+            with closing(self._database.cursor()) as cursor:
+                for (data,) in cursor.execute("SELECT data FROM unit ORDER BY name"):
+                    found = json.loads(data)
+                    if "run" in found:
+                        found["run"]["differences"] = tuple(found["run"]["differences"])
+                        tally.runs.append(RunResult(**found["run"]))
+                for subject, provider, outcome, count, states, left_out in cursor.execute(
+                    "SELECT subject, provider, outcome, COUNT(*), SUM(states), SUM(left_out) FROM site GROUP BY 1, 2, 3"
+                ):
+                    tally.outcomes[Outcome(outcome)] += count
+                    tally.files.setdefault((subject, provider), Counter())[Outcome(outcome)] = count
+                    tally.states += states
+                    tally.left_out += left_out
+                    if left_out:
+                        tally.left_out_because[why_left_out(provider)] += left_out
+                for why, count in cursor.execute(
+                    "SELECT why, COUNT(*) FROM site WHERE outcome = ? GROUP BY why ORDER BY 2 DESC, 1",
+                    (Outcome.REFUSED.value,),
+                ):
+                    tally.refusals[why] = count
+            tally.trouble = list(self._trouble())
+            return tally
 
     def _trouble(self) -> Iterator[tuple[str, str, SiteResult]]:
         for (

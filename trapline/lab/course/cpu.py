@@ -25,7 +25,7 @@ from emu.engine.errors import EngineError
 from emu.guest.function import CODE, LANDING, FunctionFaultError, FunctionGuest
 from emu.isa import ISAS
 from emu.probe.execute_plan import interpret
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # (cpu, address of the breakpoint): does the work of the displaced instruction, and sets the pc.
 Trap = Callable[["Cpu", int], object]
@@ -109,7 +109,7 @@ class Cpu:
 
     def lose_reservation(self) -> None:
         """Forget the reservation of a load-exclusive, as every return from an exception does."""
-        self._engine.lose_reservation()
+        self._engine.cpu.lose_reservation()
 
     def jump(self, site: int, target: int) -> bytes:
         """Return the ISA's jump from one address to another."""

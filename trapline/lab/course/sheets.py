@@ -71,6 +71,12 @@ class Sheet:
             raise CourseError(f"{folder}: it is there already; name another folder, or remove it") from None
         except OSError as error:
             raise CourseError(f"{folder}: {error.strerror}") from None
+        try:
+            self._fill(folder, isa)
+        except OSError as error:
+            raise CourseError(f"{error.filename or folder}: {error.strerror}") from None
+
+    def _fill(self, folder: Path, isa: str) -> None:
         (folder / SHEET).write_text(self.text(isa), "utf-8")
         (folder / ANSWERS).write_text(f"lab = {self.number}\nisa = '{isa}'\n", "utf-8")
         for file in self._starter(isa):

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn
 
 from trapline.lab.course.work import CourseError, Part, Result, Work
+from trapline.support.process import end_with
 
 Check = Callable[[Work], Iterable[Part | Result]]
 
@@ -85,8 +86,9 @@ def _messages(check: Check, work: Work, output: BinaryIO, skip: int, seconds: fl
     with warnings.catch_warnings():
         # The child uses nothing of other threads.
         warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
+        parent, child = os.getpid(), os.fork()
     if not child:
+        end_with(parent)
         _child(check, work, output, writing, skip)
     os.close(writing)
     ended = f"it has not ended after {seconds:g} seconds"

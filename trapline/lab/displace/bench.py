@@ -20,7 +20,7 @@ from emu.isa.disassembly import Syntax
 from emu.support.did_you_mean import did_you_mean
 from providers import fbt
 from providers.fidelity import Fidelity
-from trapline.lab.displace.decisions import LONGEST, NOT_A_SITE, Decision, Piece, Snippet, decisions
+from trapline.lab.displace.decisions import LONGEST, NOT_A_SITE, Piece, ProviderDecision, Snippet, decisions
 from trapline.lab.html_table import Cell, code, html_table
 
 
@@ -38,7 +38,7 @@ class DisplacedInstruction:
     text: str
     written: str
     """The text that was typed; the disassembly for bytes."""
-    decisions: tuple[Decision, ...]
+    decisions: tuple[ProviderDecision, ...]
 
     @property
     def length(self) -> int:
@@ -49,7 +49,7 @@ class DisplacedInstruction:
         """Return it with the decisions of some providers."""
         return replace(self, decisions=tuple(one for one in self.decisions if one.provider in providers))
 
-    def decision(self, provider: str) -> Decision:
+    def decision(self, provider: str) -> ProviderDecision:
         """Return what a provider does with it.  Raises KeyError if it is not on this ISA."""
         return {one.provider: one for one in self.decisions}[provider]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from emu.displaced.decision import ALWAYS, Code, Emulated, OutOfLine, Refused, Rule, Stepped, Treatment
+from emu.displaced.decision import ALWAYS, Code, Decision, Emulated, OutOfLine, Refused, Rule, Stepped
 from emu.isa import disassembly
 from emu.isa.base import Isa
 from emu.isa.disassembly import Syntax
@@ -38,8 +38,8 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """The treatment of an instruction by one provider."""
+class ProviderDecision:
+    """The decision of an instruction by one provider."""
 
     provider: str
     """fbt, pid, uprobe, kinst."""
@@ -95,7 +95,7 @@ class Snippet(NamedTuple):
         return Code(self.body[at : at + LONGEST], piece.address, self.body[max(0, at - _BEFORE) : at])
 
 
-def decisions(snippet: Snippet, piece: Piece, scan: ScanResult) -> Iterator[Decision]:
+def decisions(snippet: Snippet, piece: Piece, scan: ScanResult) -> Iterator[ProviderDecision]:
     """Yield what each provider does with an instruction, FBT first."""
     isa, code = snippet.isa, snippet.code(piece)
     user, task, kernel = fasttrap.PORTS[isa.name], uprobes.PORTS[isa.name], kinst.PORTS.get(isa.name)
@@ -108,8 +108,8 @@ def decisions(snippet: Snippet, piece: Piece, scan: ScanResult) -> Iterator[Deci
 
 
 def _systems(
-    snippet: Snippet, piece: Piece, provider: str, patch: bytes, treat: Callable[[Fidelity], Treatment]
-) -> Decision:
+    snippet: Snippet, piece: Piece, provider: str, patch: bytes, treat: Callable[[Fidelity], Decision]
+) -> ProviderDecision:
     """Return a decision, and what the others do otherwise: the real systems, or the exact rules."""
     told = {one: _decision(snippet, piece, provider, patch, treat(one)) for one in Fidelity}
     done = {one: (decision.what, decision.how) for one, decision in told.items()}
@@ -120,65 +120,65 @@ def _systems(
     return replace(told[own], differs=differs)
 
 
-def _fbt(snippet: Snippet, piece: Piece, scan: ScanResult) -> Decision:
+def _fbt(snippet: Snippet, piece: Piece, scan: ScanResult) -> ProviderDecision:
     """Return FBT's decision; its stub may emulate what is not a site (kinst uses it)."""
     port = fbt.PORTS[snippet.isa.name]
-    treatment = snippet.isa.stub.decide(piece.data.ljust(8, b"\0"), piece.address)
+    decision = snippet.isa.stub.decide(piece.data.ljust(8, b"\0"), piece.address)
     remarks = {one.address: one.rule for one in port.remarks(snippet.function(), scan)} if scan.sites else {}
     remark = remarks.get(piece.address)
     site = next((one for one in scan.sites if one.address == piece.address), None)
     if site is not None:
-        found = _decision(snippet, piece, "fbt", site.patch, treatment)
+        found = _decision(snippet, piece, "fbt", site.patch, decision)
         told = (f"FreeBSD probes it all the same: {remark.why}",) if remark else ()
         return replace(found, probe=site.probe, differs=told)
     rule = remark or (scan.refusal.rule if scan.refusal else NOT_A_SITE)
-    stub = f"; its stub emulates it: {treatment.plan}" if isinstance(treatment, Emulated) else ""
-    plan = _operations(treatment)
-    return Decision("fbt", "not a site", f"{rule.why}{stub}", rule.name, rule.why, rule.source, "", plan)
+    stub = f"; its stub emulates it: {decision.plan}" if isinstance(decision, Emulated) else ""
+    plan = _operations(decision)
+    return ProviderDecision("fbt", "not a site", f"{rule.why}{stub}", rule.name, rule.why, rule.source, "", plan)
 
 
-def _operations(treatment: Treatment) -> tuple[str, ...]:
-    return tuple(map(str, treatment.plan.operations)) if isinstance(treatment, Emulated) else ()
+def _operations(decision: Decision) -> tuple[str, ...]:
+    return tuple(map(str, decision.plan.operations)) if isinstance(decision, Emulated) else ()
 
 
-def _decision(snippet: Snippet, piece: Piece, provider: str, patch: bytes, treatment: Treatment) -> Decision:
-    rule, copy, errno = treatment.rule, None, 0
-    match treatment:
+def _decision(snippet: Snippet, piece: Piece, provider: str, patch: bytes, decision: Decision) -> ProviderDecision:
+    rule, copy, errno = decision.rule, None, 0
+    match decision:
         case Refused():
             what, how, patch, errno = "refused", rule.why, b"", rule.errno
         case Emulated(_, _, plan):
             what, how = "emulated", str(plan)
         case OutOfLine() | Stepped():
-            what = "single-stepped" if isinstance(treatment, Stepped) else "out of line"
-            copy = _copy(snippet, piece, treatment)
+            what = "single-stepped" if isinstance(decision, Stepped) else "out of line"
+            copy = _copy(snippet, piece, decision)
             how = f"a copy, {copy.relocation}" if copy.relocation else "a copy"
-    return Decision(
-        provider, what, how, rule.name, rule.why, rule.source, patch.hex(), _operations(treatment), copy, errno,
+    return ProviderDecision(
+        provider, what, how, rule.name, rule.why, rule.source, patch.hex(), _operations(decision), copy, errno,
         quirk=rule.quirk,
     )  # fmt: skip
 
 
-def _copy(snippet: Snippet, piece: Piece, treatment: OutOfLine | Stepped) -> Copy:
+def _copy(snippet: Snippet, piece: Piece, decision: OutOfLine | Stepped) -> Copy:
     """Return the copy, and its relocations in words."""
-    told = disassembly.first(snippet.isa.capstone, treatment.code, piece.address, snippet.syntax)
+    told = disassembly.first(snippet.isa.capstone, decision.code, piece.address, snippet.syntax)
     words = []
-    if treatment.code != piece.data[: len(treatment.code)] or len(treatment.code) != len(piece.data):
-        words.append(f"rewritten as {treatment.code.hex()}")
-    if treatment.scratch:
-        words.append(f"{treatment.scratch} = {piece.address + treatment.length:#x}, the next address, while it runs")
-    if isinstance(treatment, OutOfLine):
-        if treatment.place >= 0:
-            target = piece.address + treatment.target & snippet.isa.address_mask
-            last = treatment.place + 3
-            words.append(f"bytes {treatment.place} to {last} become the distance from the copy to {target:#x}")
-        if treatment.leaves is not None:
-            words.append("it does not come back" if treatment.leaves == ALWAYS else "it leaves if its condition holds")
+    if decision.code != piece.data[: len(decision.code)] or len(decision.code) != len(piece.data):
+        words.append(f"rewritten as {decision.code.hex()}")
+    if decision.scratch:
+        words.append(f"{decision.scratch} = {piece.address + decision.length:#x}, the next address, while it runs")
+    if isinstance(decision, OutOfLine):
+        if decision.place >= 0:
+            target = piece.address + decision.target & snippet.isa.address_mask
+            last = decision.place + 3
+            words.append(f"bytes {decision.place} to {last} become the distance from the copy to {target:#x}")
+        if decision.leaves is not None:
+            words.append("it does not come back" if decision.leaves == ALWAYS else "it leaves if its condition holds")
     else:
         fixes = (
-            (treatment.absolute, "the pc is right after the step"),
-            (treatment.calls, "the return address that it pushes is corrected"),
-            (treatment.pushes_flags, "the trap flag is cleared in the flags that it pushes"),
-            (treatment.pops_flags, "the trap flag is the one that it pops"),
+            (decision.absolute, "the pc is right after the step"),
+            (decision.calls, "the return address that it pushes is corrected"),
+            (decision.pushes_flags, "the trap flag is cleared in the flags that it pushes"),
+            (decision.pops_flags, "the trap flag is the one that it pops"),
         )
         words += [text for holds, text in fixes if holds]
-    return Copy(treatment.code.hex(), told.text if told else disassembly.NO_INSTRUCTION, ", ".join(words))
+    return Copy(decision.code.hex(), told.text if told else disassembly.NO_INSTRUCTION, ", ".join(words))

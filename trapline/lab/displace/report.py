@@ -10,7 +10,7 @@ from rich.text import Text
 
 from emu.support.did_you_mean import counted
 from trapline.lab.displace.bench import DisplacedInstruction
-from trapline.lab.displace.decisions import NOT_A_SITE, Decision
+from trapline.lab.displace.decisions import NOT_A_SITE, ProviderDecision
 from trapline.lab.displace.run import Executed, Run
 
 # The version of the data that `--format json` prints.
@@ -42,7 +42,7 @@ def as_text(found: Iterable[DisplacedInstruction], missing: Iterable[str] = ()) 
         yield Text(f"(there is no {provider} on this ISA)", "dim")
 
 
-def _decision(decision: Decision) -> Iterator[Text]:
+def _decision(decision: ProviderDecision) -> Iterator[Text]:
     probe = f" {decision.probe} probe," if decision.probe else ""
     line = Text(f"  {decision.provider:7}", "default").append(f"{decision.what:15}", _STYLES[decision.what])
     patch = f"{decision.patch} is written," if decision.patch else ""

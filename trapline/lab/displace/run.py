@@ -29,7 +29,7 @@ from trapline.lab.check.cpu.states import KINDS, State, general_registers
 from trapline.lab.check.prober.kinst import KinstProber
 from trapline.lab.check.prober.probers import FbtProber, NoProbe, PidProber, Prober, UprobeProber
 from trapline.lab.displace.bench import DisplacedCode, DisplaceError, isa_of
-from trapline.lab.displace.decisions import LONGEST, Decision
+from trapline.lab.displace.decisions import LONGEST, ProviderDecision
 from trapline.lab.html_table import Cell, html_table
 from trapline.lab.html_table import code as cell
 
@@ -309,7 +309,13 @@ class _Bench:
         return address & self._isa.address_mask if distance <= _REACH else place
 
     def _probed(
-        self, site: CheckSite, decision: Decision, cpu: _BenchCpu, prober: Prober, original: Ending, repeats: bool
+        self,
+        site: CheckSite,
+        decision: ProviderDecision,
+        cpu: _BenchCpu,
+        prober: Prober,
+        original: Ending,
+        repeats: bool,
     ) -> Probed:
         looked = prober.look(site) if _takes(decision) else NoProbe(decision.why)
         taken = not isinstance(looked, NoProbe)
@@ -341,6 +347,6 @@ class _Bench:
             yield "the memory"
 
 
-def _takes(decision: Decision) -> bool:
+def _takes(decision: ProviderDecision) -> bool:
     """Return whether the provider patches the instruction."""
     return bool(decision.patch)

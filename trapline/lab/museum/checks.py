@@ -14,13 +14,11 @@ from emu.displaced.frame import Frame
 from emu.elf.symbols import Binding, Symbol, SymbolType
 from emu.engine.engine import Engine
 from emu.engine.state import HANDLED
-from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
+from emu.guest.function import CODE, FunctionFaultError, FunctionGuest, FunctionTraps
 from emu.guest.modules import Module
-from emu.isa.base import Isa
-from emu.probe.host_trap import HostTrap
 from emu.probe.trap import TrapHandler
-from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import counted
+from emu.support.words import BadAddressError
 from providers import fbt
 from trapline.lab.check.cpu.cpu import Ending, Stretch, TrialCpu
 from trapline.lab.check.cpu.listener import Listener
@@ -147,7 +145,7 @@ class InRun:
             """Clear the reservation, as exceptions do; leave the breakpoint to its owner."""
             nonlocal hits
             hits += 1
-            cpu.engine.lose_reservation()
+            cpu.engine.cpu.lose_reservation()
             return 0
 
         cpu.kernel.traps.add(hit)
@@ -174,7 +172,7 @@ class InRun:
 
         def lose(_address: int, _frame: Frame, _extra: int) -> int:
             """Clear the reservation, as exceptions do."""
-            cpu.engine.lose_reservation()
+            cpu.engine.cpu.lose_reservation()
             return 0
 
         cpu.kernel.traps.add(lose)
@@ -249,30 +247,30 @@ class InFbt:
     def _probed(guest: FunctionGuest, exhibit: Exhibit, rules: Rules) -> Listener:
         listener = Listener()
         framework = listener
-        engine, patcher = guest.engine, rules.patcher(guest.engine)
+        patcher = rules.patcher(guest.engine)
         provider = fbt.FBT(framework, patcher, guest.traps, exhibit.isa, fidelity=rules.fidelity, port=rules.fbt)
         provider.provide_module(_module(exhibit.code, CODE))
 
-        def faulted(address: int, error: BadAddressError) -> int:
-            raise FunctionFaultError(str(error), address) from error
-
-        def unclaimed(address: int) -> int:
-            return _leave_to_the_kernel(guest, exhibit.isa, address)
-
-        trap = HostTrap(engine, guest.traps, patcher, unclaimed=unclaimed, faulted=faulted, table=rules.displaced)
-        trap.attach()
+        _ExhibitTraps(guest.engine, guest.traps, patcher, table=rules.displaced).attach()
         for number, (_, record) in enumerate(listener.created, 1):
             provider.enable(number, record)
         return listener
 
 
-def _leave_to_the_kernel(guest: FunctionGuest, isa: Isa, address: int) -> int:
-    """Take a breakpoint that the stub does not emulate.
+class _ExhibitTraps(FunctionTraps):
+    """The traps of an exhibit."""
 
-    AArch64's kernel ignores the stub's answer (FreeBSD sys/arm64/arm64/trap.c): the breakpoint is
-    hit again.
-    """
-    if not isa.traps.repeats_unclaimed:
-        raise FunctionFaultError("a breakpoint that no probe claims", address)
-    guest.engine.pc = address
-    return HANDLED
+    def unclaimed(self, address: int) -> int:
+        """Take a breakpoint that the stub does not emulate.
+
+        AArch64's kernel ignores the stub's answer (FreeBSD sys/arm64/arm64/trap.c): the breakpoint
+        is hit again.
+        """
+        if not self._engine.isa.traps.repeats_unclaimed:
+            raise FunctionFaultError("a breakpoint that no probe claims", address)
+        self._engine.pc = address
+        return HANDLED
+
+    def faulted(self, address: int, error: BadAddressError) -> int:
+        """Report the fault of a displaced instruction.  Raises `FunctionFaultError`."""
+        raise FunctionFaultError(str(error), address) from error

@@ -52,7 +52,7 @@ class PlainCpu:
             self._guest.place(address, bytes(size), Access.READ | Access.WRITE | Access.EXECUTE)
         self._guest.place(SCRATCH, bytes(SCRATCH_SIZE), Access.READ | Access.WRITE)
         self._engine = self._guest.engine
-        self._fresh = self._engine.new_context()
+        self._fresh = self._engine.cpu.new_context()
 
     def write(self, address: int, code: bytes) -> None:
         """Write instructions."""
@@ -95,7 +95,7 @@ class PlainCpu:
     def _load(self, address: int, before: State) -> None:
         """Load a state, with all registers that it lacks as on a fresh CPU."""
         engine = self._engine
-        engine.restore(self._fresh)
+        engine.cpu.restore(self._fresh)
         engine.memory.write(SCRATCH, before.memory)
         for name, value in before.registers.items():
             engine.write_register(name, value)

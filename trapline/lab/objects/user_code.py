@@ -17,7 +17,7 @@ from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.guest.function import FunctionFaultError, FunctionGuest
 from emu.isa import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.d.types.rules import size_of
 from trapline.d.types.types import Composite, resolve
 from trapline.lab.objects.prototypes import Prototype
@@ -109,19 +109,19 @@ class UserCode:
     # -- memory
 
     def load(self, address: int, size: int) -> bytes:
-        """Read memory.  Raises `emu.support.bad_address.BadAddressError`."""
+        """Read memory.  Raises `emu.support.words.BadAddressError`."""
         if self.shadow is not None:
             self.shadow.host(address, size, writes=False)
         return self.guest.engine.read(address, size)
 
     def store(self, address: int, data: bytes) -> None:
-        """Write memory.  Raises `emu.support.bad_address.BadAddressError`."""
+        """Write memory.  Raises `emu.support.words.BadAddressError`."""
         if self.shadow is not None:
             self.shadow.host(address, len(data), writes=True)
         self.guest.engine.memory.write(address, data)
 
     def text(self, address: int) -> str:
-        """Return the C string at an address.  Raises `emu.support.bad_address.BadAddressError`."""
+        """Return the C string at an address.  Raises `emu.support.words.BadAddressError`."""
         data = bytearray()
         while len(data) < _LONGEST_TEXT and (byte := self.load(address + len(data), 1)) != b"\0":
             data += byte
@@ -264,7 +264,7 @@ class UserCode:
                 if declared.result.size > word:
                     engine.write_register(calling.results[1], number >> 8 * word & isa.address_mask)
 
-        engine.on_code(address, call)
+        engine.code.on_code(address, call)
 
     def _arguments(self, engine: Engine, declared: Prototype) -> Iterator[int | str]:
         """Yield the arguments of the function that a CPU is entering."""

@@ -154,11 +154,11 @@ def _place(traced: TracedLinuxKernel, function: str) -> _Place | None:
     found = entry_site(traced.guest.isa, traced.text.code(symbol.value, 3 * LONGEST), symbol.value)
     if found is None:
         return None
-    address, treatment = found
-    if any(isinstance(operation, Branch) for operation in treatment.plan.operations):
+    address, decision = found
+    if any(isinstance(operation, Branch) for operation in decision.plan.operations):
         return None  # the kernel's probe, after it, would not be hit each time
-    pushes = _pushes(treatment.plan, traced.guest.isa.registers.sp)
-    return _Place(function, symbol.value, address, address + treatment.length, pushes)
+    pushes = _pushes(decision.plan, traced.guest.isa.registers.sp)
+    return _Place(function, symbol.value, address, address + decision.length, pushes)
 
 
 def _hook(traced: TracedLinuxKernel, row: Row, place: _Place, event: Definition) -> Callable[[Frame], None]:

@@ -23,7 +23,7 @@ from emu.guest.base import GuestError
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.kernel_calls import KernelCallError, KernelCalls, error_name, error_of
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers import fasttrap, uprobes
 from providers.fidelity import Fidelity
 from providers.linux_kernel.consumers import EVERYWHERE, Consumers, FileOffset, RefusedError
@@ -159,8 +159,8 @@ def uprobe_verdicts(
     """
     port, consumers = uprobes.PORTS[guest.isa.name], Consumers(guest, calls)
     for address, in_file, data in places:
-        treatment = port.treat(Code(data, address), Fidelity.LINUX)
-        ours = treatment.rule.name if isinstance(treatment, Refused) else ALLOWED
+        decision = port.treat(Code(data, address), Fidelity.LINUX)
+        ours = decision.rule.name if isinstance(decision, Refused) else ALLOWED
         try:
             consumers.unregister(consumers.register(FileOffset(EVERYWHERE, file, in_file)))
             kernel = ALLOWED

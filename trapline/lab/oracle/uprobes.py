@@ -20,7 +20,7 @@ from emu.elf.symbols import Symbol
 from emu.guest.base import GuestError
 from emu.guest.linux_kernel.programs import Process
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers.linux_kernel.sites import return_sites, tail_calls
 from providers.linux_kernel.uprobes import KernelUprobes
 from trapline.lab.oracle import values as oracle_values
@@ -122,7 +122,7 @@ def _called(isa: Isa, image: Image) -> list[Symbol]:
         return called
 
     for one in image.functions:
-        traced.guest.engine.on_code(one.value, note(one.value))
+        traced.guest.engine.code.on_code(one.value, note(one.value))
     traced.guest.run(None)
     found = sorted({one.value: one for one in image.functions if counts[one.value] in _HITS}.items())
     return [one for _, one in found[:: max(1, len(found) // _MOST)]]

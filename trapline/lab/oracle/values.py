@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from emu.displaced.frame import Frame
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.ftrace.definition import Definition, parse
 from trapline.ftrace.fetch import fetch
 

@@ -13,8 +13,8 @@ from emu.elf.symbols import Binding, Symbol, SymbolType
 from emu.guest.kernel.boot.images import built
 from emu.isa.base import Isa
 from emu.isa.disassembly import instructions
-from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import did_you_mean
+from emu.support.words import BadAddressError
 from providers import fasttrap, fbt, kinst, uprobes
 from providers.fbt.exclusions import EXCLUSIONS, excluded
 from providers.fbt.port import Function
@@ -47,9 +47,9 @@ def _kinst(isa: Isa, function: Function) -> Iterator[FunctionPatch]:
     if port is None:
         raise NoPortError(f"kinst has no port to {isa.name}")
     symbol = Symbol(function.name, function.address, function.size, SymbolType.FUNC, Binding.GLOBAL, 1)
-    for offset, treatment, _ in look(port, isa, symbol, lambda _at, size: function.code[:size]):
-        if not isinstance(treatment, Refused):
-            yield str(offset), offset, port.patch(treatment.length), Kind.TRAP
+    for offset, decision, _ in look(port, isa, symbol, lambda _at, size: function.code[:size]):
+        if not isinstance(decision, Refused):
+            yield str(offset), offset, port.patch(decision.length), Kind.TRAP
 
 
 def _pid(isa: Isa, function: Function) -> Iterator[FunctionPatch]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from emu.displaced.decision import Rule, Treatment
+from emu.displaced.decision import Decision, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ProbeSite:
     """Invop code the provider keeps with the site; None: it keeps none."""
     invop_name: str
     """The name of that code, "" where there is none."""
-    treatment: Treatment
+    decision: Decision
     """How the instruction is displaced, and the row of the table that decides it."""
     remark: Rule | None
     """The reason why this should not be a site: the real system's errors are reproduced."""

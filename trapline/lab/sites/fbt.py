@@ -115,7 +115,7 @@ def _function(
                 patch=site.patch,
                 invop=site.rval,
                 invop_name=next(row.code for row in isa.stub.rows if row.invop == site.rval),
-                treatment=isa.stub.decide(function.code[site.address - function.address :], site.address),
+                decision=isa.stub.decide(function.code[site.address - function.address :], site.address),
                 remark=remarks.get(site.address),
             )
             for site in result.sites

@@ -1,6 +1,6 @@
 """The sites of the pid provider, uprobes and kinst in a file, instruction by instruction.
 
-Every instruction of a function is a site of these providers; each is shown with its treatment: it
+Every instruction of a function is a site of these providers; each is shown with its decision: it
 is emulated, runs out of line, or is refused, with the reason.
 """
 
@@ -14,15 +14,15 @@ from typing import Final, NamedTuple
 
 from rich.text import Text
 
-from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Rule, Stepped, Treatment
+from emu.displaced.decision import Code, Decision, Emulated, OutOfLine, Refused, Rule, Stepped
 from emu.elf.image import Image
 from emu.elf.symbols import Symbol, matcher
 from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.guest.linux_kernel.files.text import LinuxText
 from emu.isa import ISAS, Isa, disassembly
 from emu.isa.disassembly import Syntax
-from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import did_you_mean
+from emu.support.words import BadAddressError
 from providers import fasttrap, kinst, uprobes
 from providers.fidelity import Fidelity
 from trapline.lab.sites.fbt import SitesError
@@ -72,10 +72,10 @@ class UserCount:
     """The difference between the real system and the CPU; "" if there is none."""
 
 
-Treat = Callable[[Isa, Code, Fidelity], Treatment]
+Treat = Callable[[Isa, Code, Fidelity], Decision]
 
 
-def _kinst(isa: Isa, code: Code, _fidelity: Fidelity) -> Treatment:
+def _kinst(isa: Isa, code: Code, _fidelity: Fidelity) -> Decision:
     port = kinst.PORTS.get(isa.name)
     if port is None:
         raise SitesError(f"there is no kinst for {isa.title}; there is for {', '.join(kinst.PORTS)}")
@@ -89,17 +89,17 @@ PROVIDERS: Final[dict[str, Treat]] = {
 }
 
 
-def _told(treatment: Treatment, provider: str) -> tuple[str, str]:
-    """Return the kind of treatment of an instruction, and its details."""
-    match treatment:
+def _told(decision: Decision, provider: str) -> tuple[str, str]:
+    """Return the kind of decision of an instruction, and its details."""
+    match decision:
         case Refused(rule):
             errno = f"errno {rule.errno}: " if rule.errno else ""
             return "refused", f"{errno}{rule.why} ({rule.source})"
         case Emulated(rule, _, plan):
             return ("simulated", str(plan)) if provider == "uprobe" else ("emulated", f"{rule.name}: {plan}")
         case OutOfLine() | Stepped():
-            what = "single-stepped" if isinstance(treatment, Stepped) else "out of line"
-            copy = f"as {treatment.code.hex()}, {treatment.scratch} = the next pc" if treatment.scratch else ""
+            what = "single-stepped" if isinstance(decision, Stepped) else "out of line"
+            copy = f"as {decision.code.hex()}, {decision.scratch} = the next pc" if decision.scratch else ""
             return what, copy
 
 
@@ -118,9 +118,9 @@ def user_sites(
     """
     image, kernel = _opened(path, isa, provider)
     return [
-        _site(image, code, names, _told(treatment, provider), syntax)
+        _site(image, code, names, _told(decision, provider), syntax)
         for symbol in _wanted(image, function)
-        for code, names, treatment in _looked_at(image, symbol, provider, fidelity, kernel)
+        for code, names, decision in _looked_at(image, symbol, provider, fidelity, kernel)
     ]
 
 
@@ -132,15 +132,15 @@ def user_summary(
     provider: str = "pid",
     fidelity: Fidelity = Fidelity.EXACT,
 ) -> list[UserCount]:
-    """Count instructions by treatment and by rule, the most frequent first.
+    """Count instructions by decision and by rule, the most frequent first.
 
     Raises as `user_sites`.
     """
     image, kernel = _opened(path, isa, provider)
     counts: Counter[tuple[str, Rule]] = Counter()
     for symbol in _wanted(image, function):
-        for _code, _names, treatment in _looked_at(image, symbol, provider, fidelity, kernel):
-            counts[_told(treatment, provider)[0], treatment.rule] += 1
+        for _code, _names, decision in _looked_at(image, symbol, provider, fidelity, kernel):
+            counts[_told(decision, provider)[0], decision.rule] += 1
     return [
         UserCount(what, rule.name, count, rule.why, rule.source, rule.quirk)
         for (what, rule), count in counts.most_common()
@@ -186,7 +186,7 @@ class _CodeOf(NamedTuple):
 
 def _looked_at(
     image: Image, symbol: Symbol, provider: str, fidelity: Fidelity, kernel: KernelSites | None
-) -> Iterator[tuple[_CodeOf, str, Treatment]]:
+) -> Iterator[tuple[_CodeOf, str, Decision]]:
     """Yield each instruction of a function, the names of its probes, and how it is displaced."""
     port, treat = fasttrap.PORTS[image.isa.name], PROVIDERS[provider]
     try:
@@ -195,17 +195,17 @@ def _looked_at(
         return
     body = code[: symbol.size]
     if kernel is not None:
-        for offset, treatment in kernel.kinst(symbol):
+        for offset, decision in kernel.kinst(symbol):
             here = code[offset : offset + _LONGEST]
-            yield _CodeOf(symbol, offset, here[: _length(image.isa, here)]), "", treatment
+            yield _CodeOf(symbol, offset, here[: _length(image.isa, here)]), "", decision
         return
     returns = set(port.returns(body, symbol.value, fidelity))
     # Where the rest of the function does not decode, the x86 port still finds returns in it.
     for offset in sorted({*port.boundaries(body), *returns}):
         here, before = code[offset : offset + _LONGEST], body[max(0, offset - _BEFORE) : offset]
-        treatment = treat(image.isa, Code(here, symbol.value + offset, before), fidelity)
+        decision = treat(image.isa, Code(here, symbol.value + offset, before), fidelity)
         names = [*(["entry"] if not offset else []), *(["return"] if offset in returns else [])]
-        yield _CodeOf(symbol, offset, here[: _length(image.isa, here)]), " ".join(names), treatment
+        yield _CodeOf(symbol, offset, here[: _length(image.isa, here)]), " ".join(names), decision
 
 
 def _site(image: Image, code: _CodeOf, names: str, told: tuple[str, str], syntax: Syntax) -> UserSite:

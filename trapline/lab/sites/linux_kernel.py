@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from emu.displaced.decision import Emulated, Refused, Rule, Treatment
+from emu.displaced.decision import Decision, Emulated, Refused, Rule
 from emu.elf.symbols import Symbol
 from emu.guest.linux_kernel.files.kernel_file import KernelFile
 from emu.guest.linux_kernel.files.module_file import ModuleFile
 from emu.guest.linux_kernel.files.tables import Table, addresses
 from emu.guest.linux_kernel.files.text import LinuxText
 from emu.guest.linux_kernel.platforms.boards import BOARDS
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers import kinst
 from providers.linux_kernel.kinst import instructions
 from providers.linux_kernel.refusals import SECTIONS, Blacklist, reserved
@@ -132,10 +132,10 @@ class KernelSites:
             for address, _ in return_sites(self._isa, body, symbol.value):
                 yield symbol, "return", address
 
-    def kinst(self, symbol: Symbol) -> Iterator[tuple[int, Treatment]]:
+    def kinst(self, symbol: Symbol) -> Iterator[tuple[int, Decision]]:
         """Yield how kinst displaces each instruction of a function, by offset."""
         code = self._file.code(symbol, beyond=LONGEST)
-        for offset, treatment in instructions(self._isa, code, symbol.size, symbol.value).items():
+        for offset, decision in instructions(self._isa, code, symbol.size, symbol.value).items():
             address = symbol.value + offset
             rule = next((rule for rule, places in self._refusing if address in places), None)
-            yield offset, treatment if rule is None else Refused(rule)
+            yield offset, decision if rule is None else Refused(rule)

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-from emu.displaced.decision import Emulated, Rule, Treatment
+from emu.displaced.decision import Decision, Emulated, Rule
 from emu.support.did_you_mean import counted
 from trapline.lab.sites.data import FunctionSites, Instruction, ProbeSite
 
@@ -68,7 +68,7 @@ def _start(word: str, style: str, instruction: Instruction, width: _Widths) -> T
 
 
 def _what(site: ProbeSite) -> str:
-    found = site.treatment
+    found = site.decision
     return str(found.plan) if isinstance(found, Emulated) else found.rule.why
 
 
@@ -133,11 +133,11 @@ def _json_function(function: FunctionSites) -> dict[str, Any]:
                 "invop": site.invop,
                 "invop_name": site.invop_name,
                 "displaced": {
-                    "row": site.treatment.rule.name,
-                    "why": site.treatment.rule.why,
-                    "plan": _operations(site.treatment),
-                    "quirk": site.treatment.rule.quirk or None,
-                    "source": site.treatment.rule.source,
+                    "row": site.decision.rule.name,
+                    "why": site.decision.rule.why,
+                    "plan": _operations(site.decision),
+                    "quirk": site.decision.rule.quirk or None,
+                    "source": site.decision.rule.source,
                 },
                 "remark": _json_rule(site.remark),
             }
@@ -150,8 +150,8 @@ def _json_function(function: FunctionSites) -> dict[str, Any]:
     }
 
 
-def _operations(treatment: Treatment) -> list[str] | None:
-    return list(map(str, treatment.plan.operations)) if isinstance(treatment, Emulated) else None
+def _operations(decision: Decision) -> list[str] | None:
+    return list(map(str, decision.plan.operations)) if isinstance(decision, Emulated) else None
 
 
 def _json_instruction(instruction: Instruction) -> dict[str, Any]:

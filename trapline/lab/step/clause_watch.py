@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.d.codegen.disassemble import instruction_text
 from trapline.framework.base.dif import Var
 from trapline.framework.base.probes import Probe

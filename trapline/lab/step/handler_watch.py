@@ -11,8 +11,7 @@ from emu.engine.engine import Engine
 from emu.probe.execute_plan import interpret
 from emu.probe.trap import Handler
 from emu.probe.trap_frames import SavedFrame
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 from trapline.lab.step.hit_events import Hit, Kind, RawAccess
 from trapline.lab.step.hit_recorder import HitRecorder
 from trapline.lab.step.subject import Subject
@@ -112,7 +111,7 @@ class HandlerWatch:
         ]
 
     def _rehearse(self, plan: Plan, registers: Mapping[str, int]) -> list[RawAccess]:
-        """Return what a plan will write; nothing if it cannot be carried out."""
+        """Return what a plan will write; nothing if it cannot be executed."""
         rehearsal, isa = _Rehearsal(self._engine, registers), self._engine.isa
         try:
             interpret(plan, isa, rehearsal, registers[isa.registers.pc])

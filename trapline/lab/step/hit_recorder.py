@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from emu.engine.errors import GuestCrashError
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.lab.step.hit_events import Event, Hit, Kind, RawAccess
 from trapline.lab.step.subject import Subject
 
@@ -85,7 +85,7 @@ class HitRecorder:
         hit.events.append(event)
 
     def accessed(self, write: bool, physical: int, size: int, value: int) -> None:
-        """Add an access of `size` bytes of memory to the latest event (`Engine.watch`)."""
+        """Add an access of `size` bytes of memory to the latest event (`Engine.running.watch`)."""
         hit = self.running
         if hit is None or not hit.events:
             return

@@ -16,7 +16,7 @@ from elftools.elf.elffile import ELFFile
 from emu.guest.kernel.boot import images
 from emu.isa import DEFAULT_ISA, disassembly
 from emu.isa.disassembly import CS_ARCH_X86, Syntax
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.lab.step.recording import Source
 from trapline.lab.step.subject import KernelSubject, Subject
 

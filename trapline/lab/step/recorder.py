@@ -9,8 +9,10 @@ keeps all in order.  Nothing of this changes what the guest does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
+from emu.engine.handlers import TrapTaker, WrappedTaker
 from emu.engine.state import DELIVER
 from emu.probe.trap import TrapHandler
 from trapline.lab.step.clause_watch import ClauseWatch
@@ -28,6 +30,23 @@ _OFTEN: Final = 200
 _LOOP: Final = 1000
 
 
+class _RecordedTraps(WrappedTaker):
+    """Lets a recorder see each breakpoint."""
+
+    def __init__(self, inner: TrapTaker, recorder: Recorder) -> None:
+        super().__init__(inner)
+        self._recorder = recorder
+
+    def breakpoint(self, address: int) -> int:
+        """Record a breakpoint."""
+        return self._recorder.take(address, partial(self.inner.breakpoint, address))
+
+    def trap(self, number: int) -> int:
+        """Record a breakpoint that arrives as another exception."""
+        at = self._recorder.unseen_breakpoint()
+        return self.inner.trap(number) if at is None else self._recorder.take(at, partial(self.inner.trap, number))
+
+
 class Recorder:
     """Records the hits of one guest until `wanted` firings are recorded."""
 
@@ -43,7 +62,6 @@ class Recorder:
         self._again = self._again_at = 0
         self._subject = subject
         self._engine = subject.engine
-        self._original: Callable[[int], int] = subject.engine.handlers.on_breakpoint
 
     # -- where a recording begins
 
@@ -52,16 +70,8 @@ class Recorder:
         watch = HandlerWatch(self._subject, self.hit_recorder)
         for chain in chains:
             chain.wrap(watch.wrap)
-        self._original = self._engine.handlers.on_breakpoint
-        self._engine.handlers.on_breakpoint = self._trapped
-        original = self._engine.handlers.on_trap
-
-        def trapped(number: int) -> int:
-            if self.hit_recorder.hit is None and self._subject.is_breakpoint(self._engine.pc):
-                return self._take(self._engine.pc, lambda: original(number))
-            return original(number)
-
-        self._engine.handlers.on_trap = trapped
+        handlers = self._engine.handlers
+        handlers.taker = _RecordedTraps(handlers.taker, self)
 
     def begin(self) -> None:
         """Record from the next instruction on, without a breakpoint; `HitRecorder.crashed` ends it."""
@@ -103,24 +113,27 @@ class Recorder:
                 return
             self.hit_recorder.begin(window.start, window=window.end, taken=True)
             self._watch()
-            self._engine.leave()  # the hooked instruction is met once more, by the watcher
+            self._engine.running.leave()  # the hooked instruction is met once more, by the watcher
 
         self._on_code(window.start, begin)
 
     def _on_code(self, address: int, function: Callable[[], None]) -> None:
-        self._engine.on_code(address, function)
+        self._engine.code.on_code(address, function)
         # It may have been translated without the hook.
         self._engine.write_code(address, self._engine.read(address, 1))
 
     def _watch(self) -> None:
-        self._engine.watch(self._step, self.hit_recorder.accessed)
+        self._engine.running.watch(self._step, self.hit_recorder.accessed)
 
     # -- a hit
 
-    def _trapped(self, address: int) -> int:
-        return self._take(address, lambda: self._original(address))
+    def unseen_breakpoint(self) -> int | None:
+        """Return the pc, if a breakpoint is there that has arrived as another exception."""
+        pc = self._engine.pc
+        return pc if self.hit_recorder.hit is None and self._subject.is_breakpoint(pc) else None
 
-    def _take(self, address: int, handle: Callable[[], int]) -> int:
+    def take(self, address: int, handle: Callable[[], int]) -> int:
+        """Record a breakpoint, which `handle` takes."""
         recorder = self.hit_recorder
         if recorder.done:
             self._count_again(address)

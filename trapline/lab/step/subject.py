@@ -12,7 +12,7 @@ from emu.engine.engine import Engine
 from emu.guest.base import Location, Thread
 from emu.isa.base import Isa
 from emu.probe.patcher import Patcher
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 if TYPE_CHECKING:
     from emu.guest.kernel.guest import KernelGuest

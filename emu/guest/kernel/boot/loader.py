@@ -14,7 +14,7 @@ from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
 from emu.engine.memory.pages import PAGE
 from emu.guest.kernel import krtld
-from emu.probe.calls import pass_arguments
+from emu.probe.arguments import pass_arguments
 
 # The end of the kernel's first stack, if its arguments are passed on the stack.
 _STACK: Final = 0x1000

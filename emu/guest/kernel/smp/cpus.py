@@ -22,7 +22,7 @@ from typing import Any
 from emu.elf.image import Image
 from emu.engine.engine import Engine
 from emu.engine.time.clock import KeptClock, VirtualClock
-from emu.probe.calls import pass_arguments
+from emu.probe.arguments import pass_arguments
 
 
 class Reason(IntFlag):
@@ -68,7 +68,7 @@ class Cpus:
         So do hypervisors start a virtual CPU (Xen's VCPUOP_initialise).  Call this between runs.
         """
         engine, registers = self._engine, self._engine.isa.registers
-        before = engine.new_context()
+        before = engine.cpu.new_context()
         engine.write_register(registers.sp, stack)
         if registers.link is None:
             engine.write_register(registers.sp, stack - engine.isa.word)
@@ -78,8 +78,8 @@ class Cpus:
         engine.write_register(registers.fp, 0)
         pass_arguments(engine, (number,))
         engine.pc = function
-        cpu = Cpu(number, engine.new_context(), self._own(), self._clock.kept(), time=self._clock.now())
-        engine.restore(before)
+        cpu = Cpu(number, engine.cpu.new_context(), self._own(), self._clock.kept(), time=self._clock.now())
+        engine.cpu.restore(before)
         self.started.append(cpu)
 
     def switch(self, cpu: Cpu, *, looked_at: bool = False) -> None:
@@ -91,9 +91,9 @@ class Cpus:
         if cpu is old:
             return
         if old.context is None:
-            old.context = engine.new_context()
+            old.context = engine.cpu.new_context()
         else:
-            engine.save(old.context)
+            engine.cpu.save(old.context)
         old.own = self._own()
         old.time = max(old.time, self._clock.now())
         old.clock = self._clock.kept()
@@ -101,12 +101,12 @@ class Cpus:
         for (start, size), data in zip(self._areas, cpu.own, strict=True):
             ram[start : start + size] = data
         root = engine.words[self._root]
-        engine.restore(cpu.context)
+        engine.cpu.restore(cpu.context)
         self._flush(self._pointer)
         if not looked_at:
-            engine.lose_reservation()
+            engine.cpu.lose_reservation()
         if engine.words[self._root] != root:
-            engine.forget_user_blocks()
+            engine.counter.forget_user_blocks()
         assert cpu.clock is not None
         self._clock.go_on(cpu.clock)
         self.current = cpu

@@ -69,7 +69,7 @@ class _Rendezvous:
         self._action = guest.image.symbol(_AT_RENDEZVOUS).value
         self._open: list[Callable[[], object]] = []
         """The changes that wait for the CPUs."""
-        guest.engine.on_code(self._action, self._have_come)
+        guest.engine.code.on_code(self._action, self._have_come)
 
     def change(self, change: Callable[[], object], _continues: int) -> None:
         self._open.append(change)

@@ -61,7 +61,7 @@ class SeveralCpus(KernelGuest):
         self._draw = random.Random(seed)  # noqa: S311
         self._number = words(1)
         """The number of the CPU that runs, for machine code."""
-        self.engine.special.cpu_number = lambda: self.cpu
+        self.engine.emulated.cpu_number = lambda: self.cpu
         self._cpus = Cpus(self.engine, self.image, self.clock)
         self._giant = self.image.symbol("Giant").value + self.introspection.offset["MTX_LOCK"]
         self._outside.before, self._outside.after = self._settle, self._resume_turn
@@ -100,7 +100,7 @@ class SeveralCpus(KernelGuest):
 
         watched = Watched(WatchKind.TURN, clock=clock.address, period=clock.period, turn=turn.address)
         address = self.image.symbol("gate_turn").value
-        self.engine.on_code(address, may_end, watched if clock.period else None)
+        self.engine.code.on_code(address, may_end, watched if clock.period else None)
 
     def _start(self, number: int, function: int, stack: int) -> None:
         self.soon(partial(self._cpus.start, number, function, stack))
@@ -253,7 +253,7 @@ class SeveralCpus(KernelGuest):
 
         It takes time on all of them.  Afterwards this CPU is where it was.
         """
-        cpu, context = self._cpus.current, self.engine.new_context()
+        cpu, context = self._cpus.current, self.engine.cpu.new_context()
         idle, cpu.idle = cpu.idle, False
         self._outside.enter(name, *arguments)
         self._under_way, self._turn.over = True, 0
@@ -261,7 +261,7 @@ class SeveralCpus(KernelGuest):
             if not self._under_way:
                 self._begin_next(None)
             self._continue(None)
-        self.engine.restore(context)
+        self.engine.cpu.restore(context)
         cpu.idle, self._under_way = idle, not idle
 
     # -- calls from outside

@@ -5,7 +5,7 @@ from __future__ import annotations
 from emu.engine.memory.pages import PAGE
 from emu.guest.kernel.outside_calls import OutsideCalls
 from emu.guest.kernel.user.memory import Space, UserMemory
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 
 class UserCode:

@@ -14,7 +14,7 @@ from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.guest.kernel.outside_calls import OutsideCalls
 from emu.guest.kernel.view import KernelView
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # The largest number of names in a path.
 _NAMES_DEEPEST: Final = 32
@@ -178,7 +178,7 @@ class UserMemory:
             step = min(len(data) - done, PAGE - address % PAGE)
             physical = self._own_page(space, address) + address % PAGE
             self._engine.memory.ram[physical : physical + step] = data[done : done + step]
-            self._engine.forget_code(physical, step)
+            self._engine.code.forget(physical, step)
             address += step
             done += step
 

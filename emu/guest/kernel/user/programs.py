@@ -30,8 +30,8 @@ from emu.guest.kernel.user.processes import Process, Thread, UserProcesses, own
 from emu.guest.kernel.user.saved_cpu import SavedCpu, UserCpu
 from emu.guest.kernel.view import KernelView
 from emu.guest.observer import Observer
-from emu.guest.processes import CARRIED_OUT
-from emu.probe.hit_cache import Learner, Rest
+from emu.guest.processes import EXECUTED
+from emu.probe.hit_cache import HitCache, Rest
 from emu.probe.trap import TrapHandler
 
 # struct dof_helper, as the kernel passes it (testbins/kernel/sys/dof.h).
@@ -60,7 +60,7 @@ class Userland(UserProcesses):
         self._cpu: UserCpu | SavedCpu = self._live
         # On i386 the word behind it is looked at too: it names the idle thread, which stays the same.
         self.engine.find_thread_at(guest.introspection.current - guest.isa.kernel_base)
-        self._learner = Learner(self.engine, self.traps, traps.host_trap.breakpoint, self._live.frame, by_space=True)
+        self._hit_cache = HitCache(self.engine, self.traps, traps, self._live.frame, by_space=True)
         self._generations = count(1)
         gates.serve("dtrace_pid_probe", self._pid_probe)
         gates.serve("dtrace_fasttrap_fork", self._forked)
@@ -98,15 +98,15 @@ class Userland(UserProcesses):
             self._cpu = self._live
 
     def breakpoint(self, address: int) -> int:
-        """Take a breakpoint of user mode on the host path; answer as `Handlers.on_breakpoint` does."""
+        """Take a breakpoint of user mode on the host path; answer as `TrapTaker.breakpoint` does."""
         answer = self.traps.invop(address, self._live.frame)
         if answer:
-            self._learner.learn(address)
-        return DELIVER if not answer else HANDLED if answer == CARRIED_OUT else answer
+            self._hit_cache.store(address)
+        return DELIVER if not answer else HANDLED if answer == EXECUTED else answer
 
     def rest(self, address: int) -> Rest | None:
         """Return the function that completes a hit of user mode after machine code."""
-        return self._learner.rest(address)
+        return self._hit_cache.rest(address)
 
     def exception(self, number: int) -> bool:
         """Take an exception of user mode that may be the end of an out-of-line copy.
@@ -116,7 +116,7 @@ class Userland(UserProcesses):
         pc = self.engine.pc
         claimed = any(claims(number, pc) for claims in self.exceptions)
         if claimed:
-            self._learner.learn(of_exception(number, pc))
+            self._hit_cache.store(of_exception(number, pc))
         return claimed
 
     def _pid_probe(self, frame: int, *_: int) -> int:

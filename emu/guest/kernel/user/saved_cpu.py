@@ -14,7 +14,7 @@ from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.guest.kernel.user.processes import UserProcesses
 from emu.probe.trap_frames import LiveFrame, SavedFrame
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _FLAGS_OF_SPSR = 0xF000_0000
 

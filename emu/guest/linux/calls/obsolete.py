@@ -14,10 +14,10 @@ from emu.guest.linux.calls.kernel.sigaction import rt_sigpending
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Path, Size, Unsigned, call
 from emu.guest.linux.errno import EFAULT, EINTR, EINVAL, EPERM, ESRCH, LinuxError
 from emu.guest.linux.mm.address_space import Space
-from emu.guest.linux.process.cred import WRITE, Capability
+from emu.guest.linux.process.cred import WRITE
 from emu.guest.linux.process.process import NOTHING, Process, Wait
 from emu.isa.linux_signals import LAST, SA_NODEFER, SA_RESETHAND, UNBLOCKABLE, Signal, SignalInfo
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _PARTS_MAX: Final = 1024
 _KCMP_FILE, _KCMP_VM, _KCMP_FILES, _KCMP_FS, _KCMP_SIGHAND = 0, 1, 2, 3, 4
@@ -33,21 +33,13 @@ def _process(c: Caller, pid: int) -> Process:
     return thread.process
 
 
-def may_trace(c: Caller, process: Process) -> bool:
-    """Return whether the caller may look at a process's memory (ptrace_may_access)."""
-    own = c.process.credentials
-    if process.is_init:
-        return False
-    return own.can(Capability.SYS_PTRACE) or own.user.real == process.credentials.user.real
-
-
 def _traced(c: Caller, pid: int) -> Process:
     """Return a process whose memory the caller may look at.
 
     Raises `LinuxError`: ESRCH, EPERM.
     """
     process = _process(c, pid)
-    if not may_trace(c, process):
+    if not process.may_be_traced(c.process.credentials):
         raise LinuxError(EPERM)
     return process
 

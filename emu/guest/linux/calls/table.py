@@ -26,8 +26,7 @@ from emu.guest.linux.process.binfmt_elf import ARGUMENTS_MAX
 from emu.guest.linux.process.process import Process, SystemCall, Thread
 from emu.guest.linux.system_call import ServedCall
 from emu.guest.system_calls import CallSignature
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel

@@ -19,8 +19,8 @@ from typing import Protocol
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.guest.linux.mm.page_frames import Frames
-from emu.support.bad_address import BadAddressError
 from emu.support.immutable import immutable
+from emu.support.words import BadAddressError
 
 # Areas of one address space (DEFAULT_MAX_MAP_COUNT).
 AREAS_MAX = 65_530

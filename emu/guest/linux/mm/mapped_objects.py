@@ -20,7 +20,7 @@ from emu.guest.objects import LoadedObject, load_bias
 from emu.guest.stack_walker import Memory, StackWalker
 from emu.isa.base import Isa
 from emu.probe.indirect import function_size, resolved_words
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel

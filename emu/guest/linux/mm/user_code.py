@@ -8,7 +8,7 @@ from emu.engine.engine import Engine
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.guest.linux.mm.address_space import Area, Space
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _BELOW_STACK: Final = 16 << 20
 
@@ -38,7 +38,7 @@ class ProcessCode:
         Raises `BadAddressError`.
         """
         self.space.poke(address, data)
-        self.engine.code_changed()
+        self.engine.code.changed()
 
 
 class SlotPages:

@@ -19,7 +19,7 @@ from emu.guest.linux.mm.address_space import Area, Space
 from emu.guest.linux.mm.page_frames import Frames
 from emu.guest.linux.process.cred import Credentials
 from emu.isa.linux_abi import LinuxAbi
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 STACK_SIZE: Final = 8 << 20
 _MMAP_GAP: Final = 128 << 20

@@ -13,7 +13,7 @@ from emu.guest.linux.signal.send import Sending
 from emu.guest.linux.time.timer import Timers
 from emu.guest.linux.tty.ptmx import Terminals
 from emu.isa.linux_signals import CLD_DUMPED, CLD_EXITED, CLD_KILLED, IGNORE, LAST, SA_NOCLDWAIT, Signal, SignalInfo
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 
 class Endings:

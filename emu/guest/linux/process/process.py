@@ -16,7 +16,7 @@ from emu.guest.linux.fs.dir import Directory
 from emu.guest.linux.fs.fdtable import Descriptors
 from emu.guest.linux.fs.regular import RegularFile
 from emu.guest.linux.mm.address_space import Area, Space
-from emu.guest.linux.process.cred import Credentials
+from emu.guest.linux.process.cred import Capability, Credentials
 from emu.guest.linux.process.rlimit import Limits
 from emu.guest.linux.sched.deadline import Budget, Reservation
 from emu.guest.linux.sched.thread_segments import Segments
@@ -209,6 +209,11 @@ class Process:
     def is_init(self) -> bool:
         """Whether it is the process that no program of the guest can change."""
         return self.pid == INIT
+
+    def may_be_traced(self, credentials: Credentials) -> bool:
+        """Return whether a process with these credentials may look at its memory (ptrace_may_access)."""
+        same = credentials.user.real == self.credentials.user.real
+        return not self.is_init and (same or credentials.can(Capability.SYS_PTRACE))
 
     def runs(self, file: RegularFile) -> None:
         """Note which file it runs from now on."""

@@ -20,7 +20,7 @@ from emu.guest.linux.process.pid_table import Tasks
 from emu.guest.linux.process.process import Thread
 from emu.guest.linux.sched.core import Schedule
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 WAITERS: Final = 1 << 31
 OWNER_DIED: Final = 1 << 30

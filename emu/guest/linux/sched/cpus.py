@@ -170,7 +170,7 @@ class Cpus:
         following = min(busy, key=self._time)
         if following is not self.here:
             self._use(following)
-            self._engine.lose_reservation()
+            self._engine.cpu.lose_reservation()
         others = [self._time(cpu) for cpu in busy if cpu is not self.here]
         self.until = max(min(others), self._clock.now()) + self._length() if others else None
 

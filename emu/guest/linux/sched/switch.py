@@ -17,7 +17,7 @@ class OnCpu:
         self._engine = engine
         self._frames = frames
         self._tasks = tasks
-        self._pristine = engine.new_context()
+        self._pristine = engine.cpu.new_context()
 
     def write(self, address: int, data: bytes) -> None:
         """Write memory of the process that runs.  Raises `BadAddressError`."""
@@ -33,17 +33,17 @@ class OnCpu:
         if old is space:
             return
         self._connect(space)
-        self._engine.use(space)
+        self._engine.spaces.use(space)
 
     def fork(self, space: Space) -> Space:
         """Return a copy of an address space.  What the CPU knows of the pages holds in both."""
         child = space.fork()
-        self._engine.fills(space).copy_to(self._connect(child), child.resident_pages)
+        self._engine.spaces.fills(space).copy_to(self._connect(child), child.resident_pages)
         return child
 
     def _connect(self, space: Space) -> Fills:
         """Make the CPU hear of changes of an address space, also while it holds another one."""
-        fills = self._engine.fills(space)
+        fills = self._engine.spaces.fills(space)
         space.flush_page, space.forbid_writing = fills.forget_page, fills.forbid_writing
         return fills
 
@@ -54,11 +54,11 @@ class OnCpu:
             if space is getattr(self._engine.memory, "space", None):
                 self.use(self.empty_space())
             space.release()
-            self._engine.forget_space(space)
+            self._engine.spaces.forget(space)
 
     def reset_registers(self, pc: int, sp: int) -> None:
         """Give the CPU the registers with which a program starts."""
-        self._engine.restore(self._pristine)
+        self._engine.cpu.restore(self._pristine)
         self._engine.pc = pc
         self._engine.write_register(self._engine.isa.registers.sp, sp)
 
@@ -68,23 +68,23 @@ class OnCpu:
             self.switch(thread)
         else:
             self._keep_registers()
-            self._engine.restore(self._pristine)
+            self._engine.cpu.restore(self._pristine)
             self._tasks.current = None
 
     def _keep_registers(self) -> None:
         current = self._tasks.current
         if current is not None and current.life is not Life.DEAD:
             if current.context is None:
-                current.context = self._engine.new_context()
+                current.context = self._engine.cpu.new_context()
             else:
-                self._engine.save(current.context)
+                self._engine.cpu.save(current.context)
 
     def switch(self, thread: Thread) -> None:
         """Put a thread's registers and address space on the CPU."""
         if self._tasks.current is not thread:
             self._keep_registers()
             if thread.context is not None:
-                self._engine.restore(thread.context)
+                self._engine.cpu.restore(thread.context)
             self._tasks.current = thread
         thread.process.show(thread)
         self.use(thread.process.space)

@@ -35,7 +35,7 @@ from emu.isa.linux_signals import (
     Signal,
     SignalInfo,
 )
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # System calls that a handler interrupts, whatever SA_RESTART says (signal(7)).
 _NEVER_RESTARTED: Final = frozenset(

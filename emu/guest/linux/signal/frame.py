@@ -15,7 +15,7 @@ from typing import Any, Final
 from emu.engine.engine import Engine
 from emu.guest.linux.process.process import Thread
 from emu.isa.linux_signals import SIGINFO_SIZE, SignalInfo
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 # uc_stack by the bytes of a word.
 _STACK: Final = {8: struct.Struct("<QixxxxQ"), 4: struct.Struct("<IiI")}
@@ -35,7 +35,7 @@ class _StateCpu:
 
     @cached_property
     def _files(self) -> tuple[Any, ...]:
-        return self._engine.vectors()
+        return self._engine.cpu.vectors()
 
     def vectors(self) -> tuple[Any, ...]:
         """Return the bytes of each file of vector registers, which can be assigned."""
@@ -121,7 +121,7 @@ class SignalFrames:
     def _keep(self, thread: Thread, frame: int) -> None:
         """Keep the rest of the CPU's state until the handler returns."""
         frames = thread.process.frames
-        frames[frame] = self._engine.new_context()
+        frames[frame] = self._engine.cpu.new_context()
         if len(frames) > _KEPT:  # handlers that were left by longjmp never give theirs back
             del frames[next(iter(frames))]
 
@@ -132,7 +132,7 @@ class SignalFrames:
         context = thread.process.frames.pop(frame, None)
         if context is not None:
             tls = engine.read_register(abi.tls)
-            engine.restore(context)
+            engine.cpu.restore(context)
             if abi.tls not in layout.registers:
                 engine.write_register(abi.tls, tls)
         for name, offset in layout.registers.items():

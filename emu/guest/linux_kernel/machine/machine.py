@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
+from emu.engine.handlers import TrapTaker
 from emu.engine.state import DELIVER, HANDLED
 from emu.engine.time.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.guest.base import RunState
@@ -24,7 +25,7 @@ from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.machine.console import Console
 from emu.guest.linux_kernel.machine.initramfs import DONE, GO, LACKS, READY
 from emu.guest.linux_kernel.platforms.boards import BOARDS
-from emu.guest.linux_kernel.platforms.platform import Wires
+from emu.guest.linux_kernel.platforms.platform import Board, Wires
 from emu.guest.linux_kernel.tasks import Tasks
 from emu.support.immutable import immutable
 
@@ -58,6 +59,17 @@ class MachineParts:
     accelerated: bool | None = None
 
 
+class BoardTraps(TrapTaker):
+    """Leaves all exceptions to the guest, but for those of the board's firmware."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    def trap(self, number: int) -> int:
+        """Take an exception for the firmware."""
+        return HANDLED if self._board.trap(number) else DELIVER
+
+
 class LinuxKernelMachine:
     """A machine; `show` receives the output of its console."""
 
@@ -75,7 +87,7 @@ class LinuxKernelMachine:
         self.console = Console(show, self._said)
         wires = Wires(self.console.send, self._power_off, self._reset, self._failed)
         self.board = board(self.engine, self.clock, wires)
-        self.engine.handlers.on_trap = self._trap
+        self.engine.handlers.taker = BoardTraps(self.board)
         self.ready = False
         """Whether /init waits for its command."""
         self.target: int | None = None
@@ -137,7 +149,7 @@ class LinuxKernelMachine:
                 called = True
                 self.engine.stop()
 
-        self.engine.on_code(function, note)
+        self.engine.code.on_code(function, note)
         self.run(limit, until=lambda: called)
         if not called:
             raise self._not_booted(limit)
@@ -267,9 +279,6 @@ class LinuxKernelMachine:
 
     def _call(self) -> None:
         self.board.call()
-
-    def _trap(self, number: int) -> int:
-        return HANDLED if self.board.trap(number) else DELIVER
 
     def _said(self, word: str) -> None:
         if word == READY:

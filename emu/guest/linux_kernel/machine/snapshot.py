@@ -101,7 +101,7 @@ def booted(machine: LinuxKernelMachine) -> bool:
 
 def _settle(machine: LinuxKernelMachine) -> None:
     """Forget the state that a restored machine does not have: translated code, block sizes."""
-    machine.engine.cpu.uc.ctl_flush_tb()
+    machine.engine.cpu.forget_blocks()
     machine.engine.counter.code_written()
 
 
@@ -152,9 +152,9 @@ def save(machine: LinuxKernelMachine, path: Path) -> None:
 def load(machine: LinuxKernelMachine, path: Path) -> bool:
     """Restore a new machine from its snapshot; False: there is no complete snapshot."""
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        with disk_cache.opened(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return _load(machine, memoryview(content))
-    except (OSError, ValueError, KeyError, struct.error):
+    except (OSError, ValueError, KeyError, TypeError, struct.error):
         return False
 
 
@@ -195,13 +195,13 @@ def _decoded(value: dict[str, Any]) -> Any:
 
 def _registers(engine: Engine) -> bytes:
     """Return all registers in Unicorn's form."""
-    context = engine.new_context()
+    context = engine.cpu.new_context()
     return ctypes.string_at(context.context, context.size)
 
 
 def _set_registers(engine: Engine, data: bytes) -> None:
-    context = engine.new_context()
+    context = engine.cpu.new_context()
     if context.size != len(data):
         raise ValueError("registers of another build of unicorn")
     ctypes.memmove(context.context, data, len(data))
-    engine.restore(context)
+    engine.cpu.restore(context)

@@ -20,8 +20,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from unicorn import arm64_const as uc
-
 from emu.engine.engine import Engine
 from emu.engine.errors import EngineError
 from emu.engine.time.clock import NANOSECONDS, VirtualClock
@@ -38,7 +36,7 @@ from emu.isa.aarch64 import AARCH64
 from emu.isa.aarch64.page_tables import TABLES
 from emu.isa.aarch64.registers import OFFSETS
 from emu.isa.base import Paging
-from emu.isa.unicorn_model import SpecialInstructions
+from emu.isa.unicorn_model import EmulatedInstructions
 
 _KERNEL: Final = 2 << 20
 # Reserved by the device tree.
@@ -89,7 +87,7 @@ def _translate(read_word: Callable[[int], int], root: int, address: int) -> int 
     return None
 
 
-_NOTHING_SPECIAL: Final = SpecialInstructions(
+_NOTHING_EMULATED: Final = EmulatedInstructions(
     found=lambda _cpu, _fetch, _address: False, fetch_unit=4, serve=lambda _cpu, _code: 0
 )
 
@@ -123,7 +121,7 @@ class ArmBoard(Board):
         unicorn=replace(
             AARCH64.unicorn,
             # The counter is read from the registers below; no instruction has these encodings.
-            special=_NOTHING_SPECIAL,
+            emulated=_NOTHING_EMULATED,
             names={**AARCH64.unicorn.names, "MRS_CNTVCT": 1, "MRS_CNTPCT": 2},
         ),
     )
@@ -214,9 +212,9 @@ class ArmBoard(Board):
         self.put(initramfs_at, initramfs)
         self.put(tree_at, self._tree(command_line, initramfs_at, initramfs_at + len(initramfs)))
         cpu = self.engine.cpu
-        cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_SCR_EL3, _SCR))
-        cpu.write_public(uc.UC_ARM64_REG_PSTATE, _PSTATE)
-        cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_CNTFRQ, _FREQUENCY))
+        cpu.write_public("cp_reg", (*_SCR_EL3, _SCR))
+        cpu.write_public("pstate", _PSTATE)
+        cpu.write_public("cp_reg", (*_CNTFRQ, _FREQUENCY))
         cpu.write_register("x0", tree_at)
         self.engine.pc = _KERNEL
 

@@ -180,7 +180,7 @@ class Board(ABC):
             except Exception as error:  # noqa: BLE001  raised again by the machine
                 failed(error)
 
-        self.engine.cpu.uc.mmio_map(address, size, read, None, write, None)
+        self.engine.cpu.map_device(address, size, read, write)
 
     def put(self, physical: int, data: bytes) -> None:
         """Write to physical memory."""

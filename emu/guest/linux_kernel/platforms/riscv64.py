@@ -18,8 +18,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from unicorn import riscv_const as uc
-
 from emu.engine.engine import Engine
 from emu.engine.time.clock import NANOSECONDS, VirtualClock
 from emu.guest.linux_kernel.abi import CallPath, KernelAbi
@@ -31,7 +29,7 @@ from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.platforms.device_tree import cells, flatten, node
 from emu.guest.linux_kernel.platforms.platform import Board, CallbackCode, Wires
 from emu.isa.riscv64 import RISCV64
-from emu.isa.riscv64.emulated import SPECIAL, TIME
+from emu.isa.riscv64.emulated import EMULATED, TIME
 from emu.isa.riscv64.registers import OFFSETS
 from emu.isa.unicorn_model import ModelledCpu
 
@@ -64,7 +62,7 @@ _LINEAR_MAP: Final = 0xFFFF_FFD6_0000_0000
 
 def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int) -> bool:
     """Leave `rdtime` to the CPU: a kernel reads the time too often to stop for it."""
-    return SPECIAL.found(cpu, fetch, address) and fetch(address + 2) >> 4 != TIME
+    return EMULATED.found(cpu, fetch, address) and fetch(address + 2) >> 4 != TIME
 
 
 _ABI: Final = KernelAbi(
@@ -74,7 +72,7 @@ _ABI: Final = KernelAbi(
         "status", "badaddr", "cause", "orig_a0",
     ),
     current="tp",
-    current_in_user=uc.UC_RISCV_REG_SSCRATCH,
+    current_in_user="sscratch",
     calls=CallPath(
         entry=("do_trap_ecall_u",),
         done=("syscall_exit_to_user_mode",),
@@ -93,7 +91,7 @@ class RiscvBoard(Board):
         kernel_base=_LINEAR_MAP,
         unicorn=replace(
             RISCV64.unicorn,
-            special=replace(SPECIAL, found=_found),
+            emulated=replace(EMULATED, found=_found),
             names={**RISCV64.unicorn.names, "CSR_TIME": _NOWHERE},
         ),
     )
@@ -156,12 +154,12 @@ class RiscvBoard(Board):
         self.put(tree_at, self._tree(command_line, initramfs_at, initramfs_at + len(initramfs)))
         cpu = self.engine.cpu
         for register, value in (
-            (uc.UC_RISCV_REG_MEDELEG, _MEDELEG),
-            (uc.UC_RISCV_REG_MIDELEG, _MIDELEG),
-            (uc.UC_RISCV_REG_MCOUNTEREN, _MCOUNTEREN),
-            (uc.UC_RISCV_REG_PRIV, _SUPERVISOR),
-            (uc.UC_RISCV_REG_A0, 0),
-            (uc.UC_RISCV_REG_A1, tree_at),
+            ("medeleg", _MEDELEG),
+            ("mideleg", _MIDELEG),
+            ("mcounteren", _MCOUNTEREN),
+            ("priv", _SUPERVISOR),
+            ("a0", 0),
+            ("a1", tree_at),
         ):
             cpu.write_public(register, value)
         self.engine.pc = _KERNEL
@@ -271,7 +269,7 @@ class RiscvBoard(Board):
     def call(self) -> None:
         """Serve `ecall`: a call of SBI by the kernel, or a system call by a program."""
         engine = self.engine
-        if engine.cpu.read_public(uc.UC_RISCV_REG_PRIV) != _SUPERVISOR:
+        if engine.cpu.read_public("priv") != _SUPERVISOR:
             engine.pc -= _ECALL_LENGTH
             engine.cpu.deliver()
             return

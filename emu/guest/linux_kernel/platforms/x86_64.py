@@ -29,11 +29,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-import unicorn
-from unicorn import x86_const as uc
-
 from emu.engine.engine import Engine
-from emu.engine.qemu.hooks import Hooks
+from emu.engine.qemu.hooks import INSTRUCTION, Hooks
 from emu.engine.time.clock import NANOSECONDS, VirtualClock
 from emu.guest.linux_kernel.abi import CallPath, KernelAbi
 from emu.guest.linux_kernel.devices.device import Device
@@ -44,8 +41,8 @@ from emu.guest.linux_kernel.devices.ns16550 import Ns16550
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.kallsyms import Symbols
 from emu.guest.linux_kernel.platforms.platform import EPOCH, Board, CallbackCode, Wires
-from emu.isa.x86.emulated import special
-from emu.isa.x86.unicorn import FLAGS, HFLAGS
+from emu.isa.x86.emulated import emulated
+from emu.isa.x86.unicorn import FLAGS, HFLAGS, IN, OUT, RDTSC
 from emu.isa.x86_64 import X86_64
 from emu.isa.x86_64.unicorn import GENERAL_REGISTERS
 
@@ -110,7 +107,7 @@ class PcBoard(Board):
         unicorn=replace(
             X86_64.unicorn,
             # A kernel reads the counter too often to stop the run each time: a hook returns it.
-            special=special(GENERAL_REGISTERS, "rflags", counter=False),
+            emulated=emulated(GENERAL_REGISTERS, "rflags", counter=False),
             names={**X86_64.unicorn.names, "X86_RDTSC": _NOTHING},
         ),
     )
@@ -165,9 +162,8 @@ class PcBoard(Board):
     def _hook_instructions(self) -> None:
         """Set hooks for in, out and rdtsc."""
         engine = self.engine
-        machine = engine.cpu.uc
-        machine.hook_add(unicorn.UC_HOOK_INSN, self._guarded(self._in), None, 1, 0, uc.UC_X86_INS_IN)
-        machine.hook_add(unicorn.UC_HOOK_INSN, self._guarded(self._out), None, 1, 0, uc.UC_X86_INS_OUT)
+        engine.cpu.on_port(IN, self._guarded(self._in))
+        engine.cpu.on_port(OUT, self._guarded(self._out))
         slots = engine.isa.registers.slots
         rax, rdx, words = slots["rax"], slots["rdx"], engine.words
 
@@ -179,7 +175,7 @@ class PcBoard(Board):
         hook = _ON_COUNTER(counter)
         self._kept.append(hook)
         self._kept.append(hooks := Hooks(engine.cpu, 0))
-        hooks.add(unicorn.UC_HOOK_INSN, hook, instruction=uc.UC_X86_INS_RDTSC)
+        hooks.add(INSTRUCTION, hook, instruction=RDTSC)
 
     def _guarded(self, serve: Callable[..., int]) -> Callable[..., int]:
         def hook(_uc: Any, port: int, size: int, *rest: Any) -> int:
@@ -217,12 +213,12 @@ class PcBoard(Board):
         self.put(_TABLES + _PAGE, struct.pack("<4Q", *(directories + _PAGE * n | _TABLE_ENTRY for n in range(4))))
         self.put(directories, struct.pack("<2048Q", *(_LARGE * n | _LARGE_ENTRY for n in range(2048))))
         for register, value in (
-            (uc.UC_X86_REG_CR3, _TABLES),
-            (uc.UC_X86_REG_CR4, _CR4),
-            (uc.UC_X86_REG_CR0, _CR0),
-            (uc.UC_X86_REG_RSI, _PARAMETERS),
-            (uc.UC_X86_REG_RSP, _STACK),
-            (uc.UC_X86_REG_EFLAGS, 2),
+            ("cr3", _TABLES),
+            ("cr4", _CR4),
+            ("cr0", _CR0),
+            ("rsi", _PARAMETERS),
+            ("rsp", _STACK),
+            ("eflags", 2),
         ):
             self.engine.cpu.write_public(register, value)
         self.engine.pc = kernel.entry

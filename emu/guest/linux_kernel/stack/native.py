@@ -30,7 +30,7 @@ from emu.guest.linux_kernel.stack.walk import (
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
 from emu.native.guest import Writer
-from emu.native.values import Condition, Value, Word
+from emu.native.operations import Condition, Value, Word
 from emu.support.words import WORD_MASK
 
 _WORD: Final = 8
@@ -66,7 +66,7 @@ class _StackCode:
         return f.load(f.module.symbol("cpu_words"), _WORD * self._isa.registers.slots[name])
 
     def _load(self, f: Function, address: Word) -> Value:
-        mapped = f.call(Callee("kernel_place"), address, _WORD)
+        mapped = f.call(Callee("kernel_pointer"), address, _WORD)
         self._python_if(f, f.eq(mapped, 0))
         return f.load(mapped)
 
@@ -135,8 +135,8 @@ class _OrcCode(_StackCode):
         buffer, limit = f.parameters
         self._begin(f)
         table, lowest = self._table, self._isa.kernel_start
-        ips = f.call(Callee("kernel_place"), table.ips, _IP * table.count)
-        entries = f.call(Callee("kernel_place"), table.entries, ORC_ENTRY * table.count)
+        ips = f.call(Callee("kernel_pointer"), table.ips, _IP * table.count)
+        entries = f.call(Callee("kernel_pointer"), table.entries, ORC_ENTRY * table.count)
         self._python_if(f, f.either(f.eq(ips, 0), f.eq(entries, 0)))
         search, search_module = self._search(f), self._search_module(f)
         ip, sp, bp = (f.variable(self._register(f, name)) for name in ("rip", "rsp", "rbp"))

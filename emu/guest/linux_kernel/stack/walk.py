@@ -18,8 +18,7 @@ from emu.guest.linux_kernel.files.facts import KernelFacts
 from emu.guest.linux_kernel.modules import Modules
 from emu.guest.linux_kernel.stack.orc_modules import ModuleOrc
 from emu.guest.linux_kernel.tasks import Tasks
-from emu.support.bad_address import BadAddressError
-from emu.support.words import WORD_MASK
+from emu.support.words import WORD_MASK, BadAddressError
 
 # The largest number of frames of a stack: a damaged stack may be circular.
 MOST: Final = 128

@@ -26,7 +26,7 @@ def test_linked_code_computes_what_its_c_says(isa, name):
     linked = _linked(isa, name, "links_other")
     guest = FunctionGuest(isa, linked.image)
     result = isa.calling.results[0]
-    guest.engine.on_code(linked.externs["length"], lambda: guest.engine.write_register(result, 42))
+    guest.engine.code.on_code(linked.externs["length"], lambda: guest.engine.write_register(result, 42))
     found = [guest.call(x, 5, function="compute") & 0xFFFF_FFFF for x in range(9)]
     assert [value - (value >> 31 << 32) for value in found] == _EXPECTED
     common = linked.image.symbol("common")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from emu.elf.unwind.expressions import evaluate
 from emu.elf.unwind.reader import FrameError
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 REGISTERS = {7: 0x1000, 16: 0x401026}
 

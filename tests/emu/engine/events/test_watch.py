@@ -1,4 +1,4 @@
-"""`Engine.watch` calls a function before each instruction, and tells of each access to memory."""
+"""`Engine.running.watch` calls a function before each instruction, and tells of each access to memory."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_every_instruction_and_every_access_is_told(isa, accelerated):
         engine.stop()
         return False
 
-    engine.watch(watcher, lambda *access: told.append(access))
+    engine.running.watch(watcher, lambda *access: told.append(access))
     assert engine.watched
     assert engine.run() is False
     assert not engine.watched

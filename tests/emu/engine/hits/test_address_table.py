@@ -19,7 +19,7 @@ class Item(Addressed):
 
 def _searches():
     """Return find(header, address), and find_of(header, address, owner)."""
-    from emu.engine.hits.address_table_code import return_found
+    from emu.engine.hits.address_table import return_found
     from emu.native.builder import Module
     from emu.native.link import Linked
 

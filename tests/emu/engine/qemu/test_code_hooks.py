@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from emu.engine import native_callbacks
 from emu.engine.engine import Engine
 from emu.engine.errors import EngineError
-from emu.engine.memory.pages import PAGE, Access, PageMap
+from emu.engine.handlers import TrapTaker
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE, PageMap
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.state import HANDLED
 from emu.isa import ISAS
@@ -53,7 +55,7 @@ class Line:
         self.called = []
 
     def hook(self, place, name=None):
-        self.engine.on_code(place, lambda: self.called.append(place if name is None else name))
+        self.engine.code.on_code(place, lambda: self.called.append(place if name is None else name))
         self.rewrite()
 
     def rewrite(self):
@@ -132,7 +134,7 @@ def test_a_thousand_of_them():
     line = Line("x86_64", accelerated=True, count=3000)
     wanted = line.places[::3]
     for place in wanted:
-        line.engine.on_code(place, lambda place=place: line.called.append(place))
+        line.engine.code.on_code(place, lambda place=place: line.called.append(place))
     line.rewrite()
     assert line.run() == wanted
 
@@ -153,14 +155,15 @@ def test_a_breakpoint_that_is_a_lock_is_hooked_and_no_exit_at_either_level(accel
     flags.value = flags.value & ~3 | level
     met = []
 
-    def take(address):
-        met.append((address, engine.instructions))
-        engine.pc += 3  # the displaced instruction and the next one
-        if len(met) == 2:
-            engine.stop()
-        return HANDLED
+    class Take(TrapTaker):
+        def breakpoint(self, address):
+            met.append((address, engine.instructions))
+            engine.pc += 3  # the displaced instruction and the next one
+            if len(met) == 2:
+                engine.stop()
+            return HANDLED
 
-    engine.handlers.on_breakpoint = take
+    engine.handlers.taker = Take()
     engine.write_code(CODE, bytes.fromhex("90 55 89e5 90 cc"))  # nop; push ebp; mov ebp, esp; nop; int3
     engine.write_code(CODE + 1, LOCK)
     engine.pc = CODE

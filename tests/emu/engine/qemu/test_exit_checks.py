@@ -5,10 +5,11 @@ import ctypes
 import pytest
 import unicorn
 
-from emu.engine.cpu import Cpu
 from emu.engine.engine import Engine
-from emu.engine.memory.pages import PAGE, Access, PageMap
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE, PageMap
 from emu.engine.qemu import exit_checks
+from emu.engine.qemu.cpu import Cpu
 from emu.isa import ISAS
 from emu.unicorn_layout import library
 
@@ -38,9 +39,9 @@ def ended(isa, *, accelerated=True, hooked=False):
     data = CODE + PAGE
     engine.write_register(register, data)
     engine.pc = CODE
-    engine._hooks.add(unicorn.UC_HOOK_MEM_WRITE, _ON_ACCESS(lambda *_: engine.leave()))
+    engine._hooks.add(unicorn.UC_HOOK_MEM_WRITE, _ON_ACCESS(lambda *_: engine.running.leave()))
     if hooked:
-        engine.on_code(CODE, lambda: None)
+        engine.code.on_code(CODE, lambda: None)
     engine.run()
     return engine.read_register(register) - data
 

@@ -11,7 +11,8 @@ from emu.engine import native_callbacks
 from emu.engine.engine import Engine
 from emu.engine.hits.hit_steps import Run
 from emu.engine.hits.tracepoint_blocks import EVERY
-from emu.engine.memory.pages import PAGE, Access, PageMap
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE, PageMap
 from emu.engine.qemu import inlined_count
 from emu.engine.qemu.code_hooks import NOWHERE
 from emu.engine.qemu.inline_caches import SITE_SIZE, ServedSite

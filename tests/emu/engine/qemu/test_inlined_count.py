@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from emu.engine import native_callbacks
 from emu.engine.engine import Engine
-from emu.engine.memory.pages import PAGE, Access, PageMap
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE, PageMap
 from emu.engine.qemu import inlined_count
 from emu.engine.state import Word
 from emu.isa import ISAS

@@ -5,10 +5,11 @@ import ctypes
 import pytest
 
 from emu.engine import native_callbacks
-from emu.engine.cpu import Cpu
 from emu.engine.engine import Engine
-from emu.engine.memory.pages import PAGE, Access, PageMap
+from emu.engine.memory.access import Access
+from emu.engine.memory.pages import PAGE, PageMap
 from emu.engine.qemu import inlined_count, jump_cache
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.state import Word
 from emu.isa import ISAS
 from emu.unicorn_layout import library
@@ -63,9 +64,9 @@ class Machine:
     def forget(self, *, whole):
         """Tell the engine that the page of LOOP, or `whole`, that each page may be mapped elsewhere."""
         if whole:
-            self.engine.fills(self.space).forget_all()
+            self.engine.spaces.fills(self.space).forget_all()
         else:
-            self.engine.flush_page(LOOP)
+            self.engine.spaces.flush_page(LOOP)
 
     @property
     def found(self):
@@ -137,10 +138,10 @@ def test_only_a_page_with_code_makes_it_forget(isa):
     machine.space.map(data := CODE + 5 * PAGE, PAGE, Access.READ | Access.WRITE)
     machine.sum()
     state = machine.engine.counter.state
-    machine.engine.fills(machine.space).keep(data // PAGE, 0, int(Access.READ | Access.WRITE))
-    machine.engine.flush_page(data)
+    machine.engine.spaces.fills(machine.space).keep(data // PAGE, 0, int(Access.READ | Access.WRITE))
+    machine.engine.spaces.flush_page(data)
     assert state[Word.INVALIDATED] != jump_cache.FORGOTTEN
-    machine.engine.flush_page(LOOP)
+    machine.engine.spaces.flush_page(LOOP)
     assert state[Word.INVALIDATED] == jump_cache.FORGOTTEN
 
 

@@ -6,8 +6,8 @@ from importlib import import_module
 import pytest
 
 from emu.engine import native_callbacks
-from emu.engine.cpu import Cpu
 from emu.engine.qemu import exit_checks, inlined_count, rewriters
+from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.rewriters import (
     EXIT_CHECKS,
     INLINE_CACHES,

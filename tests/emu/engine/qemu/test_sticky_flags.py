@@ -109,7 +109,7 @@ def test_machine_code_finds_what_python_finds(isa):
     engine = FunctionGuest(ISAS[isa], bytes(64), accelerated=True).engine
     accruing = ISAS[isa].unicorn.accruing
     compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-    ask = compare(engine.callbacks.special[0].value)
+    ask = compare(engine.callbacks.emulated[0].value)
     key, hooked = ctypes.c_uint64(CODE), ctypes.c_uint64.from_address(engine._code_hooks.block.range)
     codes = [
         bytes.fromhex(prefixes) + opcode + bytes((modrm, 0x80))

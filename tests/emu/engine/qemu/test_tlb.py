@@ -108,7 +108,7 @@ def test_a_page_that_moves_is_read_where_it_is_now(isa, accelerated):
     machine = Machine(isa, accelerated)
     assert machine.load(DATA) == 1
     machine.space.frames[DATA // PAGE] = (4 * PAGE, Access.READ)
-    machine.engine.flush_page(DATA)
+    machine.engine.spaces.flush_page(DATA)
     assert machine.load(DATA) == 2
 
 
@@ -118,7 +118,7 @@ def test_a_page_that_goes_is_a_fault(isa, accelerated):
     machine = Machine(isa, accelerated)
     assert machine.load(DATA + PAGE) == 2
     del machine.space.frames[DATA // PAGE + 1]
-    machine.engine.flush_page(DATA + PAGE)
+    machine.engine.spaces.flush_page(DATA + PAGE)
     with pytest.raises(PageFaultError, match="no read"):
         machine.load(DATA + PAGE)
 
@@ -143,9 +143,9 @@ def test_two_spaces_have_pages_of_their_own_at_one_address(isa, accelerated):
     first = machine.space
     second = Pages(first.frames | {DATA // PAGE: (5 * PAGE, Access.READ)})
     for _ in range(3):
-        machine.engine.use(first)
+        machine.engine.spaces.use(first)
         assert machine.load(DATA) == 1
-        machine.engine.use(second)
+        machine.engine.spaces.use(second)
         assert machine.load(DATA) == 3
 
 
@@ -200,11 +200,11 @@ def test_python_is_not_asked_again_when_a_space_comes_back(isa):
     first = machine.space
     second = Pages(dict(first.frames))
     for space in (first, second):
-        machine.engine.use(space)
+        machine.engine.spaces.use(space)
         assert machine.load(DATA) == 1
     asked = first.asked, second.asked
     for space in (first, second) * 3:
-        machine.engine.use(space)
+        machine.engine.spaces.use(space)
         assert machine.load(DATA) == 1
     assert (first.asked, second.asked) == asked
 
@@ -216,12 +216,12 @@ def test_a_page_that_moves_in_a_space_that_does_not_run_is_read_where_it_is_now(
     first = machine.space
     second = Pages(dict(first.frames))
     assert machine.load(DATA) == 1
-    machine.engine.use(second)
+    machine.engine.spaces.use(second)
     assert machine.load(DATA) == 1
     first.frames[DATA // PAGE] = (4 * PAGE, Access.READ)
-    machine.engine.fills(first).forget_page(DATA)
+    machine.engine.spaces.fills(first).forget_page(DATA)
     assert machine.load(DATA) == 1
-    machine.engine.use(first)
+    machine.engine.spaces.use(first)
     assert machine.load(DATA) == 2
 
 
@@ -235,20 +235,20 @@ def test_a_page_that_is_copied_on_write_is_asked_about_in_both_spaces(isa, accel
     machine.store(DATA, 9)
     child = Pages({page: (frame, granted & ~Access.WRITE) for page, (frame, granted) in parent.frames.items()})
     if not runs:
-        machine.engine.use(Pages({}))
+        machine.engine.spaces.use(Pages({}))
     parent.frames[DATA // PAGE] = (3 * PAGE, Access.READ)
-    fills = machine.engine.fills(parent)
+    fills = machine.engine.spaces.fills(parent)
     pages = range(DATA // PAGE, DATA // PAGE + (1 << 13 if many else 1))
     fills.forbid_writing(pages)
-    fills.copy_to(machine.engine.fills(child), pages)
+    fills.copy_to(machine.engine.spaces.fills(child), pages)
     for space in (parent, child):
-        machine.engine.use(space)
+        machine.engine.spaces.use(space)
         assert machine.load(DATA) == 9
         with pytest.raises(PageFaultError, match="no write"):
             machine.store(DATA, 7)
     child.frames[DATA // PAGE] = (4 * PAGE, Access.READ | Access.WRITE)
-    machine.engine.fills(child).forget_page(DATA)
+    machine.engine.spaces.fills(child).forget_page(DATA)
     machine.store(DATA, 7)
     assert machine.load(DATA) == 7
-    machine.engine.use(parent)
+    machine.engine.spaces.use(parent)
     assert machine.load(DATA) == 9

@@ -61,7 +61,7 @@ def test_a_plan_is_carried_out_on_a_copy_of_the_registers():
         isa, {"pc": 0x1000, "ra": 0x2000, "a0": 7, "sp": 0x3000}, lambda _address, _size: b"\x05" + bytes(7)
     )
     copy = cpu.copy()
-    ProgramFrame(copy).carry_out(Plan((Set("pc", "ra"),)), 0x1000)
+    ProgramFrame(copy).execute(Plan((Set("pc", "ra"),)), 0x1000)
     assert (cpu.pc, copy.pc) == (0x1000, 0x2000)
     assert ProgramFrame(cpu).arguments()[0] == 7
     assert ProgramFrame(cpu).stack_word(0) == 5

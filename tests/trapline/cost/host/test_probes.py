@@ -29,14 +29,14 @@ def machine(isa, code, *arguments):
     uc.mem_map(PLACE, 0x40000)
     uc.mem_write(PLACE, bytes.fromhex(code))
     calling, word = isa.calling, isa.word
-    uc.reg_write(isa.registers.by_name[isa.registers.sp].unicorn, STACK)
+    uc.reg_write(isa.unicorn.ids[isa.registers.sp], STACK)
     if isa.registers.link:
-        uc.reg_write(isa.registers.by_name[isa.registers.link].unicorn, BACK)
+        uc.reg_write(isa.unicorn.ids[isa.registers.link], BACK)
     else:
         uc.mem_write(STACK, BACK.to_bytes(word, "little"))
     for place, value in enumerate(arguments):
         if calling.arguments:
-            uc.reg_write(isa.registers.by_name[calling.arguments[place]].unicorn, value)
+            uc.reg_write(isa.unicorn.ids[calling.arguments[place]], value)
         else:
             uc.mem_write(STACK + word * (1 + place), value.to_bytes(word, "little"))
     return uc
@@ -62,7 +62,7 @@ def test_a_loop_of_nops_and_one_of_breakpoints_make_the_same_steps(isa):
     uc.hook_add(unicorn.UC_HOOK_INTR, lambda uc, *_: uc.emu_stop())
     with suppress(unicorn.UcError):  # Unicorn has no kernel that takes it
         uc.emu_start(PLACE, BACK)
-    stopped = uc.reg_read(isa.registers.by_name[isa.registers.pc].unicorn) - PLACE
+    stopped = uc.reg_read(isa.unicorn.ids[isa.registers.pc]) - PLACE
     assert stopped in {different, different + 1}
 
 

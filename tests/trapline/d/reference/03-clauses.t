@@ -51,23 +51,23 @@ $ -x errtags -n 'BEGIN { trace(1); trace(*(int *)0); trace(3) } BEGIN { exit(0) 
 |CPU     ID                    FUNCTION:NAME
 |  0      1                           :BEGIN 
 |
-!dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0x0) in action #2 at DIF offset 4
+!dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0x0) in action #2 at DIF offset 16
 
 $ -x errtags -n 'BEGIN { @a = count(); x = 5; trace(*(int *)0); } BEGIN { trace(x); exit(0) }'
 |CPU     ID                    FUNCTION:NAME
 |  0      1                           :BEGIN         5
 |
 |                1
-!dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0x0) in action #4 at DIF offset 4
+!dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0x0) in action #4 at DIF offset 16
 
 $ -x errtags -n 'BEGIN /*(int *)0/ { trace(1) } BEGIN { exit(0) } ERROR { trace("error"); }'
 !dtrace: invalid probe specifier ...: [D_SYNTAX] end of input within the comment opened in line 1
 = 1
 
 $ -q -n 'ERROR { printf("%d %d %d %d %x\n", arg1, arg2, arg3, arg4, arg5) } BEGIN { trace(1); trace(2); trace(*(int *)0x10); } BEGIN { exit(0); }'
-|2 3 4 1 10
+|2 3 16 1 10
 |
-!dtrace: error on enabled probe ID 2 (ID 1: dtrace:::BEGIN): invalid address (0x10) in action #3 at DIF offset 4
+!dtrace: error on enabled probe ID 2 (ID 1: dtrace:::BEGIN): invalid address (0x10) in action #3 at DIF offset 16
 
 $ -x errtags -n 'ERROR { trace(*(int *)0x10) } BEGIN { trace(1 / (pid - pid)); } BEGIN { exit(0); }'
 |CPU     ID                    FUNCTION:NAME

@@ -167,7 +167,7 @@ $ -x errtags -n 'BEGIN { jstack(); jstack(2, 100); exit(0) }'
 |
 |
 
-$ -x errtags -n 'BEGIN { sym(&`proc0); func(0xffffffff80001004); mod(0xffffffff80009000); sym(5); exit(0) }'
+$ -x errtags -n 'BEGIN { sym((uintptr_t)&`proc0); func(0xffffffff80001004); mod(0xffffffff80009000); sym(5); exit(0) }'
 |CPU     ID                    FUNCTION:NAME
 |  0      1                           :BEGIN   kernel`proc0                                        kernel`sys_read                                     zfs.ko                                              0x5                                               
 |

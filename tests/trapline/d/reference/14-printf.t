@@ -95,6 +95,13 @@ $ -x errtags -n 'BEGIN { printf("%ld\n", 1); exit(0) }'
 = 1
 
 $ -x errtags -n 'BEGIN { printf("%lld\n", 1L); exit(0) }'
+!dtrace: invalid probe specifier ...: [D_PRINTF_ARG_TYPE] in action list: printf( ) argument #2 is incompatible with conversion #1 prototype:
+!	conversion: %lld
+!	 prototype: long long
+!	  argument: long
+= 1
+
+$ -x errtags -n 'BEGIN { printf("%lld\n", 1LL); exit(0) }'
 |CPU     ID                    FUNCTION:NAME
 |  0      1                           :BEGIN 1
 |
@@ -113,10 +120,11 @@ $ -x errtags -n 'BEGIN { printf("%lu\n", timestamp); exit(0) }'
 |
 
 $ -x errtags -n 'BEGIN { printf("%llu\n", timestamp); exit(0) }'
-|CPU     ID                    FUNCTION:NAME
-|  0      1                           :BEGIN 1000000
-|
-|
+!dtrace: invalid probe specifier ...: [D_PRINTF_ARG_TYPE] in action list: printf( ) argument #2 is incompatible with conversion #1 prototype:
+!	conversion: %llu
+!	 prototype: unsigned long long
+!	  argument: uint64_t
+= 1
 
 $ -x errtags -n 'BEGIN { printf("%d\n", "abc"); exit(0) }'
 !dtrace: invalid probe specifier ...: [D_PRINTF_ARG_TYPE] in action list: printf( ) argument #2 is incompatible with conversion #1 prototype:

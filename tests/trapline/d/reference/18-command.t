@@ -83,7 +83,7 @@ $ -32 -x errtags -n 'BEGIN { printf("%ld", 5LL); }'
 !	  argument: long long
 = 1
 
-$ -64 -x errtags -n 'BEGIN { printf("%ld", 5LL); exit(0); }'
+$ -64 -x errtags -n 'BEGIN { printf("%ld", 5L); exit(0); }'
 |CPU     ID                    FUNCTION:NAME
 |  0      1                           :BEGIN 5
 |

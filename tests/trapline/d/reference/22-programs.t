@@ -93,7 +93,7 @@ $ -q -n 'BEGIN { printf("%10s|%-10s|%5d|%-5d|%05d|%x|%#x|%o|%c|%%\n", "r", "l", 
 
 $ -q -n 'ERROR { exit(3); } BEGIN { trace(*(char *)NULL); }'
 |
-!dtrace: error on enabled probe ID 2 (ID 1: dtrace:::BEGIN): invalid address (0x0) in action #1 at DIF offset 4
+!dtrace: error on enabled probe ID 2 (ID 1: dtrace:::BEGIN): invalid address (0x0) in action #1 at DIF offset 16
 = 3
 
 $ -q -n 'BEGIN { trace(execname); trace(" "); trace(pid); trace("\n"); exit(0); }'

@@ -85,7 +85,7 @@ $ -x errtags -q -s a.d
 |struct c { union { int a; char b[4]; }; struct { int x; } in; int (*g)(); int *h[2]; }; struct c v; BEGIN { v.a = 5; print(v); exit(0); }
 $ -x errtags -q -s a.d
 |struct c {
-|    union = {
+|    union  {
 |        int a = 0x5
 |        char [4] b = [ '\005', '\0', '\0', '\0' ]
 |    }
@@ -419,10 +419,10 @@ $ -x errtags -q -s a.d
 > a.d
 |ERROR { printf("%d %d %d %d %x\n", arg1 > 0, arg2, arg3, arg4, arg5); } BEGIN { *(int *)0x10; } BEGIN { x = 1 / (pid - pid); } BEGIN { exit(0); }
 $ -x errtags -q -s a.d
-|1 1 4 1 10
+|1 1 16 1 10
 |1 1 16 4 10
 |
-!dtrace: error on enabled probe ID 2 (ID 1: dtrace:::BEGIN): invalid address (0x10) in action #1 at DIF offset 4
+!dtrace: error on enabled probe ID 2 (ID 1: dtrace:::BEGIN): invalid address (0x10) in action #1 at DIF offset 16
 !dtrace: error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): divide-by-zero in action #1 at DIF offset 16
 
 > a.d

@@ -250,10 +250,10 @@ $ -x errtags -q -n 'struct s { int a; struct { char x; short y; } b; struct { in
 |        short y = 0
 |    }
 |    struct [2] c = [ 
-|        struct = {
+|        struct  {
 |            int q = 0
 |        }, 
-|        struct = {
+|        struct  {
 |            int q = 0
 |        }
 |    ]
@@ -283,9 +283,13 @@ $ -x errtags -q -n 'struct p { int x; }; translator struct p < int X > { x = X; 
 !dtrace: invalid probe specifier ...: [D_PRINT_DYN] in action list: print( ) of a translation: show one of its members
 = 1
 
-# 13: scalars keep 64 bits until they are recorded
+# 13: scalars keep 64 bits until they are recorded, but a constant is cut to the type of what it is assigned to
 
 $ -x errtags -q -n 'BEGIN { i = 1; i = 6000000000; printf("%d\n", i / 2); exit(0); }'
+|852516352
+|
+
+$ -x errtags -q -n 'BEGIN { i = 1; j = 6000000000; i = j; printf("%d\n", i / 2); exit(0); }'
 |-1294967296
 |
 
@@ -381,12 +385,12 @@ $ -x errtags -q -n 'extern int a[]; int x[int][4]; struct r { int a; }; union r 
 
 $ -x errtags -q -n 'int x[int][4]; BEGIN { this->i = 4; trace(x[1][this->i]); } ERROR { trace(arg4); exit(1); }'
 |1
-!dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0x10) in action #2 at DIF offset 120
+!dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0x10) in action #2 at DIF offset 132
 = 1
 
 $ -x errtags -q -n 'int x[int][4]; BEGIN { x[1][-1] = 3; } ERROR { trace(arg4); exit(1); }'
 |1
-!dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0xfffffffffffffffc) in action #1 at DIF offset 124
+!dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0xfffffffffffffffc) in action #1 at DIF offset 136
 = 1
 
 $ -x errtags -q -n 'BEGIN { !a[1]; -self->x; ~b[2]; trace(sizeof (a[1])); trace(sizeof (self->x)); exit(0); }'
@@ -511,3 +515,48 @@ $ -x errtags -q -n 'union u { uint32_t w; uint8_t b[4]; } un; BEGIN { tracemem(u
 $ -x errtags -q -n 'union u { uint32_t w; uint8_t b[4]; } un; BEGIN { trace(stringof(un)); exit(0); }'
 !dtrace: invalid probe specifier ...: [D_STRINGOF_TYPE] in action list: union u cannot be made a string
 = 1
+
+# print() of arrays of structures, of translations, of inlines that are translations
+
+> a.d
+|struct p { int x; struct { int a; } q[2]; unsigned char u[2]; };
+|translator struct p < int X > { x = X; };
+|inline struct p *gp[int i] = xlate <struct p *> (i);
+|inline struct p gq = xlate <struct p> (5);
+|struct p two[2];
+|BEGIN { print(two[0].q); print(*gp[7]); printf("\n"); print(gq); printf("\n"); print(gp[8]->x); exit(0); }
+$ -x errtags -q -s a.d
+|struct [2] [ 
+|    struct  {
+|        int a = 0
+|    }, 
+|    struct  {
+|        int a = 0
+|    }
+|]
+|struct p {
+|    int x = 0x7
+|    struct [2] q = [ 
+|        struct  {
+|            int a = 0
+|        }, 
+|        struct  {
+|            int a = 0
+|        }
+|    ]
+|    unsigned char [2] u = [ 0, 0 ]
+|}
+|struct p {
+|    int x = 0x5
+|    struct [2] q = [ 
+|        struct  {
+|            int a = 0
+|        }, 
+|        struct  {
+|            int a = 0
+|        }
+|    ]
+|    unsigned char [2] u = [ 0, 0 ]
+|}
+|int 0x8
+|

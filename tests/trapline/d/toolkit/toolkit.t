@@ -283,7 +283,7 @@ $ -s top.d
 
 $ -s bits.d
 |READ APPEND 0x2c
-|-4 60
+|60 60
 |
 
 $ -s mem.d

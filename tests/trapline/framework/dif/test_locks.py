@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emu.guest.base import Abilities, Lock
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from tests.support.fake_guest import SHELL
 from tests.trapline.framework.support import Bench, trace
 from trapline.framework.dif.locks import QUESTIONS

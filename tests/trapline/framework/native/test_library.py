@@ -22,9 +22,9 @@ from trapline.framework.base.memory import SLOTS_MAX, Memory
 pytestmark = pytest.mark.skipif(not available(), reason="llvmlite is not installed")
 
 if available():
+    from trapline.framework.native.consumer import share
     from trapline.framework.native.dif.dynvars import HEADER, SharedDynamicVariables, key_bytes
     from trapline.framework.native.library import symbols
-    from trapline.framework.native.shared_tables import share
 
 MASK = (1 << 64) - 1
 

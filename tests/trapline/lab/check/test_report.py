@@ -16,7 +16,7 @@ from trapline.lab.check.report import FORMS
 from trapline.lab.check.report.text import lines
 from trapline.lab.check.results import Results, RunResult, Tally
 from trapline.lab.check.site.compare import Difference, Divergence, Outcome, SiteResult
-from trapline.lab.report_files import ReportFileError
+from trapline.support.output_files import OutputError
 
 WRITERS = FORMS.writers
 
@@ -272,7 +272,7 @@ def test_the_suffix_decides(tmp_path):
 
 
 def test_another_suffix_is_refused_with_those_there_are():
-    with pytest.raises(ReportFileError, match=r"^report\.pdf: .* \.txt, \.json, \.xml, \.html$"):
+    with pytest.raises(OutputError, match=r"^report\.pdf: .* \.txt, \.json, \.xml, \.html$"):
         FORMS.writer("report.pdf")
-    with pytest.raises(ReportFileError, match="no such file or directory"):
+    with pytest.raises(OutputError, match="no such file or directory"):
         FORMS.write(agreed(), "/nowhere/report.txt")

@@ -1,4 +1,4 @@
-"""The assembly bench: the treatment of instructions, and their effects when they are patched."""
+"""The assembly bench: the decision of instructions, and their effects when they are patched."""
 
 import json
 from dataclasses import replace

@@ -108,14 +108,14 @@ def test_a_site_comes_with_its_instruction_its_patch_its_code_and_its_plan(path)
     assert (entry.probe, entry.instruction.address, entry.instruction.offset) == ("entry", ADDRESS, 0)
     assert (entry.instruction.code, entry.instruction.text, entry.patch) == (b"\x55", "push rbp", b"\xcc")
     assert (entry.invop, entry.invop_name) == (1, "PUSHL_EBP")
-    assert str(entry.treatment.plan) == "[rsp-8] = rbp; rsp = rsp-8; rip = rip+1"
+    assert str(entry.decision.plan) == "[rsp-8] = rbp; rsp = rsp-8; rip = rip+1"
     assert (ret.probe, ret.instruction.offset, ret.invop_name) == ("return", 5, "RET")
 
 
 def test_every_site_of_every_isa_can_be_emulated(path, isa):
     found = sites(written(path, isa))
     assert [function.name for function in found] == list(LISTINGS[isa])
-    assert all(site.treatment.plan is not None for function in found for site in function.sites)
+    assert all(site.decision.plan is not None for function in found for site in function.sites)
     assert found[0].sites
 
 
@@ -226,7 +226,7 @@ def test_json_says_the_same_as_the_data(path, isa):
         for there, site in zip(each["sites"], function.sites, strict=True):
             assert bytes.fromhex(there["bytes"]) == site.instruction.code
             assert bytes.fromhex(there["patch"]) == site.patch
-            assert "; ".join(there["displaced"]["plan"]) == str(site.treatment.plan)
+            assert "; ".join(there["displaced"]["plan"]) == str(site.decision.plan)
             assert (there["probe"], there["invop"]) == (site.probe, site.invop)
         assert len(each["passed_over"]) == len(function.passed_over)
 

@@ -1,4 +1,4 @@
-"""`trapline sites` for user programs: the treatment of every instruction."""
+"""`trapline sites` for user programs: the decision of every instruction."""
 
 import json
 

@@ -30,7 +30,7 @@ def test_entries_and_returns_are_where_the_running_kernel_has_them(path, isa):
         ("entry", ENTRIES[isa]),
         ("return", RETURNS[isa]),
     ]
-    assert all(one.invop is None and one.treatment.plan for one in found.sites)
+    assert all(one.invop is None and one.decision.plan for one in found.sites)
 
 
 def test_a_tail_call_has_no_return_probe(path):

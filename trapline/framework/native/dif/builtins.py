@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from emu.engine.hits.hit_steps import ARGUMENTS
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from trapline.framework.base.blocks import EcbWord
 from trapline.framework.base.dif import Var
 from trapline.framework.native.dif.translation import Translation

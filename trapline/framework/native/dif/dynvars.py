@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from emu.native.builder import Function, Module
 from emu.native.link import Linked
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from emu.support.plain import address_of, words
 from trapline.framework.base.blocks import DynamicWord, PoolWord
 from trapline.framework.base.dynvars import HASH_ENTRY, DynamicVariables, Key, Pool, State, align

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from emu.native.builder import Function, Module
-from emu.native.values import Condition, Word
+from emu.native.operations import Condition, Word
 from trapline.framework.base.dif import TUPLE_REGISTERS, Op
 from trapline.framework.base.dynvars import STRING_SIZE
 from trapline.framework.base.faults import DIVZERO, TUPOFLOW

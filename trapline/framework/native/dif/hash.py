@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.native.builder import Function, Module
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 
 _LANES: Final = 4
 _WORD: Final = 8

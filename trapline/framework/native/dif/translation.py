@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 
 from emu.native.builder import Function, Module
-from emu.native.values import Condition, Word
+from emu.native.operations import Condition, Word
 from emu.support.immutable import immutable
 from trapline.framework.base.dif import INTEGER_REGISTERS, Op
 from trapline.framework.base.faults import FAULT

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from emu.native.values import Word
+from emu.native.operations import Word
 from trapline.framework.base.blocks import DynamicWord
 from trapline.framework.base.dif import USER_VARIABLE_BASE, Op, Var
 from trapline.framework.base.dynvars import slot, variable_size

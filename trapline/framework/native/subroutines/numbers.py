@@ -103,7 +103,7 @@ def _copyinto(w: Writing) -> None:
     source, size, target = w.argument(0), w.argument(1), w.argument(2)
     inside = f.both(f.uge(target, w.get("scratch_base")), f.ule(f.add(target, size), w.get("scratch_pointer")))
     w.unless(f.fails(f.both(inside, f.ne(size, 0))))
-    to, found = own(f, f.module.symbol("regions"), target, size), f.call(Callee("user_place"), source, size)
+    to, found = own(f, f.module.symbol("regions"), target, size), f.call(Callee("user_pointer"), source, size)
     w.unless(f.either(f.eq(to, 0), f.eq(found, 0)))
     w.move(to, found, size)
     f.ret(0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.native.builder import Callee, Function
-from emu.native.values import Value, Word
+from emu.native.operations import Value, Word
 from trapline.framework.base.memory import SLOTS_MAX
 from trapline.framework.native.firing_words import Firing
 from trapline.framework.native.memory import ENTRY_SHIFT, slot
@@ -34,12 +34,12 @@ def write_text(f: Function) -> None:
             place = f.add(f.load(entry), offset)
             end = f.call(f.module.external("memchr", 3), place, 0, space)
             _found(f, place, f.select(f.eq(end, 0), space, f.sub(end, place)))
-    _in_page(f, "kernel_place", address, limit)
+    _in_page(f, "kernel_pointer", address, limit)
 
 
 def write_user_text(f: Function) -> None:
     """Write `user_text(address, limit)`: strings of the current process."""
-    _in_page(f, "user_place", *f.parameters)
+    _in_page(f, "user_pointer", *f.parameters)
 
 
 def _in_page(f: Function, finder: str, address: Word, limit: Word) -> None:

@@ -14,10 +14,8 @@ from emu.native.builder import Callee
 from trapline.framework.base.dif import Subr
 from trapline.framework.dif.strings import BASE_MAX
 from trapline.framework.native.memory import own
-from trapline.framework.native.subroutines.addresses import ADDRESSES
 from trapline.framework.native.subroutines.numbers import MORE_SUBROUTINES
 from trapline.framework.native.subroutines.paths import PATHS
-from trapline.framework.native.subroutines.strtok import TOKENS
 from trapline.framework.native.subroutines.writer import FromEnd, Writer, Writing
 
 _WORD: Final = 8
@@ -127,7 +125,7 @@ def _copyinstr(w: Writing) -> None:
 def _copyin(w: Writing) -> None:
     f = w.f
     source, size = w.argument(0), w.argument(1)
-    found = f.call(Callee("user_place"), source, size)
+    found = f.call(Callee("user_pointer"), source, size)
     w.unless(f.eq(found, 0))
     address, place = w.reserve(size, _ALIGNED)
     w.move(place, found, size)
@@ -199,8 +197,6 @@ def _swap(size: int) -> Writer:
 SUBROUTINES: Final[Mapping[int, Writer]] = {
     **MORE_SUBROUTINES,
     **PATHS,
-    **ADDRESSES,
-    **TOKENS,
     Subr.STRLEN: _strlen,
     Subr.STRJOIN: _strjoin,
     Subr.SUBSTR: _substr,

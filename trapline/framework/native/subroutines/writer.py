@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from emu.native.builder import Callee, Function
-from emu.native.values import Condition, Value, Word
+from emu.native.operations import Condition, Value, Word
 from trapline.framework.base.faults import NOSCRATCH
 from trapline.framework.dif.strings import DIGITS
 from trapline.framework.native.firing_words import ENTRY, FLAGS_OFFSET, Firing
@@ -87,11 +87,6 @@ class Writing:
         """Put a NUL after a string."""
         self.f.store(self.f.add(place, length), 0, size=1)
 
-    @property
-    def room(self) -> Value:
-        """Address of memory for a string that is not finished, of `string_size` bytes."""
-        return self.f.module.symbol("string_room")
-
     def least(self, left: Word, right: Word) -> Value:
         """Return the smaller of two numbers without sign."""
         return self.f.select(self.f.ult(left, right), left, right)
@@ -118,10 +113,6 @@ class Characters:
         found = self.peek()
         self.at.set(self._f.add(self.at.get(), 1))
         return found
-
-    def back(self) -> None:
-        """Undo the last `next`."""
-        self.at.set(self._f.sub(self.at.get(), 1))
 
 
 class FromEnd:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from emu.engine.handlers import WrappedTaker
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.guest.linux.fs.fdtable import Descriptors
@@ -80,6 +81,19 @@ class Stretch(NamedTuple):
     data: bytes
 
 
+class _CountedTraps(WrappedTaker):
+    """Counts breakpoints, and ends a run that meets too many.  Raises `_EndlessError`."""
+
+    taken = 0
+
+    def breakpoint(self, address: int) -> int:
+        """Count a breakpoint."""
+        self.taken += 1
+        if self.taken > _TRAPS:
+            raise _EndlessError
+        return self.inner.breakpoint(address)
+
+
 class TrialCpu:
     """One CPU and its process.
 
@@ -115,12 +129,12 @@ class TrialCpu:
         self.kernel.on_cpu.switch(self.thread)
         self._registers = self._general()
         self._flags = isa.traps.flags
-        self._vectors = self.engine.vectors()
+        self._vectors = self.engine.cpu.vectors()
         self._vector_sizes = tuple(map(len, self._vectors))
         self._paddings = [
             list(_padding(file, len(place))) for file, place in zip(isa.unicorn.vectors, self._vectors, strict=True)
         ]
-        self._base = self.engine.new_context()
+        self._base = self.engine.cpu.new_context()
         self._contexts: dict[int, Any] = {}
         self.memory = self.engine.memory.pointer + self.space.memory_at
         """Address in this process of the eight pages."""
@@ -187,7 +201,7 @@ class TrialCpu:
 
     def load(self, state: State) -> None:
         """Put a state into the registers."""
-        self.engine.restore(self._base)
+        self.engine.cpu.restore(self._base)
         for name, value in state.registers.items():
             self.engine.write_register(name, value)
         if self._flags:
@@ -206,9 +220,9 @@ class TrialCpu:
         context = self._contexts.get(number)
         if context is None:
             self.load(states[number])
-            self._contexts[number] = self.engine.new_context()
+            self._contexts[number] = self.engine.cpu.new_context()
         else:
-            self.engine.restore(context)
+            self.engine.cpu.restore(context)
 
     def same_registers(self, other: TrialCpu, *, called: bool = False) -> bool:
         """Return whether two CPUs have the same registers, flags and vectors.
@@ -263,20 +277,12 @@ class TrialCpu:
         """Run until one instruction is counted, or a fault.  Raises `_EndlessError`."""
         engine = self.engine
         deadline = engine.instructions + 1
-        answer = engine.handlers.on_breakpoint
-        self._taken = 0
-
-        def counted(address: int) -> int:
-            self._taken += 1
-            if self._taken > _TRAPS:
-                raise _EndlessError
-            return answer(address)
-
-        engine.handlers.on_breakpoint = counted
+        taker = engine.handlers.taker
+        engine.handlers.taker = counted = _CountedTraps(taker)
         try:
             return self.kernel.trapping.advance(self.thread, lambda: engine.run(hard=deadline))
         finally:
-            engine.handlers.on_breakpoint = answer
+            engine.handlers.taker, self._taken = taker, counted.taken
 
     def _in_scratch(self, pc: int) -> bool:
         """Return whether the pc is in one of the pages where providers run copies."""

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import capstone
 
 from emu.isa import ISAS, disassembly
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 
 
 class Facts(Flag):

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 
-from emu.displaced.decision import Code, DisplacedTable, Emulated, OutOfLine, Refused, Stepped, Treatment
+from emu.displaced.decision import Code, Decision, DisplacedTable, Emulated, OutOfLine, Refused, Stepped
 from emu.displaced.plans import Plan
 from emu.isa import ISAS
 from providers import fasttrap, uprobes
@@ -21,7 +21,7 @@ from trapline.lab.check.encodings.results import Cell, Doing, Ours
 from trapline.lab.check.encodings.space import FORMS
 from trapline.lab.check.encodings.tables import PROVIDERS, emulated_facts, plan_facts
 
-# Row, treatment, length in bytes or 0, and its claimed facts or None.
+# Row, decision, length in bytes or 0, and its claimed facts or None.
 Said = tuple[str, Doing, int, Facts | None]
 # A provider's decision about the instruction that starts some bytes.
 Opinion = Callable[[bytes], Said]
@@ -32,9 +32,9 @@ def own(isa: str) -> Mapping[str, Opinion]:
     pid, uprobe = fasttrap.PORTS[isa].treat, uprobes.PORTS[isa].treat
     opinions = (
         of_table(isa, ISAS[isa].stub),
-        of_treatments(isa, lambda code: pid(Code(code, 0), Fidelity.EXACT)),
-        of_treatments(isa, lambda code: pid(Code(code, 0), Fidelity.FREEBSD)),
-        of_treatments(isa, lambda code: uprobe(Code(code, 0), Fidelity.EXACT)),
+        of_decisions(isa, lambda code: pid(Code(code, 0), Fidelity.EXACT)),
+        of_decisions(isa, lambda code: pid(Code(code, 0), Fidelity.FREEBSD)),
+        of_decisions(isa, lambda code: uprobe(Code(code, 0), Fidelity.EXACT)),
     )
     return dict(zip(PROVIDERS, opinions, strict=True))
 
@@ -46,10 +46,10 @@ def of_rules(isa: str, rules: Rules) -> Mapping[str, Opinion]:
         found["fbt"] = of_table(isa, rules.displaced)
     if rules.pid is not None:
         pid = rules.pid.treat
-        found["pid"] = of_treatments(isa, lambda code: pid(Code(code, 0), rules.fidelity))
+        found["pid"] = of_decisions(isa, lambda code: pid(Code(code, 0), rules.fidelity))
     if rules.uprobe is not None:
         uprobe = rules.uprobe.treat
-        found["uprobe"] = of_treatments(isa, lambda code: uprobe(Code(code, 0), rules.fidelity))
+        found["uprobe"] = of_decisions(isa, lambda code: uprobe(Code(code, 0), rules.fidelity))
     return found
 
 
@@ -70,19 +70,19 @@ def of_table(isa: str, table: DisplacedTable) -> Opinion:
         return emulated_facts(isa, table.rows, number)
 
     numbers = {id(row): number for number, row in enumerate(table.rows)}
-    said = of_treatments(isa, lambda code: table.decide(code, 0))
+    said = of_decisions(isa, lambda code: table.decide(code, 0))
 
     def say(code: bytes) -> Said:
         name, doing, length, facts = said(code)
-        treatment = table.decide(code, 0)
-        if isinstance(treatment, Emulated) and isa in FORMS:
-            facts = claims(numbers[id(treatment.rule)])
+        decision = table.decide(code, 0)
+        if isinstance(decision, Emulated) and isa in FORMS:
+            facts = claims(numbers[id(decision.rule)])
         return name, doing, length, facts
 
     return say
 
 
-def of_treatments(isa: str, treat: Callable[[bytes], Treatment]) -> Opinion:
+def of_decisions(isa: str, treat: Callable[[bytes], Decision]) -> Opinion:
     """Return the decision of a provider's rules."""
 
     def say(code: bytes) -> Said:

@@ -16,7 +16,7 @@ from trapline.lab.check.encodings.space import Chunk
 
 
 class Doing(Enum):
-    """A provider's treatment of an instruction."""
+    """A provider's decision of an instruction."""
 
     EMULATED = "emulated"
     OUT_OF_LINE = "out of line"

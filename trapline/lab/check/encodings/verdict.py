@@ -40,7 +40,7 @@ class Verdict:
     provider: str
     encodings: int
     doing: Counter[Doing]
-    """Number of encodings by treatment."""
+    """Number of encodings by decision."""
     rows: Counter[str]
     """Number of encodings by row; it has every row of the table."""
     exempted: Counter[Exemption]

@@ -9,16 +9,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from emu.engine.memory.access import Access
+from emu.engine.qemu import block_layout as layout
 from emu.engine.qemu import library
-from emu.engine.qemu.hooks import Hooks
+from emu.engine.qemu.hooks import TLB_FILL, Hooks
 from emu.guest.linux.traps import page_fault
 from emu.isa import ISAS
 from emu.native.compile import compiled
 from emu.native.link import Linked
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 from trapline.framework.base.engines import ProgramEngine, chosen
 from trapline.lab.check.cpu.states import LAST_PAGE
-from trapline.lab.check.native import layout
 from trapline.lab.check.native.code import TrialCode
 from trapline.lab.check.native.images import Images
 from trapline.lab.check.native.trial import ALIKE, AREAS, LEFT_OUT, NOTED, BatchBlock, Outcome, TrialBlock
@@ -37,7 +37,7 @@ _AGREE: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint
 def _linked(isa_name: str, offsets: layout.BlockLayout) -> Any:
     isa = ISAS[isa_name]
     flags = isa.traps.flags
-    number = isa.registers.by_name[flags].unicorn if flags else None
+    number = isa.unicorn.ids[flags] if flags else None
     code = TrialCode(isa, offsets, flags=number)
     source = code.module.source
     machine_code = compiled("check", source.encode(), lambda: source)
@@ -109,7 +109,7 @@ class _Trial:
             nothing=ctypes.addressof(self._nothing),
         )
         own = ctypes.c_void_p(linked.address("fill"))
-        self.block.own_hook = Hooks(engine.cpu, self.block.address).add(library.TLB_FILL, own)
+        self.block.own_hook = Hooks(engine.cpu, self.block.address).add(TLB_FILL, own)
         ctypes.c_uint8.from_address(self.block.own_hook + hook_out).value = 1
 
     def leave_stepping(self, address: int) -> None:
@@ -127,7 +127,7 @@ class _Trial:
         """
         if self._executed != self.cpu.executed:
             self._executed = self.cpu.executed
-            self.cpu.engine.cpu.uc.ctl_flush_tb()
+            self.cpu.engine.cpu.forget_blocks()
 
     def show_areas(self) -> bool:
         """Store the mapped areas; return whether there is room for them."""

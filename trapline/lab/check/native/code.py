@@ -7,14 +7,15 @@ breakpoint's, unknown code) ends the batch: Python tries that state.
 
 from __future__ import annotations
 
+from emu.engine.qemu.block_code import BlockCode
+from emu.engine.qemu.block_layout import BlockLayout
+from emu.engine.qemu.library import Library
 from emu.engine.state import NEVER, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
-from emu.native.values import Value
+from emu.native.operations import Value
 from trapline.lab.check.cpu.states import LAST_PAGE
 from trapline.lab.check.native.cpu_loop import VECTOR, RunningCode, each_range
-from trapline.lab.check.native.layout import BlockLayout
-from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.memory_code import MemoryCode
 from trapline.lab.check.native.trial import ALIKE, LEFT_OUT, BatchBlock, Outcome, TrialBlock
 
@@ -23,12 +24,12 @@ class TrialCode:
     """The function `agree(batch, plain, patched)`: it tries states until Python must try one."""
 
     def __init__(self, isa: Isa, offsets: BlockLayout, *, flags: int | None) -> None:
-        self._layout = offsets
         self._flags = flags
         self.module = module = Module()
         self._library = Library(module, isa.unicorn.target)
         self._memory = MemoryCode(isa, module, offsets, self._library)
-        self._running = RunningCode(isa, offsets, module, self._library, self._memory, flags)
+        self._blocks = BlockCode(isa, offsets, module, self._library)
+        self._running = RunningCode(isa, module, self._blocks, self._memory, flags)
         self._same_fault = self._make_same_fault(module)
         self._same_registers = self._make_same_registers(module)
         self._same = self._make_same(module)
@@ -95,17 +96,11 @@ class TrialCode:
         f.ret_if(f.ne(of(plain, "pc"), of(patched, "pc")), 0)
         f.ret_if(f.eq(f.call(self._same_registers, batch, plain, patched), 0), 0)
         if self._flags is not None:
-            f.ret_if(f.ne(self._read(f, of(plain, "uc")), self._read(f, of(patched, "uc"))), 0)
+            f.ret_if(
+                f.ne(*(self._blocks.read_register(f, of(trial, "uc"), self._flags) for trial in (plain, patched))), 0
+            )
         f.ret(ALIKE)
         return f
-
-    def _read(self, f: Function, uc: Value) -> Value:
-        """Return the flags, by Unicorn's own call."""
-        room = f.room(8)
-        f.store(room, 0)
-        assert self._flags is not None
-        f.call(self._library.unicorn("uc_reg_read", 3), uc, self._flags, room)
-        return f.load(room)
 
     def _make_agree(self, module: Module) -> Function:
         """u64 agree(batch, plain, patched): try states from `next` on, up to one for Python."""
@@ -115,9 +110,7 @@ class TrialCode:
             uc = f.load(trial, TrialBlock.offset("uc"))
             self._memory.take_pages(f, trial, own=True)
             self._memory.attend(f, trial)
-            f.store(uc, 1, self._layout.uc_level, 4)
-            f.store(uc, 0, self._layout.uc_done, 1)
-            f.store(uc, -1, self._layout.uc_count)
+            self._blocks.prepare(f, uc)
         words = f.load(plain, TrialBlock.offset("words"))
         for word in (Word.SOFT, Word.HARD, Word.NEXT):
             f.store(words, NEVER, 8 * word)
@@ -145,8 +138,6 @@ class TrialCode:
         for trial in (plain, patched):
             uc = f.load(trial, TrialBlock.offset("uc"))
             self._memory.take_pages(f, trial, own=False)
-            self._running.quiet(f, trial)
-            f.store(uc, 0, self._layout.uc_level, 4)
-            f.store(uc, 1, self._layout.uc_done, 1)
+            self._blocks.finish(f, uc, f.load(trial, TrialBlock.offset("cpu")))
         f.ret(f.load(batch, BatchBlock.offset("next")))
         return f

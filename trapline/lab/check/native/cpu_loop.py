@@ -1,8 +1,7 @@
-"""Machine code that runs Unicorn's own translated blocks for one instruction.
+"""Machine code that executes one instruction from one state, plain or patched.
 
-The blocks run one after the other, as `cpu_exec` runs them, but without the preparations of
-`emu_start`.  A breakpoint goes to the same callback of the engine that `emu_start` calls
-(`emu.engine.native_callbacks`), so providers, tracepoints and plans are the product's.
+It runs the translated blocks of the engine (`emu.engine.qemu.block_code`), so providers,
+tracepoints and plans are the product's.
 """
 
 from __future__ import annotations
@@ -12,17 +11,13 @@ from contextlib import contextmanager
 from typing import Final
 
 from emu.engine.hits.hit_steps import COPY_FAULT, of_exception
-from emu.engine.qemu.layout import CPU_EXCEPTION, UC_TCG
+from emu.engine.qemu.block_code import BlockCode
 from emu.engine.state import HANDLED, NEVER, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
-from emu.native.values import Condition, Value
+from emu.native.operations import Value
 from trapline.lab.check.cpu.states import LAST_PAGE, POOL, REPEATED
-from trapline.lab.check.native import layout
-from trapline.lab.check.native.layout import BlockLayout
-from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.memory_code import MemoryCode
-from trapline.lab.check.native.targets import TARGETS, before_hook
 from trapline.lab.check.native.trial import BatchBlock, Outcome, TrialBlock
 
 # The number of blocks after which an instruction is left to Python.
@@ -31,9 +26,6 @@ _BLOCKS: Final = 64
 _REPEATING_BLOCKS: Final = 8 * REPEATED
 # The size in bytes of most vector registers: many ranges of the CPU state have it.
 VECTOR: Final = 16
-# In place of a block's result: it was left by an exception; it is not translated yet.
-_LONGJUMP: Final = -1
-_UNKNOWN: Final = -2
 
 
 @contextmanager
@@ -51,21 +43,13 @@ def each_range(f: Function, ranges: Value) -> Iterator[tuple[Value, Value]]:
 class RunningCode:
     """The functions `begin`, which loads a state, `plain` and `patched`, which run from there."""
 
-    def __init__(
-        self, isa: Isa, offsets: BlockLayout, module: Module, library: Library, memory: MemoryCode, flags: int | None
-    ) -> None:
-        self._isa = isa
-        self._layout = offsets
+    def __init__(self, isa: Isa, module: Module, blocks: BlockCode, memory: MemoryCode, flags: int | None) -> None:
         self._pc = 8 * isa.registers.slots[isa.registers.pc]
         counter = isa.registers.counter
         self._counter = None if counter is None else 8 * isa.registers.slots[counter]
         self._flags = flags
-        self._target = isa.unicorn.target
-        self._library = library
+        self._blocks = blocks
         self._memory = memory
-        self._run = self._make_run(module)
-        self._next = self._make_next(module)
-        self._code = self._make_code(module)
         self.begin = self._make_begin(module)
         self._end = self._make_end(module)
         self._faulted = self._make_faulted(module)
@@ -74,53 +58,11 @@ class RunningCode:
         self._excepted = self._make_excepted(module)
         self._once = self._make_once(module)
         self.plain = self._make_plain(module)
-        self._learned = self._make_learned(module)
+        self._served = self._make_served(module)
         self._put_back = self._make_put_back(module)
         self._left_by = self._make_left_by(module)
         self._after_block = self._make_after_block(module)
         self.patched = self._make_patched(module)
-
-    def _make_run(self, module: Module) -> Function:
-        """u64 run(buffer, prologue, env, code): the result of a block; `_LONGJUMP`: an exception."""
-        f = module.function("run_block", 4, local=True)
-        buffer, prologue, env, code = f.parameters
-        self._when_jumped(f, buffer, _LONGJUMP)
-        f.ret(f.call(prologue, env, code))
-        return f
-
-    def _make_next(self, module: Module) -> Function:
-        """u64 next(buffer, tcg, env): run the block at the pc; `_UNKNOWN`: it is not translated."""
-        f = module.function("next_block", 3, local=True)
-        buffer, tcg, env = f.parameters
-        self._when_jumped(f, buffer, _LONGJUMP)
-        code = f.call(self._library.qemu("helper_lookup_tb_ptr", 1), env)
-        f.ret_if(f.eq(code, f.load(tcg, self._layout.tcg_epilogue)), _UNKNOWN, likely=False)
-        f.ret(f.call(f.load(tcg, self._layout.tcg_prologue), env, code))
-        return f
-
-    @staticmethod
-    def _when_jumped(f: Function, buffer: Value, answer: int) -> None:
-        """Return here if QEMU leaves by an exception (cpu_loop_exit)."""
-        f.module.declare("__sigsetjmp", "declare i32 @__sigsetjmp(ptr, i32) returns_twice")
-        place = f.value(f"inttoptr i64 {buffer} to ptr")
-        found = f.value(f"call i32 @__sigsetjmp(ptr {place}, i32 0) returns_twice")
-        f.ret_if(f.condition(f"icmp ne i32 {found}, 0"), answer)
-
-    def _make_code(self, module: Module) -> Function:
-        """u64 code(trial, how): the block at the pc; 0: there is none.
-
-        `how`: 1 for a block of one instruction, 0 for an ordinary one.
-        """
-        f = module.function("code", 2, local=True)
-        trial, how = f.parameters
-        cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
-        pc, base, flags = TARGETS[self._target].key(f, env, self._library.qemu, self._layout)
-        how = f.or_(how, f.shl(f.load(cpu, self._layout.cpu_cluster, 4), layout.CLUSTER_SHIFT))
-        self._when_jumped(f, f.add(f.load(trial, TrialBlock.offset("uc")), self._layout.uc_jump_buffers), 0)
-        found = f.call(self._library.qemu("tb_htable_lookup", 5), cpu, pc, base, flags, how)
-        f.ret_if(f.ne(found, 0), found)
-        f.ret(f.call(self._library.qemu("tb_gen_code", 5), cpu, pc, base, flags, how))
-        return f
 
     def _make_begin(self, module: Module) -> Function:
         """u64 begin(trial, batch, number): load a state."""
@@ -137,8 +79,7 @@ class RunningCode:
             with f.when(f.ne(f.load(batch, BatchBlock.offset("repeats")), 0), likely=False):
                 f.store(env, f.and_(f.load(env, self._counter), REPEATED), self._counter)
         f.store(env, f.load(batch, BatchBlock.offset("site")), self._pc)
-        self.quiet(f, trial)
-        self._library.call(f, TARGETS[self._target].enter, cpu)
+        self._blocks.enter(f, f.load(trial, TrialBlock.offset("uc")), cpu)
         f.ret()
         return f
 
@@ -160,26 +101,14 @@ class RunningCode:
         self._load(f, trial, "vectors", f.load(f.load(trial, TrialBlock.offset("images")), f.shl(rest, 3)))
         if self._flags is not None:
             flags = f.add(f.load(trial, TrialBlock.offset("flags")), f.shl(rest, 3))
-            function = self._library.unicorn("uc_reg_write", 3)
-            f.call(function, f.load(trial, TrialBlock.offset("uc")), self._flags, flags)
-
-    def quiet(self, f: Function, trial: Value) -> None:
-        """Clear all requests to stop the CPU."""
-        uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
-        f.store(uc, 0, self._layout.uc_counter)
-        f.store(uc, 0, self._layout.uc_invalid_error, 4)
-        f.store(uc, 0, self._layout.uc_stop_request, 1)
-        f.store(uc, 0, self._layout.uc_quit_request, 1)
-        f.store(cpu, 0, self._layout.cpu_exit_request, 1)
-        f.store(cpu, layout.NO_EXCEPTION, CPU_EXCEPTION, 4)
-        f.store(f.load(cpu, self._layout.cpu_budget), 0, 2, 2)
+            self._blocks.write_register(f, f.load(trial, TrialBlock.offset("uc")), self._flags, flags)
 
     def _make_end(self, module: Module) -> Function:
         """u64 end(trial, outcome): store the ending of an execution."""
         f = module.function("end", 2, local=True)
         trial, outcome = f.parameters
         cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
-        self._library.call(f, TARGETS[self._target].leave, cpu)
+        self._blocks.leave(f, cpu)
         f.store(trial, f.load(env, self._pc), TrialBlock.offset("pc"))
         f.store(trial, outcome, TrialBlock.offset("ended"))
         f.store(f.load(trial, TrialBlock.offset("words")), 0, 8 * Word.BLOCK)
@@ -191,10 +120,8 @@ class RunningCode:
         f = module.function("faulted", 1, local=True)
         (trial,) = f.parameters
         uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
-        none = f.eq(f.load(cpu, CPU_EXCEPTION, 4), layout.NO_EXCEPTION)
-        refused = f.eq(f.load(uc, self._layout.uc_invalid_error, 4), layout.ERROR_EXCEPTION)
-        f.ret_if(f.fails(f.both(none, refused)), 0)
-        address = f.load(uc, self._layout.uc_invalid_address)
+        f.ret_if(f.fails(self._blocks.is_refused(f, uc, cpu)), 0)
+        address = self._blocks.refused_address(f, uc)
         f.store(trial, address, TrialBlock.offset("refused"))
         f.ret(f.select(f.ult(address, LAST_PAGE), Outcome.FAULT, Outcome.CRASHED))
         return f
@@ -222,27 +149,24 @@ class RunningCode:
         """u64 once(batch, trial): execute an instruction once, as the CPU is."""
         f = module.function("once", 2, local=True)
         batch, trial = f.parameters
-        uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
-        block = f.call(self._code, trial, 1)
-        with f.when(f.eq(block, 0)):
+        uc, cpu, env = (f.load(trial, TrialBlock.offset(name)) for name in ("uc", "cpu", "env"))
+        code = self._blocks.code(f, uc, cpu, env, single=True)
+        with f.when(f.eq(code, 0)):
             f.ret(f.call(self._end, trial, Outcome.STRANGE))
-        buffer, tcg = f.add(uc, self._layout.uc_jump_buffers), f.load(uc, UC_TCG)
-        code = f.load(block, self._layout.block_code)
-        found = f.call(self._run, buffer, f.load(tcg, self._layout.tcg_prologue), env, code)
-        with f.when(f.eq(found, _LONGJUMP)):
+        found = self._blocks.run(f, uc, env, code)
+        with f.when(self._blocks.is_exception(f, found)):
             fault = f.call(self._faulted, trial)
             with f.when(f.eq(fault, Outcome.FAULT)):
                 f.ret(f.call(self._end, trial, f.call(self._fetched, batch, trial)))
             with f.when(f.ne(fault, 0)):
                 f.ret(f.call(self._end, trial, fault))
-            with f.when(self._ends(f, trial)):
+            with f.when(self._blocks.ends(f, cpu)):
                 f.ret(f.call(self._end, trial, f.call(self._excepted, trial)))
             known = f.call(self._trapped, batch, trial)
             f.ret(f.call(self._end, trial, f.mul(known, self._signal(f, uc))))
-        begun = f.ne(f.and_(found, 3), layout.NOT_BEGUN)
-        # A system call has asked the run to end.
-        goes_on = f.eq(f.load(uc, self._layout.uc_stop_request, 1), 0)
-        f.ret(f.call(self._end, trial, f.mul(f.flag(f.both(begun, goes_on)), Outcome.DONE)))
+        # A system call asks the run to end.
+        whole = f.both(self._blocks.has_begun(f, found), self._blocks.may_go_on(f, uc))
+        f.ret(f.call(self._end, trial, f.mul(f.flag(whole), Outcome.DONE)))
         return f
 
     def in_scratch(self, f: Function, batch: Value, pc: Value) -> Value:
@@ -264,22 +188,9 @@ class RunningCode:
         """u64 trapped(batch, trial): let the engine take an exception; 0: it is unknown."""
         f = module.function("trapped", 2, local=True)
         batch, trial = f.parameters
-        uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
-        env, words = f.load(trial, TrialBlock.offset("env")), f.load(trial, TrialBlock.offset("words"))
-        number = f.load(cpu, CPU_EXCEPTION, 4)
-        f.ret_if(f.uge(number, layout.OWN_EXCEPTIONS), 0)
-        stops, invalid = f.load(uc, self._layout.uc_stop_interrupt), f.variable(0)
-        with f.when(f.ne(stops, 0)):
-            invalid.set(f.and_(f.call(stops, uc, number), 0xFF))
-        with f.choice(f.ne(invalid.get(), 0)) as (refused, other):
-            with refused:
-                callback = f.load(trial, TrialBlock.offset("invalid"))
-                f.ret_if(f.eq(callback, 0), 0)
-                f.ret_if(f.eq(f.and_(f.call(callback, uc, words), 1), 0), 0)
-            with other:
-                before_hook(f, self._isa, env, self._layout)
-                f.call(f.load(trial, TrialBlock.offset("trap")), uc, number, words)
-        f.store(cpu, layout.NO_EXCEPTION, CPU_EXCEPTION, 4)
+        names = ("uc", "cpu", "env", "words", "trap", "invalid")
+        known = self._blocks.take_exception(f, *(f.load(trial, TrialBlock.offset(name)) for name in names))
+        f.ret_if(f.eq(known, 0), 0)
         self._count_trap(f, batch)
         f.ret(1)
         return f
@@ -292,9 +203,7 @@ class RunningCode:
         """u64 patched(batch, trial): run patched code until the pc has left the room for copies."""
         f = module.function("patched", 2, local=True)
         batch, trial = f.parameters
-        uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
-        words = f.load(trial, TrialBlock.offset("words"))
-        buffer, tcg = f.add(uc, self._layout.uc_jump_buffers), f.load(uc, UC_TCG)
+        uc, cpu, env, words = (f.load(trial, TrialBlock.offset(name)) for name in ("uc", "cpu", "env", "words"))
         f.store(batch, 0, BatchBlock.offset("traps"))
         for word in (Word.BLOCK, Word.STOPPED, Word.SERVED, Word.REFUSED):
             f.store(words, 0, 8 * word)
@@ -309,13 +218,12 @@ class RunningCode:
             deadline = f.add(f.load(words, 8 * Word.TOTAL), 1)
             f.store(words, deadline, 8 * Word.HARD)
             f.store(words, deadline, 8 * Word.NEXT)
-            found = f.variable(f.call(self._next, buffer, tcg, env))
-            with f.when(f.eq(found.get(), _UNKNOWN), likely=False):
-                block = f.call(self._code, trial, 0)
-                with f.when(f.eq(block, 0)):
+            found = f.variable(self._blocks.run_next(f, uc, env))
+            with f.when(self._blocks.is_unknown(f, found.get()), likely=False):
+                code = self._blocks.code(f, uc, cpu, env, single=False)
+                with f.when(f.eq(code, 0)):
                     f.ret(f.call(self._end, trial, Outcome.STRANGE))
-                code, prologue = f.load(block, self._layout.block_code), f.load(tcg, self._layout.tcg_prologue)
-                found.set(f.call(self._run, buffer, prologue, env, code))
+                found.set(self._blocks.run(f, uc, env, code))
             f.call(self._after_block, batch, trial, found.get())
             ended = f.load(trial, TrialBlock.offset("ended"))
             with f.when(f.ne(ended, Outcome.DONE)):
@@ -328,19 +236,14 @@ class RunningCode:
         f = module.function("excepted", 1, local=True)
         (trial,) = f.parameters
         cpu = f.load(trial, TrialBlock.offset("cpu"))
-        f.store(trial, f.load(cpu, CPU_EXCEPTION, 4), TrialBlock.offset("refused"))
-        f.store(cpu, layout.NO_EXCEPTION, CPU_EXCEPTION, 4)
+        f.store(trial, self._blocks.exception(f, cpu), TrialBlock.offset("refused"))
+        self._blocks.forget_exception(f, cpu)
         f.ret(Outcome.EXCEPTION)
         return f
 
-    def _ends(self, f: Function, trial: Value) -> Condition:
-        """Return whether the exception is `Target.ends`."""
-        number = f.load(f.load(trial, TrialBlock.offset("cpu")), CPU_EXCEPTION, 4)
-        return f.eq(number, TARGETS[self._target].ends)
-
-    def _make_learned(self, module: Module) -> Function:
-        """u64 learned(trial, pc): let the engine serve the fault of a copy, as it has learned."""
-        f = module.function("learned", 2, local=True)
+    def _make_served(self, module: Module) -> Function:
+        """u64 served(trial, pc): let the engine serve the fault of a copy, as it has learned."""
+        f = module.function("served", 2, local=True)
         trial, pc = f.parameters
         take, anywhere = f.load(trial, TrialBlock.offset("take")), of_exception(COPY_FAULT, 0)
         for key in (f.or_(pc, anywhere), anywhere):
@@ -359,7 +262,7 @@ class RunningCode:
         f.ret_if(f.eq(self.in_scratch(f, batch, pc), 0), outcome)
         site = f.load(batch, BatchBlock.offset("site"))
         with f.when(f.eq(f.load(batch, BatchBlock.offset("put_back")), site), likely=True):
-            f.ret_if(f.ne(f.call(self._learned, trial, pc), 0), outcome, likely=True)
+            f.ret_if(f.ne(f.call(self._served, trial, pc), 0), outcome, likely=True)
         served = f.call(f.load(batch, BatchBlock.offset("faulted")))
         f.store(batch, site, BatchBlock.offset("put_back"))
         f.ret(f.select(f.ne(served, 0), outcome, Outcome.STRANGE))
@@ -377,13 +280,13 @@ class RunningCode:
             fetched = f.call(self._fetched, batch, trial)
             f.ret_if(f.eq(fetched, Outcome.DONE), Outcome.DONE)
             f.ret(f.call(self._put_back, batch, trial, fetched))
-        number = f.load(f.load(trial, TrialBlock.offset("cpu")), CPU_EXCEPTION, 4)
-        with f.when(f.eq(number, layout.NO_EXCEPTION)):
+        cpu = f.load(trial, TrialBlock.offset("cpu"))
+        with f.when(self._blocks.no_exception(f, self._blocks.exception(f, cpu))):
             f.ret(self._due(f, trial))
         compared = f.eq(f.load(batch, BatchBlock.offset("excepted")), f.load(batch, BatchBlock.offset("site")))
-        with f.when(f.both(self._ends(f, trial), compared), likely=False):
+        with f.when(f.both(self._blocks.ends(f, cpu), compared), likely=False):
             pc = f.load(f.load(trial, TrialBlock.offset("env")), self._pc)
-            with f.when(f.ne(self.in_scratch(f, batch, pc), 0)), f.when(f.ne(f.call(self._learned, trial, pc), 0)):
+            with f.when(f.ne(self.in_scratch(f, batch, pc), 0)), f.when(f.ne(f.call(self._served, trial, pc), 0)):
                 f.ret(f.call(self._excepted, trial))
         known = f.call(self._trapped, batch, trial)
         f.ret(f.mul(known, self._signal(f, f.load(trial, TrialBlock.offset("uc")))))
@@ -398,22 +301,22 @@ class RunningCode:
         batch, trial, found = f.parameters
         uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
         outcome = f.variable(Outcome.DONE)
-        with f.choice(f.ne(f.load(uc, self._layout.uc_quit_request, 1), 0), likely=False) as (led, other):
+        with f.choice(self._blocks.has_quit(f, uc), likely=False) as (led, other):
             with led:
                 # A hook has raised the exception, and it was served: the pc is set.
                 self._count_trap(f, batch)
-                f.store(uc, 0, self._layout.uc_quit_request, 1)
+                self._blocks.clear_quit(f, uc)
                 outcome.set(self._signal(f, uc))
-            with other, f.choice(f.eq(found, _LONGJUMP)) as (raised, ended):
+            with other, f.choice(self._blocks.is_exception(f, found)) as (raised, ended):
                 with raised:
                     outcome.set(f.call(self._left_by, batch, trial))
-                with ended, f.choice(f.eq(f.and_(found, 3), layout.NOT_BEGUN)) as (due, whole):
-                    with due:
-                        # The pc is not in the CPU yet.
-                        self._at_block(f, env, f.and_(found, ~3))
-                        outcome.set(self._due(f, trial))
+                with ended, f.choice(self._blocks.has_begun(f, found)) as (whole, due):
                     with whole:
                         outcome.set(self._signal(f, uc))
+                    with due:
+                        # The pc is not in the CPU yet.
+                        self._blocks.at_block(f, env, found)
+                        outcome.set(self._due(f, trial))
         # A page has refused the access of a plan.
         refused = f.load(f.load(trial, TrialBlock.offset("words")), 8 * Word.REFUSED)
         f.store(trial, f.select(f.eq(refused, 0), outcome.get(), Outcome.FAULT), TrialBlock.offset("ended"))
@@ -422,18 +325,14 @@ class RunningCode:
 
     def _due(self, f: Function, trial: Value) -> Value:
         """Return DONE if a deadline has stopped a block, SIGNAL if Python has."""
-        self.quiet(f, trial)
+        self._blocks.clear_requests(f, *(f.load(trial, TrialBlock.offset(name)) for name in ("uc", "cpu")))
         # A deadline leaves this word as it is.
         python = f.eq(f.load(f.load(trial, TrialBlock.offset("words")), 8 * Word.NEXT), 0)
         return f.select(python, Outcome.SIGNAL, Outcome.DONE)
 
     def _signal(self, f: Function, uc: Value) -> Value:
         """Return DONE, or SIGNAL if Python has asked the run to end."""
-        return f.select(f.eq(f.load(uc, self._layout.uc_stop_request, 1), 0), Outcome.DONE, Outcome.SIGNAL)
-
-    def _at_block(self, f: Function, env: Value, block: Value) -> None:
-        """Set the pc to the start of a block (synchronize_from_tb)."""
-        f.store(env, TARGETS[self._target].start(f, env, f.load(block, self._layout.block_pc)), self._pc)
+        return f.select(self._blocks.may_go_on(f, uc), Outcome.DONE, Outcome.SIGNAL)
 
     def _leave_if_over(self, f: Function, batch: Value, trial: Value) -> None:
         """Return, unless a copy goes on with the way back, or the next repetition follows."""

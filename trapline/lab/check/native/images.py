@@ -113,14 +113,14 @@ def _size(cpu: TrialCpu) -> int:
     A register of which a context leaves a part out is looked for behind its end.
     """
     engine, env = cpu.engine, cpu.engine.cpu.env
-    context = engine.new_context()
+    context = engine.cpu.new_context()
     size = ctypes.c_size_t.from_address(ctypes.cast(context.context, ctypes.c_void_p).value or 0).value
     contents = []
     for value in (0, 0xFF):
         for name in cpu.isa.unicorn.left_out:
             engine.write_register(name, value)
         contents.append(ctypes.string_at(env, size + _BEHIND))
-    engine.restore(context)
+    engine.cpu.restore(context)
     return 1 + max(at for at in range(size + _BEHIND) if at < size or contents[0][at] != contents[1][at])
 
 

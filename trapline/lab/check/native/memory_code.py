@@ -17,14 +17,14 @@ from emu.engine.hits.plan_code import ARGUMENT
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.engine.qemu import library
+from emu.engine.qemu.block_layout import BlockLayout
+from emu.engine.qemu.library import Library
 from emu.engine.state import Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
-from emu.native.values import Value
+from emu.native.operations import Value
 from trapline.lab.check.cpu.aliased import RIGHTS
 from trapline.lab.check.cpu.states import KINDS, LAST_PAGE
-from trapline.lab.check.native.layout import BlockLayout
-from trapline.lab.check.native.library import Library
 from trapline.lab.check.native.trial import NOTED, BatchBlock, TrialBlock
 
 _PAGE_BITS: Final = 12

@@ -23,7 +23,7 @@ from emu.engine.memory.pages import PAGE
 if TYPE_CHECKING:
     from trapline.lab.check.cpu.site import CheckSite
 
-Decision = Emulated | OutOfLine | Stepped
+Accepted = Emulated | OutOfLine | Stepped
 
 # The smallest number of sites for which it is worthwhile: the first and the last are tried in any case.
 FEWEST: Final = 3
@@ -38,17 +38,17 @@ class Group(NamedTuple):
     """Sites that are alike."""
 
     sites: list[CheckSite]
-    decision: Decision | None
+    decision: Accepted | None
     """How a provider displaces the instruction; None: the only site is tried by itself."""
 
 
-def groups(sites: Iterable[CheckSite], decide: Callable[[CheckSite], Decision | None]) -> Iterator[Group]:
+def groups(sites: Iterable[CheckSite], decide: Callable[[CheckSite], Accepted | None]) -> Iterator[Group]:
     """Yield the sites, those that follow each other and are alike together.
 
     `decide` returns the decision about one.
     """
     together: list[CheckSite] = []
-    before: Decision | None = None
+    before: Accepted | None = None
     for site in sites:
         decision = decide(site)
         if together and not (
@@ -72,7 +72,7 @@ def parts(found: Iterable[Group]) -> Iterator[Group]:
             yield Group(sites[-1:], decision)
 
 
-def _same(first: CheckSite, site: CheckSite, decision: Decision) -> bool:
+def _same(first: CheckSite, site: CheckSite, decision: Accepted) -> bool:
     """Return whether the instructions of two sites are the same, and inside a page."""
     length = decision.length
     inside = all(one.address % PAGE + length <= PAGE for one in (first, site))

@@ -8,17 +8,15 @@ from emu.displaced.decision import Emulated, OutOfLine, Refused
 from emu.engine.time.clock import VirtualClock
 from emu.guest.linux.mm.user_code import ProcessCode, SlotPages
 from emu.guest.modules import Module
-from emu.isa.linux_signals import Signal, SignalInfo
-from emu.probe.host_trap import HostTrap
 from emu.probe.patcher import Patcher
 from emu.probe.trap import TrapHandler
-from emu.support.bad_address import BadAddressError
 from providers import kinst
 from providers.kinst.kinst import Kinst, Point
 from trapline.lab.check.cpu.cpu import TrialCpu
 from trapline.lab.check.cpu.listener import Listener
 from trapline.lab.check.cpu.site import CheckSite
 from trapline.lab.check.prober.probers import NoProbe, Prober, Treated, Way
+from trapline.lab.check.prober.trial_traps import TrialTraps
 
 
 class _Room(NamedTuple):
@@ -57,13 +55,7 @@ class KinstProber(Prober):
             point.address: (number, point) for number, (_, point) in enumerate(self._listener.created, 1)
         }
 
-        def faulted(_address: int, error: BadAddressError) -> int:
-            return kernel.raise_bad_address(error.address)
-
-        def unclaimed(address: int) -> int:
-            return kernel.raise_fault(SignalInfo(Signal.SIGTRAP, 0x80, address=address))
-
-        self._trap = HostTrap(engine, traps, patcher, unclaimed=unclaimed, faulted=faulted)
+        self._trap = TrialTraps(cpu, traps, patcher)
 
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""
@@ -71,15 +63,13 @@ class KinstProber(Prober):
         if found is None:
             return NoProbe("kinst has no probe there")
         number, point = found
-        treatment = point.treatment
-        assert not isinstance(treatment, Refused)
-        how = (
-            f"emulated: {treatment.plan}" if isinstance(treatment, Emulated) else f"out of line: {treatment.code.hex()}"
-        )
+        decision = point.decision
+        assert not isinstance(decision, Refused)
+        how = f"emulated: {decision.plan}" if isinstance(decision, Emulated) else f"out of line: {decision.code.hex()}"
 
         def enter() -> None:
             self._trap.attach()
             self._kinst.enable(number, point)
 
-        name = "out of line" if isinstance(treatment, OutOfLine) else "emulated"
+        name = "out of line" if isinstance(decision, OutOfLine) else "emulated"
         return Treated(how, (Way(name, enter, lambda: self._kinst.disable(number, point)),))

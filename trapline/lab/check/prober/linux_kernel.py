@@ -6,16 +6,15 @@ from emu.displaced.decision import Emulated
 from emu.displaced.frame import Frame
 from emu.engine.time.clock import VirtualClock
 from emu.guest.linux_kernel.executable import NoSpaceError
-from emu.isa.linux_signals import Signal, SignalInfo
 from emu.probe.host_trap import HostTrap
 from emu.probe.trap import TrapHandler
-from emu.support.bad_address import BadAddressError
 from providers.linux_kernel.sites import treat
 from providers.linux_kernel.text import Hook, Text
 from trapline.lab.check.cpu.cpu import TrialCpu
 from trapline.lab.check.cpu.rules_under_test import Rules
 from trapline.lab.check.cpu.site import CheckSite
 from trapline.lab.check.prober.probers import KernelCode, NoProbe, Prober, Treated, Way
+from trapline.lab.check.prober.trial_traps import TrialTraps
 
 
 class NoRoom:
@@ -35,34 +34,24 @@ def _seen(_frame: Frame) -> None:
 
 
 class LinuxKernelProber(Prober):
-    """The plan is carried out natively, and by Python."""
+    """The plan is executed natively, and by Python."""
 
     def __init__(self, cpu: TrialCpu, rules: Rules) -> None:
-        kernel, engine = cpu.kernel, cpu.engine
-        patcher = rules.patcher(KernelCode(engine, cpu.space))
+        patcher = rules.patcher(KernelCode(cpu.engine, cpu.space))
         traps = TrapHandler()
         self._isa = cpu.isa
-        self._text = Text(cpu.isa, patcher, traps, NoRoom(), VirtualClock(engine))
+        self._text = Text(cpu.isa, patcher, traps, NoRoom(), VirtualClock(cpu.engine))
 
-        def faulted(_address: int, error: BadAddressError) -> int:
-            return kernel.raise_bad_address(error.address)
-
-        def unclaimed(address: int) -> int:
-            return kernel.raise_fault(SignalInfo(Signal.SIGTRAP, 0x80, address=address))
-
-        def trap() -> HostTrap:
-            return HostTrap(engine, traps, patcher, unclaimed=unclaimed, faulted=faulted)
-
-        self._native, self._python = trap(), trap()
+        self._native, self._python = (TrialTraps(cpu, traps, patcher) for _ in range(2))
         self._python.use_python()
 
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""
-        treatment = treat(self._isa, site.code, site.address)
-        if not isinstance(treatment, Emulated):
+        decision = treat(self._isa, site.code, site.address)
+        if not isinstance(decision, Emulated):
             return NoProbe("no plan")
         ways = (("emulated", self._native), ("emulated by Python", self._python))
-        return Treated(f"emulated: {treatment.plan}", tuple(self._way(name, site.address, trap) for name, trap in ways))
+        return Treated(f"emulated: {decision.plan}", tuple(self._way(name, site.address, trap) for name, trap in ways))
 
     def _way(self, name: str, address: int, trap: HostTrap) -> Way:
         hook = Hook(_seen)

@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from emu.displaced.decision import Code, Emulated, OutOfLine, Refused, Stepped, Treatment
+from emu.displaced.decision import Code, Decision, Emulated, OutOfLine, Refused, Stepped
 from emu.guest.linux.fs.regular import RegularFile
 from emu.guest.linux.mm.user_code import ProcessCode, SlotPages
 from emu.guest.modules import Module
 from emu.guest.processes import Slots
-from emu.isa.linux_signals import Signal, SignalInfo
 from emu.probe.host_trap import HostTrap
 from emu.probe.trap import TrapHandler
-from emu.support.bad_address import BadAddressError
 from providers import fasttrap, fbt, uprobes
 from providers.fasttrap.out_of_line import CHUNK
 from providers.fasttrap.records import Probe, ProbeType
@@ -28,7 +26,8 @@ from trapline.lab.check.cpu.cpu import TrialCpu
 from trapline.lab.check.cpu.rules_under_test import Rules
 from trapline.lab.check.cpu.site import CheckSite
 from trapline.lab.check.native.native_listener import CountingListener
-from trapline.lab.check.prober.alike import Decision
+from trapline.lab.check.prober.alike import Accepted
+from trapline.lab.check.prober.trial_traps import TrialTraps
 
 Apply = Callable[[], None]
 
@@ -73,7 +72,7 @@ class Prober(ABC):
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""
 
-    def decide(self, site: CheckSite) -> Decision | None:
+    def decide(self, site: CheckSite) -> Accepted | None:
         """Return how the instruction is displaced.
 
         None: each site is tried where it is, and while it has the only probe.
@@ -81,7 +80,7 @@ class Prober(ABC):
         del site
         return None
 
-    def treated(self, site: CheckSite, decision: Decision) -> Treated:
+    def treated(self, site: CheckSite, decision: Accepted) -> Treated:
         """Return how an instruction is executed that `decide` has decided about."""
         del decision
         looked = self.look(site)
@@ -111,12 +110,12 @@ class PidProber(Prober):
 
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site (fasttrap_tracepoint_init)."""
-        treatment = self._fasttrap.points.look(self._target, site.address, site.start)
-        if isinstance(treatment, Refused):
-            return NoProbe(f"{treatment.rule.why} ({treatment.rule.source})")
-        return self.treated(site, treatment)
+        decision = self._fasttrap.points.look(self._target, site.address, site.start)
+        if isinstance(decision, Refused):
+            return NoProbe(f"{decision.rule.why} ({decision.rule.source})")
+        return self.treated(site, decision)
 
-    def treated(self, site: CheckSite, decision: Decision) -> Treated:
+    def treated(self, site: CheckSite, decision: Accepted) -> Treated:
         """Return how an instruction is executed (`Prober`)."""
         if isinstance(decision, Emulated):
             return Treated(f"emulated: {decision.plan}", tuple(self._ways("emulated", site)))
@@ -126,7 +125,7 @@ class PidProber(Prober):
         ways = tuple(way for name, slots in places for way in self._ways(f"out of line, {name}", site, slots))
         return Treated(f"out of line: {decision.code.hex()}{scratch}", ways)
 
-    def decide(self, site: CheckSite) -> Decision | None:
+    def decide(self, site: CheckSite) -> Accepted | None:
         """Return how the instruction is displaced (`Prober`)."""
         found = self._fasttrap.points.look(self._target, site.address, site.start) if self._own else None
         return None if isinstance(found, Refused) else found
@@ -175,12 +174,12 @@ class UprobeProber(Prober):
         file, offset = self._cpu.file_at(site.address)
         if offset % self._uprobes.port.alignment:
             return NoProbe(f"not a multiple of {self._uprobes.port.alignment}")
-        treatment = self._treat(file, offset, site.address)
-        if isinstance(treatment, Refused):
-            return NoProbe(f"{treatment.rule.why} ({treatment.rule.source})")
-        return self.treated(site, treatment)
+        decision = self._treat(file, offset, site.address)
+        if isinstance(decision, Refused):
+            return NoProbe(f"{decision.rule.why} ({decision.rule.source})")
+        return self.treated(site, decision)
 
-    def treated(self, site: CheckSite, decision: Decision) -> Treated:
+    def treated(self, site: CheckSite, decision: Accepted) -> Treated:
         """Return how an instruction is executed (`Prober`)."""
         file, offset = self._cpu.file_at(site.address)
         consumer = uprobes.Consumer(handler=lambda _frame: None, runs=self._listener.native_runs(0))
@@ -202,7 +201,7 @@ class UprobeProber(Prober):
             (way("stepped, far", self._far), way("stepped, near", self._near)),
         )
 
-    def decide(self, site: CheckSite) -> Decision | None:
+    def decide(self, site: CheckSite) -> Accepted | None:
         """Return how the instruction is displaced (`Prober`)."""
         file, offset = self._cpu.file_at(site.address)
         if not self._own or offset % self._uprobes.port.alignment:
@@ -210,7 +209,7 @@ class UprobeProber(Prober):
         found = self._treat(file, offset, site.address)
         return None if isinstance(found, Refused) else found
 
-    def _treat(self, file: RegularFile, offset: int, address: int) -> Treatment:
+    def _treat(self, file: RegularFile, offset: int, address: int) -> Decision:
         code = Code(file.read(offset, self._uprobes.port.longest), address)
         return self._uprobes.port.treat(code, self._uprobes.fidelity)
 
@@ -221,17 +220,16 @@ class KernelCode(ProcessCode):
     def write_code(self, address: int, data: bytes) -> None:
         """Write bytes, and drop what was translated from them.  Raises `BadAddressError`."""
         super().write_code(address, data)
-        self.engine.refuse_in(address, len(data))
+        self.engine.code.refuse_in(address, len(data))
 
 
 class FbtProber(Prober):
-    """FBT: the emulator handles the trap; the plan is carried out by machine code, and by Python."""
+    """FBT: the emulator handles the trap; the plan is executed by machine code, and by Python."""
 
     def __init__(self, cpu: TrialCpu, module: Module, rules: Rules) -> None:
         listener = CountingListener()
         framework = listener
-        kernel, engine = cpu.kernel, cpu.engine
-        patcher = rules.patcher(KernelCode(engine, cpu.space))
+        patcher = rules.patcher(KernelCode(cpu.engine, cpu.space))
         traps = TrapHandler()
         self._provider = fbt.FBT(framework, patcher, traps, cpu.isa, fidelity=rules.fidelity, port=rules.fbt)
         self._provider.provide_module(module)
@@ -241,17 +239,8 @@ class FbtProber(Prober):
             for record in first.of_probe()
         }
 
-        def faulted(_address: int, error: BadAddressError) -> int:
-            return kernel.raise_bad_address(error.address)
-
-        def unclaimed(address: int) -> int:
-            return kernel.raise_fault(SignalInfo(Signal.SIGTRAP, 0x80, address=address))
-
-        def trap() -> HostTrap:
-            return HostTrap(engine, traps, patcher, unclaimed=unclaimed, faulted=faulted, table=rules.displaced)
-
         self._table = rules.displaced or cpu.isa.stub
-        self._native, self._python = trap(), trap()
+        self._native, self._python = (TrialTraps(cpu, traps, patcher, table=rules.displaced) for _ in range(2))
         self._python.use_python()
 
     def look(self, site: CheckSite) -> Treated | NoProbe:

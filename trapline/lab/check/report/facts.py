@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple
 
 from emu.elf.file import ElfError
+from emu.engine.qemu.block_layout import reason
 from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.isa import ISAS, Isa, disassembly
 from emu.isa.disassembly import Syntax
 from emu.support.did_you_mean import counted
 from trapline.lab.check.cpu.site import CheckSite
-from trapline.lab.check.native.layout import reason
 from trapline.lab.check.results import RunResult, Tally
 from trapline.lab.check.site.compare import ELSEWHERE, MACHINE_CODE, Divergence, Outcome, SiteResult
 
@@ -25,8 +24,6 @@ MEANING: Final[Mapping[Outcome, str]] = {
     Outcome.CRASHED: "the CPU emulator crashed",
     Outcome.FAILED: "the rules under test raised an exception",
 }
-# Characters that XML and HTML cannot contain, or that control terminals.
-_UNSPEAKABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # The number of shown bytes of an instruction that cannot be decoded.
 _LAST: Final = 16
 
@@ -69,11 +66,6 @@ class EncodingsSummary(NamedTuple):
     def same(self) -> bool:
         """Return whether everything agrees."""
         return not (self.disagreements or self.unreached)
-
-
-def printable(text: str) -> str:
-    """Return a text without unprintable characters; it may be from a hostile file."""
-    return _UNSPEAKABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def verdict(tally: Tally) -> str:

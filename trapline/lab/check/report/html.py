@@ -11,8 +11,9 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from emu.support.did_you_mean import counted
+from emu.support.one_line import one_line
 from trapline.lab.check.report import facts
-from trapline.lab.check.report.facts import Trouble, printable
+from trapline.lab.check.report.facts import Trouble
 from trapline.lab.check.results import Tally
 from trapline.lab.check.site.compare import Divergence, Outcome
 from trapline.version import installed_version
@@ -91,15 +92,15 @@ def as_html(tally: Tally) -> str:
 def _tag(name: str, /, *parts: Part, of: str = "", **attributes: str) -> ET.Element:
     """Return an element; `of` is its class."""
     element = ET.Element(
-        name, {"class": of} if of else {}, **{key: printable(value) for key, value in attributes.items()}
+        name, {"class": of} if of else {}, **{key: one_line(value, "\n") for key, value in attributes.items()}
     )
     for part in parts:
         if isinstance(part, ET.Element):
             element.append(part)
         elif len(element):
-            element[-1].tail = (element[-1].tail or "") + printable(part)
+            element[-1].tail = (element[-1].tail or "") + one_line(part, "\n")
         else:
-            element.text = (element.text or "") + printable(part)
+            element.text = (element.text or "") + one_line(part, "\n")
     return element
 
 

@@ -13,8 +13,9 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from emu.support.did_you_mean import counted
+from emu.support.one_line import one_line
 from trapline.lab.check.report import facts
-from trapline.lab.check.report.facts import Trouble, printable
+from trapline.lab.check.report.facts import Trouble
 from trapline.lab.check.report.text import trouble_text
 from trapline.lab.check.results import Tally
 from trapline.lab.check.site.compare import Outcome
@@ -49,7 +50,7 @@ def _suites(tally: Tally) -> Iterator[ET.Element]:
 
 
 def _suite(name: str, cases: Iterable[ET.Element]) -> ET.Element:
-    suite = ET.Element("testsuite", name=printable(name))
+    suite = ET.Element("testsuite", name=one_line(name))
     suite.extend(cases)
     _count(suite, suite.iter("testcase"))
     return suite
@@ -104,9 +105,9 @@ def _encodings(tally: Tally) -> Iterator[ET.Element]:
 
 
 def _case(group: str, name: str) -> ET.Element:
-    return ET.Element("testcase", classname=printable(group), name=printable(name))
+    return ET.Element("testcase", classname=one_line(group), name=one_line(name))
 
 
 def _child(case: ET.Element, tag: str, message: str = "", text: str = "", **attributes: str) -> None:
-    child = ET.SubElement(case, tag, {"message": printable(message)} if message else {}, **attributes)
-    child.text = printable(text) or None
+    child = ET.SubElement(case, tag, {"message": one_line(message)} if message else {}, **attributes)
+    child.text = one_line(text, "\n") or None

@@ -8,6 +8,7 @@ from typing import Final
 from rich.text import Text
 
 from emu.support.did_you_mean import counted
+from emu.support.one_line import one_line
 from trapline.lab.check.report import facts
 from trapline.lab.check.report.facts import EncodingsSummary, Trouble
 from trapline.lab.check.results import RunResult, Tally
@@ -24,7 +25,6 @@ STYLES: Final = {
 # The number of rules that are shown: the most frequent ones.
 _RULES: Final = 12
 _PER_LINE: Final = 4
-_BREAKS: Final = str.maketrans(dict.fromkeys("\t\n\r\x85\u2028\u2029", " "))
 
 
 def as_text(tally: Tally) -> str:
@@ -45,7 +45,7 @@ def lines(tally: Tally) -> Iterator[Text]:
 def _safe(found: Iterable[Text]) -> Iterator[Text]:
     """Yield single lines, in which a hostile file's names cannot control the terminal."""
     for line in found:
-        line.plain = facts.printable(line.plain).translate(_BREAKS)
+        line.plain = one_line(line.plain)
         yield line
 
 

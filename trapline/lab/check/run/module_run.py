@@ -17,9 +17,8 @@ from emu.displaced.frame import Frame
 from emu.elf.image import SegmentFlag
 from emu.engine.memory.access import Access
 from emu.guest.base import Location
-from emu.guest.function import FunctionFaultError, FunctionGuest
+from emu.guest.function import FunctionFaultError, FunctionGuest, FunctionTraps
 from emu.guest.linux_kernel.files.module_file import ModuleFile
-from emu.probe.host_trap import HostTrap
 from emu.support.did_you_mean import counted
 from providers.linux_kernel.text import Hook, Text
 from trapline.lab.check.cpu.rules_under_test import Rules
@@ -49,9 +48,7 @@ class ModuleRun:
         self._block = self._guest.allocate(_BLOCK)
         patcher = rules.patcher(self.engine)
         self._text = Text(self.isa, patcher, self._guest.traps, NoRoom(), self._guest.clock)
-        HostTrap(
-            self.engine, self._guest.traps, patcher, unclaimed=self._guest.unclaimed, faulted=self._guest.faulted
-        ).attach()
+        FunctionTraps(self.engine, self._guest.traps, patcher).attach()
         self.fired = 0
         """The number of hits of probes."""
 

@@ -20,7 +20,7 @@ from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.launch import Program
 from emu.guest.modules import Module
 from emu.isa.base import Isa
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers import fasttrap, fbt
 from providers.fasttrap.records import Probe, ProbeType
 from trapline.lab.check.cpu.borrowed_memory import BorrowedSpace, BorrowingCpu, Lend
@@ -128,7 +128,7 @@ def _in_program(spec: RunSpec, rules: Rules) -> list[SiteResult]:
             return None
 
     visits = _Visits(spec, rules, loaded.bias, lend)
-    vectors = guest.engine.vectors()
+    vectors = guest.engine.cpu.vectors()
     framework = _Tap(lambda number: visits.hit(number, guest.engine, vectors))
     tap = fasttrap.Fasttrap(guest.kernel, framework)
     target = tap.target(process)

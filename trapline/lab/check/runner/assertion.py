@@ -15,10 +15,9 @@ from typing import Any, Final
 from emu.assembly import AssemblyError, machine_code
 from emu.elf.image import Image
 from emu.elf.symbols import Binding, Symbol, SymbolType
-from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
+from emu.guest.function import CODE, FunctionFaultError, FunctionGuest, FunctionTraps
 from emu.guest.modules import Module
 from emu.isa import DEFAULT_ISA, Isa
-from emu.probe.host_trap import HostTrap
 from emu.support.did_you_mean import counted
 from providers import fasttrap, fbt
 from trapline.lab.check.cpu.cpu import Stretch, TrialCpu
@@ -110,15 +109,7 @@ def _probe(guest: FunctionGuest, module: Module, rules: Rules) -> Listener:
     provider = fbt.FBT(framework, patcher, guest.traps, guest.isa, fidelity=rules.fidelity, port=rules.fbt)
     provider.provide_module(module)
     if rules.displaced is not None:
-        trap = HostTrap(
-            guest.engine,
-            guest.traps,
-            patcher,
-            unclaimed=guest.unclaimed,
-            faulted=guest.faulted,
-            table=rules.displaced,
-        )
-        trap.attach()
+        FunctionTraps(guest.engine, guest.traps, patcher, table=rules.displaced).attach()
     for number, (_, record) in enumerate(listener.created, 1):
         provider.enable(number, record)
     return listener

@@ -18,13 +18,13 @@ from typing import Any, Final, Protocol
 
 import emu
 import providers
+from emu.support import disk_cache
 from trapline.lab.check.encodings.run import fingerprint
-from trapline.lab.check.results import Results, Tally
+from trapline.lab.check.results import MEMORY, Results, Tally
 from trapline.lab.check.runner.pool import Crew, MakeExecutor, local
 from trapline.lab.check.runner.unit import Done, EncodingsSpec, Spec, Unit, size, units, verdicts
 from trapline.lab.check.site.compare import Outcome
 
-_CACHE: Final = Path("~/.cache/trapline")
 # The modules whose source determines the results of a check.
 _OURS: Final = (*(Path(str(package.__file__)).parent for package in (emu, providers)), Path(__file__).parents[1])
 
@@ -76,19 +76,9 @@ def describe(spec: Spec) -> dict[str, Any]:
 def default_results(description: dict[str, Any]) -> Path:
     """Return the file that keeps the results of a check while it runs, by default."""
     name = hashlib.sha256(repr(sorted(description.items())).encode()).hexdigest()[:16]
-    place = cache()
+    place = disk_cache.folder()
     # Without a place for them, an interrupted check starts again.
-    return Path(":memory:") if place is None else place / f"check-{name}.sqlite"
-
-
-def cache() -> Path | None:
-    """Return the folder of unfinished work, which is made; None if that is not possible."""
-    place = _CACHE.expanduser()
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return place
+    return Path(MEMORY) if place is None else place / f"check-{name}.sqlite"
 
 
 def check(
@@ -108,7 +98,7 @@ def check(
     worker cannot read the file.
     """
     spec.all_rules()
-    results = results or Results(":memory:", describe(spec))
+    results = results or Results(MEMORY, describe(spec))
     before = time.monotonic()
     finished = results.finished()
     every = units(spec)
@@ -137,7 +127,8 @@ def check(
     finally:
         crew.close()
     tally = results.tally()
-    tally.encodings = verdicts(spec, results.chunks())
+    with results.usable():
+        tally.encodings = verdicts(spec, results.chunks())
     tally.seconds = time.monotonic() - before
     tally.fresh, tally.executed = fresh, executed
     tally.syntax = spec.syntax

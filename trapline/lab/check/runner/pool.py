@@ -8,6 +8,8 @@ at fault.
 
 from __future__ import annotations
 
+import errno
+import resource
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
@@ -15,7 +17,7 @@ from functools import partial
 from typing import Final
 
 from emu.elf.file import ElfError
-from trapline.lab.check.runner.unit import Done, Spec, Unit, crashed, work
+from trapline.lab.check.runner.unit import Done, Spec, Unit, able, crashed, work
 from trapline.support.workers import Workers, abandon
 
 MakeExecutor = Callable[[], Executor]
@@ -28,6 +30,10 @@ _ENDING: Final = (FileNotFoundError, PermissionError, ElfError)
 def local(jobs: int) -> MakeExecutor:
     """Return a function that makes an executor of `jobs` processes of this machine."""
     return partial(Workers, jobs, work.__module__)
+
+
+class WorkersError(Exception):
+    """No worker can do anything on this machine; the message says why, on one line."""
 
 
 class Crew:
@@ -97,9 +103,20 @@ class Crew:
             self._renew()
             halves = unit.halves()
             if halves is None:
+                self._require_able(error)
                 yield crashed(spec, unit, error)
             else:
                 left.extendleft(reversed(halves))
+
+    def _require_able(self, error: BaseException) -> None:
+        """Raise `WorkersError` if it is this machine that has not let a unit be done, not the unit."""
+        short = isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+        if not (short or self._executor.submit(able).exception()):
+            return
+        self._renew()
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        least = "" if limit == resource.RLIM_INFINITY else f"; the limit is {limit >> 20} MiB (ulimit -v)"
+        raise WorkersError(f"the workers have too little memory or address space for an emulated CPU{least}")
 
     def _renew(self) -> None:
         self.close()

@@ -16,6 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from emu.engine.errors import EngineError
 from emu.guest.base import GuestError
+from emu.guest.function import FunctionGuest
+from emu.isa import DEFAULT_ISA
 from emu.isa.disassembly import Syntax
 from emu.native import available
 from providers.fidelity import Fidelity
@@ -249,6 +251,15 @@ WORK: Final = {
 def work(spec: Spec, unit: Unit) -> Done:
     """Do a unit, in any process."""
     return WORK[unit.kind](spec, unit)
+
+
+def able() -> None:
+    """Start two guests, as a check of sites does: the proof that this process can.
+
+    Where it cannot, as with too little address space, the emulator ends its process.
+    """
+    for _ in range(2):
+        _ = FunctionGuest(DEFAULT_ISA, b"").engine
 
 
 def crashed(spec: Spec, unit: Unit, error: BaseException | None) -> Done:

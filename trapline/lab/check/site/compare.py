@@ -18,7 +18,7 @@ from functools import partial
 from itertools import count
 from typing import Final, NamedTuple
 
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.lab.check.cpu.cpu import Ending, TrialCpu
 from trapline.lab.check.cpu.site import CheckSite
 from trapline.lab.check.cpu.states import LAST_PAGE, REPEATED, State, States, chosen, general_registers
@@ -157,7 +157,7 @@ class SiteChecker:
             site, outcome, looked.how, sum(map(len, numbers)) - self._left_out, self._left_out, tuple(divergences)
         )
 
-    def decide(self, site: CheckSite) -> alike.Decision | None:
+    def decide(self, site: CheckSite) -> alike.Accepted | None:
         """Return how a site's instruction is displaced; None: `check` must check it by itself."""
         with suppress(BadAddressError):
             return self._prober.decide(site) if self._batches else None

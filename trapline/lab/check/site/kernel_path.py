@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, Final
 
 from emu.engine.errors import EngineError, GuestCrashError
+from emu.engine.handlers import TrapTaker, WrappedTaker
 from emu.engine.state import DELIVER
 from emu.guest.base import GuestError
 from emu.guest.kernel.guest import KernelGuest
@@ -41,6 +42,19 @@ _WINDOW: Final = 512
 _NEAR: Final = 1
 
 
+class _Faults(WrappedTaker):
+    """Notes exceptions, and leaves them to the guest's kernel."""
+
+    def __init__(self, inner: TrapTaker) -> None:
+        super().__init__(inner)
+        self.faults: list[int] = []
+
+    def trap(self, number: int) -> int:
+        """Note an exception."""
+        self.faults.append(number)
+        return DELIVER
+
+
 class KernelPathChecker:
     """Checks kernel sites on the guest's own trap path.
 
@@ -60,7 +74,7 @@ class KernelPathChecker:
         for guest in (self._plain, self._patched):
             guest.boot()
         returns = self._patched.image.symbol("dtrace_invop_return").value
-        self._patched.engine.on_code(returns, self._returned)
+        self._patched.engine.code.on_code(returns, self._returned)
         framework = Listener()
         self._provider = fbt.FBT(
             framework,
@@ -71,7 +85,8 @@ class KernelPathChecker:
             port=rules.fbt,
         )
         self._provider.provide_module(Module("kernel", self._patched.image.symbols, self._patched.patcher.original))
-        self._contexts = [guest.engine.new_context() for guest in (self._plain, self._patched)]
+        self._taker = self._plain.engine.handlers.taker
+        self._contexts = [guest.engine.cpu.new_context() for guest in (self._plain, self._patched)]
         self._pristine = bytes(self._plain.engine.memory.ram)
         self._pool = _survivable(self._isa.name)
         self._sp = self._stack_pointer()
@@ -123,18 +138,12 @@ class KernelPathChecker:
         for guest, context in zip((self._plain, self._patched), self._contexts, strict=True):
             self._load(guest, context, site, state)
         plain, patched = self._plain.engine, self._patched.engine
-        faults: list[int] = []
-
-        def trap(number: int) -> int:
-            faults.append(number)
-            return DELIVER
-
-        plain.handlers.on_trap = trap
+        plain.handlers.taker = met = _Faults(self._taker)
         try:
             plain.step()
         except (GuestCrashError, GuestError):
             return None
-        if faults:
+        if met.faults:
             return None
         sp = self._isa.registers.sp
         owned = max(self._sp + state.registers[sp], plain.read_register(sp))
@@ -142,7 +151,7 @@ class KernelPathChecker:
 
     def _load(self, guest: KernelGuest, context: Any, site: CheckSite, state: State) -> None:
         engine = guest.engine
-        engine.restore(context)
+        engine.cpu.restore(context)
         sp = self._sp + state.registers[self._isa.registers.sp]
         engine.memory.write(self._sp - _WINDOW, self._stack)
         for name, value in state.registers.items():
@@ -204,7 +213,7 @@ class KernelPathChecker:
     def _clean(self) -> None:
         """Make both kernels' memory as it was after the boot."""
         for guest, context in zip((self._plain, self._patched), self._contexts, strict=True):
-            guest.engine.restore(context)
+            guest.engine.cpu.restore(context)
             guest.engine.memory.ram[:] = self._pristine
 
 

@@ -20,8 +20,8 @@ from emu.guest.linux_kernel.files.kernel_file import open_image
 from emu.guest.linux_kernel.files.text import LinuxText
 from emu.guest.modules import Module, dependencies
 from emu.isa import ISAS, Isa
-from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import did_you_mean
+from emu.support.words import BadAddressError
 from providers import fasttrap, fbt
 from providers.fidelity import Fidelity
 from trapline.lab.check.cpu.cpu import Stretch, TrialCpu

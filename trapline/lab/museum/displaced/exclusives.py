@@ -9,7 +9,7 @@ forgets either hangs the program, as instrumenters and debuggers still do.
 
 from dataclasses import replace
 
-from emu.displaced.decision import Code, Treatment
+from emu.displaced.decision import Code, Decision
 from providers.fasttrap import PORTS
 from providers.fidelity import Fidelity
 from trapline.lab.check.cpu.rules_under_test import Rules
@@ -19,7 +19,7 @@ from trapline.lab.museum.exhibit import Exhibit
 RIGHT = PORTS["aarch64"]
 
 
-def treat(code: Code, fidelity: Fidelity) -> Treatment:
+def treat(code: Code, fidelity: Fidelity) -> Decision:
     """Decide without a look at what comes before."""
     return RIGHT.treat(replace(code, before=b""), fidelity)
 

@@ -8,7 +8,7 @@ way, for more than a year.
 
 from dataclasses import replace
 
-from emu.displaced.decision import Code, Emulated, Rule, Treatment
+from emu.displaced.decision import Code, Decision, Emulated, Rule
 from emu.displaced.plans import Branch, Check, Compare, Plan
 from providers.fidelity import Fidelity
 from providers.uprobes import PORTS
@@ -22,7 +22,7 @@ RULE = Rule("jle", "it jumps if both conditions hold", "see the references")
 EQUAL, LESS = 4, 12
 
 
-def treat(code: Code, fidelity: Fidelity) -> Treatment:
+def treat(code: Code, fidelity: Fidelity) -> Decision:
     """Simulate a short jle by both conditions."""
     if code.data[0] != 0x7E:
         return RIGHT.treat(code, fidelity)

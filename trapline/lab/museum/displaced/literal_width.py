@@ -9,7 +9,7 @@ is the last word of a mapping, the simulation faults and the instruction does no
 
 from dataclasses import replace
 
-from emu.displaced.decision import Code, Displaced, Emulated, Rule, Treatment
+from emu.displaced.decision import Code, Decision, Displaced, Emulated, Rule
 from emu.displaced.plans import Clear, Load, Plan, Set
 from providers.fasttrap import PORTS
 from providers.fidelity import Fidelity
@@ -22,7 +22,7 @@ RULE = Rule("ldr wt, label", "it loads eight bytes", "see the references")
 UPPER = 0xFFFF_FFFF_0000_0000
 
 
-def treat(code: Code, fidelity: Fidelity) -> Treatment:
+def treat(code: Code, fidelity: Fidelity) -> Decision:
     """Load eight bytes and keep four."""
     insn = Displaced(int.from_bytes(code.data[:4], "little"), code.address)
     if insn.bits(31, 24) != 0x18:

@@ -8,7 +8,7 @@ whatever its target register held, and every other c.add as a call.
 
 from dataclasses import replace
 
-from emu.displaced.decision import Code, Displaced, Emulated, Rule, Treatment
+from emu.displaced.decision import Code, Decision, Displaced, Emulated, Rule
 from emu.isa.riscv64.plans import c_jump
 from providers.fidelity import Fidelity
 from providers.uprobes import PORTS
@@ -20,7 +20,7 @@ RIGHT = PORTS["riscv64"]
 RULE = Rule("c.jr", "it reads one bit of five", "see the references")
 
 
-def treat(code: Code, fidelity: Fidelity) -> Treatment:
+def treat(code: Code, fidelity: Fidelity) -> Decision:
     """Look at one bit of the second register's five, as the masks f007 did."""
     insn = Displaced(int.from_bytes(code.data[:2], "little"), code.address)
     if insn.word & 0xF007 in {0x8002, 0x9002} and insn.bits(11, 7):

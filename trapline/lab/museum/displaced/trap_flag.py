@@ -9,7 +9,7 @@ left.  Kprobes correct the word on the stack, and so does this package.
 
 from dataclasses import replace
 
-from emu.displaced.decision import Code, Stepped, Treatment
+from emu.displaced.decision import Code, Decision, Stepped
 from providers.fidelity import Fidelity
 from providers.uprobes import PORTS
 from trapline.lab.check.cpu.rules_under_test import Rules
@@ -19,7 +19,7 @@ from trapline.lab.museum.exhibit import Exhibit
 RIGHT = PORTS["x86_64"]
 
 
-def treat(code: Code, fidelity: Fidelity) -> Treatment:
+def treat(code: Code, fidelity: Fidelity) -> Decision:
     """Step pushf like any other instruction."""
     found = RIGHT.treat(code, fidelity)
     return replace(found, pushes_flags=False) if isinstance(found, Stepped) else found

@@ -9,7 +9,7 @@ died of an assertion.
 
 from dataclasses import replace
 
-from emu.displaced.decision import Code, Rule, Stepped, Treatment
+from emu.displaced.decision import Code, Decision, Rule, Stepped
 from emu.isa.x86.instruction import instruction_length
 from providers.fidelity import Fidelity
 from providers.uprobes import PORTS
@@ -21,7 +21,7 @@ RIGHT = PORTS["x86_64"]
 RULE = Rule("VEX unchanged", "it is stepped without a rewrite", "see the references")
 
 
-def treat(code: Code, fidelity: Fidelity) -> Treatment:
+def treat(code: Code, fidelity: Fidelity) -> Decision:
     """Step instructions with a VEX prefix where they are put."""
     if code.data[0] not in {0xC4, 0xC5}:
         return RIGHT.treat(code, fidelity)

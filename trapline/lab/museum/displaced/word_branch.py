@@ -8,7 +8,7 @@ program uses them, and in 64-bit code the CPUs of different vendors disagree abo
 
 from dataclasses import replace
 
-from emu.displaced.decision import Code, Emulated, Treatment
+from emu.displaced.decision import Code, Decision, Emulated
 from emu.displaced.plans import Operation, Plan, Set
 from providers.fidelity import Fidelity
 from providers.uprobes import PORTS
@@ -26,7 +26,7 @@ def longer(operation: Operation) -> Operation:
     return operation
 
 
-def treat(code: Code, fidelity: Fidelity) -> Treatment:
+def treat(code: Code, fidelity: Fidelity) -> Decision:
     """Take the prefix for one that changes nothing."""
     if code.data[:1] != b"\x66":
         return RIGHT.treat(code, fidelity)

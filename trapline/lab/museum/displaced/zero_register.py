@@ -9,7 +9,7 @@ emulates displaced instructions keeps such an array, and falls for it as easily.
 
 from dataclasses import replace
 
-from emu.displaced.decision import Code, Displaced, Emulated, Rule, Treatment
+from emu.displaced.decision import Code, Decision, Displaced, Emulated, Rule
 from emu.displaced.plans import Plan, Set
 from emu.isa.aarch64.registers import REGISTERS
 from providers.fasttrap import PORTS
@@ -25,7 +25,7 @@ SAVED = tuple(register.name for register in REGISTERS.registers[:32])
 CTR_EL0 = 0x8444_C004
 
 
-def treat(code: Code, fidelity: Fidelity) -> Treatment:
+def treat(code: Code, fidelity: Fidelity) -> Decision:
     """Emulate mrs of ctr_el0 with the register's number as an index."""
     insn = Displaced(int.from_bytes(code.data[:4], "little"), code.address)
     if insn.bits(31, 5) != 0xD53B0020 >> 5:

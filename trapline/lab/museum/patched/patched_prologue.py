@@ -9,7 +9,7 @@ and nothing can jump into it.
 
 from dataclasses import replace
 
-from emu.displaced.decision import Code, OutOfLine, Rule, Treatment
+from emu.displaced.decision import Code, Decision, OutOfLine, Rule
 from emu.isa.x86.instruction import instruction_lengths
 from providers.fasttrap import PORTS
 from providers.fidelity import Fidelity
@@ -23,7 +23,7 @@ RULE = Rule("prologue", "a jump to a trampoline overwrites them", "see the refer
 DISTANCE = bytes.fromhex("fbffff01")
 
 
-def treat(code: Code, _fidelity: Fidelity) -> Treatment:
+def treat(code: Code, _fidelity: Fidelity) -> Decision:
     """Displace as many instructions as five bytes overwrite."""
     length = 0
     for each in instruction_lengths(code.data):

@@ -18,8 +18,8 @@ from random import Random
 from typing import Final
 
 from emu.isa import Isa
-from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import counted
+from emu.support.words import BadAddressError
 from providers import fasttrap
 from trapline.lab.objects.decoder.trial import ACCESS, FAILURE, PRIVILEGED, REPEATED, Displacer, Finding, Trial, Trier
 from trapline.lab.objects.decoder.word_sweep import STRIDE, WORDS

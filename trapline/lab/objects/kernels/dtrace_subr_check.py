@@ -14,8 +14,8 @@ from typing import Final
 from emu.displaced.cpu_core import CpuFlag
 from emu.elf.image import Image
 from emu.guest.function import FunctionFaultError
-from emu.support.bad_address import BadAddressError
 from emu.support.did_you_mean import counted
+from emu.support.words import BadAddressError
 from providers import fasttrap
 from providers.fbt import PORTS
 from providers.fbt.port import ProbeTrap

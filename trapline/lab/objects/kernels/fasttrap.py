@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from emu.displaced.decision import Code, Emulated, Refused
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers import dis_tables, fasttrap
 from providers.fidelity import Fidelity
 from trapline.lab.objects.build import Recipe
@@ -205,10 +205,10 @@ class FasttrapKernel(Glue):
 
     def ours(self, address: int, instruction: bytes, fidelity: Fidelity) -> tuple[str, str]:
         """Return the decision of the package's rules, and the rule's name."""
-        treatment = self._port.treat(Code(instruction, address), fidelity)
-        if isinstance(treatment, Refused):
-            return REFUSED, treatment.rule.name
-        return SIMULATED if isinstance(treatment, Emulated) else COPIED, treatment.rule.name
+        decision = self._port.treat(Code(instruction, address), fidelity)
+        if isinstance(decision, Refused):
+            return REFUSED, decision.rule.name
+        return SIMULATED if isinstance(decision, Emulated) else COPIED, decision.rule.name
 
     def executes(self, _decision: str) -> bool:
         """Return whether the code has the handler of a hit."""
@@ -257,18 +257,18 @@ class FasttrapKernel(Glue):
 
     def our_verdict(self, code: bytes, fidelity: Fidelity) -> tuple[Verdict | None, str]:
         """Return the decision of the package's rules, and the rule's name."""
-        treatment = self._port.treat(Code(code, PLACE), fidelity)
-        rule = treatment.rule.name
-        match treatment:
+        decision = self._port.treat(Code(code, PLACE), fidelity)
+        rule = decision.rule.name
+        match decision:
             case Refused():
                 return Verdict(REFUSED), rule
             case Emulated(_, length):
                 return Verdict(SIMULATED, length, rule.partition(",")[0]), rule
             case _:
                 # Other rules choose a register that the instruction does not use.
-                scratch = treatment.scratch if fidelity is Fidelity.FREEBSD else None
+                scratch = decision.scratch if fidelity is Fidelity.FREEBSD else None
                 how = "" if scratch is None else f"by {scratch}" if scratch else "as it is"
-                return Verdict(COPIED, treatment.length, how), rule
+                return Verdict(COPIED, decision.length, how), rule
 
     def examine(self, request: Request, report: ObjectReport) -> None:
         """Compare the decisions about a program's instructions, a sample, or all encodings."""

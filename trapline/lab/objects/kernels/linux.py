@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.lab.objects.build import Generated, Recipe
 from trapline.lab.objects.glue import Glue, extern
 from trapline.lab.objects.structures import View

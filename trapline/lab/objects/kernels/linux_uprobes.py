@@ -12,7 +12,7 @@ from typing import Final
 
 from emu.displaced.decision import Code, Emulated, Refused, Stepped
 from emu.guest.function import FunctionFaultError
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from providers import uprobes
 from providers.fidelity import Fidelity
 from trapline.d.types.rules import size_of
@@ -188,9 +188,9 @@ class LinuxUprobesGlue(LinuxGlue):
 
     def our_verdict(self, code: bytes, fidelity: Fidelity) -> tuple[Verdict | None, str]:
         """Return the decision of the package's rules, and the rule's name."""
-        treatment = self._port.treat(Code(code, PLACE), fidelity)
-        rule = treatment.rule
-        match treatment:
+        decision = self._port.treat(Code(code, PLACE), fidelity)
+        rule = decision.rule
+        match decision:
             case Refused():
                 if rule.source.startswith(_GENERIC):
                     return None, rule.name
@@ -201,7 +201,7 @@ class LinuxUprobesGlue(LinuxGlue):
                 parts = {"pc": not absolute, "call": calls, "flags": pops_flags, scratch: bool(scratch)}
                 return Verdict(COPIED, length, _correcting(name for name, there in parts.items() if there)), rule.name
             case _:
-                return Verdict(COPIED, treatment.length), rule.name
+                return Verdict(COPIED, decision.length), rule.name
 
     def decided_at(self) -> int:
         """Return the address of the member that holds the last decision."""
@@ -209,11 +209,11 @@ class LinuxUprobesGlue(LinuxGlue):
 
     def ours(self, address: int, instruction: bytes, fidelity: Fidelity) -> tuple[str, str]:
         """Return the decision of the package's rules; "" if the code under test does not decide it."""
-        treatment = self._port.treat(Code(instruction, address), fidelity)
-        if isinstance(treatment, Refused):
+        decision = self._port.treat(Code(instruction, address), fidelity)
+        if isinstance(decision, Refused):
             # The generic code refuses breakpoints before it asks the ISA's.
-            return "" if treatment.rule.source.startswith(_GENERIC) else REFUSED, treatment.rule.name
-        return SIMULATED if isinstance(treatment, Emulated) else COPIED, treatment.rule.name
+            return "" if decision.rule.source.startswith(_GENERIC) else REFUSED, decision.rule.name
+        return SIMULATED if isinstance(decision, Emulated) else COPIED, decision.rule.name
 
     def executes(self, decision: str) -> bool:
         """Return whether the code has what executes instructions of this decision."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from emu.engine.memory.pages import PAGE
 from emu.guest.function import FunctionFaultError
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from trapline.lab.objects.glue import GluePanicError
 from trapline.lab.objects.user_code import UserCode
 from trapline.lab.race.objects.recorder import Snapshots

@@ -11,7 +11,7 @@ from emu.guest.linux.fs.locks import FOREVER, NOBODY, FileLocks, LockRecord
 from emu.guest.linux.fs.open_file import OpenFile
 from emu.guest.linux.process.process import Wait
 
-_LOCK_SH, _LOCK_EX, _LOCK_NB, _LOCK_UN = 1, 2, 4, 8
+_LOCK_SH, _LOCK_EX, _LOCK_NB, _LOCK_UN, _LOCK_MAND = 1, 2, 4, 8, 32
 _F_RDLCK, _F_WRLCK, _F_UNLCK = range(3)
 _GET, _SET, _SET_AND_WAIT = range(3)
 _F_GETLK: Final = 5
@@ -25,10 +25,12 @@ _FLOCK64: Final = struct.Struct("<hhqqi")
 @call("flock")
 def flock(c: Caller, fd: Int, operation: Int) -> Blocking:
     """Lock a file as a whole, for everyone who shares this opening of it."""
-    file = c.file(fd)
+    if operation & _LOCK_MAND:
+        return 0  # mandatory locks are gone, and nothing else is looked at (fs/locks.c)
     kind = operation & ~_LOCK_NB
     if kind not in {_LOCK_SH, _LOCK_EX, _LOCK_UN}:
         raise LinuxError(EINVAL)
+    file = c.file(fd)
     locks = file.inode.locks.whole
     wanted = LockRecord(file, c.process.pid, kind == _LOCK_EX)
     locks.remove(file)  # a change of kind is not atomic: the old lock is given back first

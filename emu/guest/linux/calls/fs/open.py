@@ -24,6 +24,7 @@ from emu.guest.linux.calls.table import (
 )
 from emu.guest.linux.errno import (
     E2BIG,
+    EACCES,
     EAGAIN,
     EBADF,
     EEXIST,
@@ -54,6 +55,7 @@ from emu.guest.linux.fs.open_file import (
     OpenFile,
 )
 from emu.guest.linux.fs.pipe import open_fifo
+from emu.guest.linux.fs.proc.mem import MemoryFile, MemoryOpen
 from emu.guest.linux.fs.regular import RegularFile
 from emu.guest.linux.ipc.mqueue import QueueInode, QueueOpen
 from emu.guest.linux.process.cred import READ, SEARCH, WRITE, Capability
@@ -92,6 +94,10 @@ def open_inode(c: Caller, dentry: Dentry, flags: int, *, made: bool = False) -> 
             return DirectoryOpen(inode, flags, path)
         case Generated():
             return GeneratedOpen(inode, flags, path)
+        case MemoryFile():
+            if not inode.process.may_be_traced(c.process.credentials):
+                raise LinuxError(EACCES)
+            return MemoryOpen(inode, flags, path)
         case NameSpace():
             return NameSpaceOpen(inode, flags)
         case QueueInode():

@@ -30,11 +30,12 @@ from emu.guest.linux.fs.inotify import IN_ACCESS, IN_MODIFY
 from emu.guest.linux.fs.open_file import O_APPEND, O_NONBLOCK, OpenFile
 from emu.guest.linux.fs.page_cache import LARGEST
 from emu.guest.linux.fs.pipe import PipeEnd
+from emu.guest.linux.fs.proc.mem import MemoryOpen
 from emu.guest.linux.fs.regular import need_size
 from emu.guest.linux.process.process import InterruptedBySignalError, Wait
 from emu.guest.linux.process.rlimit import FSIZE, INFINITE
 from emu.isa.linux_signals import SI_USER, Signal, SignalInfo
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _LARGEST: Final = 0x7FFF_F000
 _IOVECS_MAX: Final = 1024
@@ -130,7 +131,7 @@ def _write_all(c: Caller, file: OpenFile, data: bytes, offset: int | None) -> Bl
             if error.number == EPIPE:
                 c.kernel.sending.send_thread(c.thread, SignalInfo(Signal.SIGPIPE, SI_USER, pid=c.process.pid))
             raise
-        if done >= len(data):
+        if done >= len(data) or isinstance(file, MemoryOpen):  # a memory is written up to its first gap
             if data and isinstance(file, RegularOpen):
                 c.kernel.watches.tell(file.inode, IN_MODIFY)
             return done
@@ -225,12 +226,19 @@ def _need_offsets(c: Caller, fd: int) -> None:
         raise LinuxError(ESPIPE)
 
 
+def _need_offset(c: Caller, fd: int, size: int, offset: int) -> None:
+    """Check an access at an offset, in the kernel's order.  Raises `LinuxError`: EINVAL, EBADF, ESPIPE."""
+    if offset < 0:
+        raise LinuxError(EINVAL)
+    _need_offsets(c, fd)
+    if offset + size > LARGEST:
+        raise LinuxError(EINVAL)
+
+
 @call("pread64")
 def pread64(c: Caller, fd: Int, buffer: Address, size: Size, offset: Long) -> Blocking:
     """Read at an offset."""
-    if offset < 0 or offset + size > LARGEST:
-        raise LinuxError(EINVAL)
-    _need_offsets(c, fd)
+    _need_offset(c, fd, size, offset)
     data = yield from read_in(c, readable(c, fd), size, offset)
     c.write(buffer, data)
     return len(data)
@@ -239,9 +247,7 @@ def pread64(c: Caller, fd: Int, buffer: Address, size: Size, offset: Long) -> Bl
 @call("pwrite64")
 def pwrite64(c: Caller, fd: Int, buffer: Address, size: Size, offset: Long) -> Blocking:
     """Write at an offset."""
-    if offset < 0 or offset + size > LARGEST:
-        raise LinuxError(EINVAL)
-    _need_offsets(c, fd)
+    _need_offset(c, fd, size, offset)
     file = writable(c, fd)
     return (yield from write_out(c, file, c.read(buffer, min(size, _LARGEST)), offset))
 
@@ -279,8 +285,10 @@ _KEEP_SIZE, _PUNCH_HOLE, _ZERO_RANGE = 1, 2, 0x10
 @call("ftruncate")
 def ftruncate(c: Caller, fd: Int, size: Long) -> int:
     """Make an open file this long."""
+    if size < 0:
+        raise LinuxError(EINVAL)
     file = c.file(fd)
-    if not isinstance(file, RegularOpen) or not file.can_write or size < 0:
+    if not isinstance(file, RegularOpen) or not file.can_write:
         raise LinuxError(EINVAL)
     set_length(c, file.inode, size)
     c.kernel.watches.tell(file.inode, IN_MODIFY)

@@ -17,7 +17,7 @@ from emu.guest.linux.fs.open_file import O_APPEND, O_CLOEXEC, O_NONBLOCK, OpenFi
 from emu.guest.linux.fs.pipe import PipeEnd, make_pipe
 from emu.guest.linux.process.process import InterruptedBySignalError, Wait
 from emu.isa.linux_signals import SI_USER, Signal, SignalInfo
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _LARGEST: Final = 0x7FFF_F000
 # Bytes that sendfile reads before it writes them.

@@ -24,7 +24,7 @@ from emu.guest.linux.fs.nsfs import NameSpace
 from emu.guest.linux.fs.regular import RegularFile
 from emu.guest.linux.fs.xattr import CREATE, REPLACE, ExtendedAttributes
 from emu.guest.linux.process.cred import READ, WRITE, Capability
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 
 _NAME_MAX, _SIZE_MAX = 255, 65_536
 _USER, _TRUSTED, _SECURITY, _SYSTEM = "user.", "trusted.", "security.", "system."

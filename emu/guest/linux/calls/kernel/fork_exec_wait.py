@@ -190,14 +190,14 @@ def _child_registers(c: Caller, stack: int, tls: int | None) -> object:
     """Return the registers a child begins with: its parent's, and 0 as the result."""
     kernel = c.kernel
     engine = kernel.engine
-    parent = engine.new_context()
+    parent = engine.cpu.new_context()
     engine.write_register(kernel.abi.call_result, 0)
     if stack:
         engine.write_register(kernel.isa.registers.sp, stack)
     if tls is not None:
         engine.write_register(kernel.abi.tls, tls)
-    child = engine.new_context()
-    engine.restore(parent)
+    child = engine.cpu.new_context()
+    engine.cpu.restore(parent)
     return child
 
 

@@ -9,7 +9,7 @@ from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.guest.linux.calls.kernel.pid import process_file
 from emu.guest.linux.calls.mm.vm_ranges import end_of, parts
-from emu.guest.linux.calls.obsolete import may_trace, vector_of
+from emu.guest.linux.calls.obsolete import vector_of
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, call
 from emu.guest.linux.errno import EACCES, EFAULT, EINVAL, ENOMEM, EPERM, ESRCH, LinuxError
 from emu.guest.linux.fs.regular import RegularFile
@@ -151,7 +151,7 @@ def process_madvise(c: Caller, fd: Int, vector: Address, count: Size, advice: In
     if advice not in _OF_OTHERS:
         raise LinuxError(EINVAL)
     own = c.process.credentials
-    if not may_trace(c, process) or (process is not c.process and not own.can(Capability.SYS_NICE)):
+    if not process.may_be_traced(own) or (process is not c.process and not own.can(Capability.SYS_NICE)):
         raise LinuxError(EPERM)
     done = 0
     for start, length in wanted:

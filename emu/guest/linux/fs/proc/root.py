@@ -14,6 +14,7 @@ from emu.guest.linux.fs.nsfs import NAME_SPACES, NameSpace
 from emu.guest.linux.fs.pidfs import ProcessDirectory
 from emu.guest.linux.fs.proc import net, sysvipc
 from emu.guest.linux.fs.proc import pid as proc_process
+from emu.guest.linux.fs.proc.mem import MemoryFile
 from emu.guest.linux.ipc import mqueue
 from emu.guest.linux.process.process import INIT, Process, Thread
 from emu.support.words import decimal
@@ -133,6 +134,7 @@ class Proc:
         }
         made: dict[str, Inode] = {name: Generated(content) for name, content in files.items()}
         made |= {name: MagicLink(*link) for name, link in links.items()}
+        made["mem"] = MemoryFile(process)
         made["fd"] = Listing(lambda: [str(fd) for fd in process.files], lambda name: self._descriptor(process, name))
         made["fdinfo"] = Listing(
             lambda: [str(fd) for fd in process.files],

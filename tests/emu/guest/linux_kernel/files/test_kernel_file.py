@@ -9,7 +9,7 @@ from emu.guest.linux_kernel.files import store
 from emu.guest.linux_kernel.files.image_file import kernel_of
 from emu.guest.linux_kernel.files.kernel_file import KernelFile, open_image
 from emu.isa import ISAS
-from emu.support.bad_address import BadAddressError
+from emu.support.words import BadAddressError
 from tests.emu.guest.linux_kernel.small_kernels import BASES, FUNCTIONS, SIZE, TEXT, small_kernel
 
 

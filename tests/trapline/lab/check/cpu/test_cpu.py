@@ -23,12 +23,12 @@ from trapline.lab.check.cpu.cpu import Stretch, TrialCpu
 def test_bytes_between_registers_are_not_compared(isa, file, last):
     """`last` is the offset of the last byte of the second register."""
     one, other = (TrialCpu(ISAS[isa], [Stretch(0x40_0000, bytes(64))], stepping=True) for _ in range(2))
-    for place in (one.engine.vectors()[file], other.engine.vectors()[file]):
+    for place in (one.engine.cpu.vectors()[file], other.engine.cpu.vectors()[file]):
         place[:] = bytes(len(place))
-    other.engine.vectors()[file][last + 1] = 1
+    other.engine.cpu.vectors()[file][last + 1] = 1
     assert one.same_registers(other)
     assert one.vectors() == other.vectors()
-    other.engine.vectors()[file][last] = 1
+    other.engine.cpu.vectors()[file][last] = 1
     assert not one.same_registers(other)
     assert one.vectors() != other.vectors()
 
@@ -36,5 +36,5 @@ def test_bytes_between_registers_are_not_compared(isa, file, last):
 @pytest.mark.skipif(not available(), reason="without llvmlite registers are read one by one")
 def test_registers_that_follow_each_other_have_no_bytes_between_them():
     cpu = TrialCpu(ISAS["riscv64"], [Stretch(0x40_0000, bytes(64))], stepping=True)
-    cpu.engine.vectors()[0][:] = bytes([1]) * 256
+    cpu.engine.cpu.vectors()[0][:] = bytes([1]) * 256
     assert cpu.vectors() == [bytes([1]) * 256]

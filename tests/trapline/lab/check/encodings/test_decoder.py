@@ -96,7 +96,7 @@ def test_what_capstone_does_not_decode_faults_or_does_the_same_wherever_it_stand
 )
 def test_on_x86_the_length_is_what_the_cpu_takes_it_for(isa, unicorns, mode, stride):
     size, data = 1 << 16, 0x900000
-    registers = {name: ISAS[isa].registers.by_name[name].unicorn for name in (*mode.registers, mode.pc)}
+    registers = {name: ISAS[isa].unicorn.ids[name] for name in (*mode.registers, mode.pc)}
     engine, place, ran = None, 0, 0
     for name in ("one byte", "0f", "0f 38", "0f 3a"):
         form = x86.FORMS[isa][name]

@@ -252,7 +252,7 @@ def test_the_fingerprint_of_rules_that_are_code_is_that_of_all_their_modules(isa
         seen.add(name)
         text = inspect.getsource(import_module(name))
         asked += re.findall(r"^from ([\w.]+) import", text, re.MULTILINE)
-    # Rules about returns of functions and about exceptions are not treatments of an instruction.
+    # Rules about returns of functions and about exceptions are not decisions of an instruction.
     assert seen - said <= {"providers.fasttrap.x86_functions", f"emu.isa.{isa}.registers", f"emu.isa.{isa}.traps"}
     assert f"providers.fasttrap.{isa}" in seen
     assert "providers.uprobes.x86" in seen

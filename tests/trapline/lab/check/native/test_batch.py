@@ -205,8 +205,8 @@ def test_an_exception_that_ends_an_instruction_is_left_to_machine_code(
     one = checker(ISAS[isa], code, make, Rules(), native=True)
     one.check(sites[0])
     one.executed.clear()
-    traps, taken = one._patched.engine.handlers, []
-    monkeypatch.setattr(traps, "on_trap", lambda number, trap=traps.on_trap: taken.append(number) or trap(number))
+    traps, taken = one._patched.engine.handlers.taker, []
+    monkeypatch.setattr(traps, "trap", lambda number, trap=traps.trap: taken.append(number) or trap(number))
     assert one.check(sites[0]).outcome is Outcome.AGREED
     # RISC-V's illegal instruction ends the run when Python meets it first, in each way.
     assert one.executed[PYTHON] <= 2

@@ -2,6 +2,7 @@
 
 import pytest
 
+from emu.engine.qemu import block_layout as layout
 from emu.isa import ISAS
 from emu.isa.calibration import SUBJECTS
 from emu.native import available
@@ -11,7 +12,6 @@ from tests.emu.unicorn_layout.test_layout import TABLES
 from tests.support.some import some
 from tests.trapline.lab.check.native.test_batch import HARMLESS, STATES, STORES, checker, program
 from trapline.lab.check.cpu.rules_under_test import Rules
-from trapline.lab.check.native import layout
 from trapline.lab.check.native.code import TrialCode
 from trapline.lab.check.prober.probers import PidProber
 from trapline.lab.check.report.text import lines

@@ -15,7 +15,7 @@ from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
 from providers.linux_kernel import text
 from providers.linux_kernel.sites import treat
-from trapline.commands.check import wanted_by
+from trapline.commands.check import Wanted, options_of
 from trapline.lab.check.cpu.rules_under_test import Rules
 from trapline.lab.check.run.runs import run_check
 
@@ -23,7 +23,7 @@ from trapline.lab.check.run.runs import run_check
 @pytest.fixture(params=list(BOARDS))
 def spec(monkeypatch, request):
     monkeypatch.setattr(module_file, "_MARK", ".text")
-    (run,) = wanted_by([str(built(ISAS[request.param]) / "objects" / "links-pic.o")]).spec().runs
+    (run,) = Wanted.of(options_of([str(built(ISAS[request.param]) / "objects" / "links-pic.o")])).spec().runs
     return run
 
 

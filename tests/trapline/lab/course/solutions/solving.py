@@ -41,7 +41,7 @@ def _first(_folder: Path, isa: str) -> Mapping[str, object]:
     entry, *returns = function.sites
     return {
         "entry_offset": entry.instruction.offset, "entry_bytes": entry.instruction.code.hex(),
-        "entry_patch": entry.patch.hex(), "returns": len(returns), "displaced": str(entry.treatment.plan),
+        "entry_patch": entry.patch.hex(), "returns": len(returns), "displaced": str(entry.decision.plan),
     }  # fmt: skip
 
 

@@ -7,14 +7,13 @@ from typing import Final
 import unicorn
 from unicorn import riscv_const as uc
 
-from emu.isa.riscv64.registers import GENERAL, PART, REGISTERS
 from emu.unicorn_layout.bench import Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
 from emu.unicorn_layout.bench import words_of_code as _code
 
 _INT: Final = 4
 _WORD: Final = 8
 _MAGIC: Final = (0x5A5A_1234_5678_9AB0, 0x1B1B_0123_4567_8AB0)
-_GENERAL: Final = tuple(REGISTERS.by_name[name].unicorn for name in GENERAL)
+_GENERAL: Final = tuple(uc.UC_RISCV_REG_X0 + number for number in range(32))
 # Instructions: ecall, wfi, nop, ebreak, lr.d a1,(a0), sc.d a1,a1,(a0).
 _ECALL, _WFI, _NOP, _EBREAK, _LR, _SC = 0x73, 0x1050_0073, 0x13, 0x10_0073, 0x1005_35AF, 0x18B5_35AF
 # The machine's interrupts of software and timer, and the supervisor's timer; none is enabled in mstatus.
@@ -86,8 +85,8 @@ def _word(data: bytes, at: int) -> int:
     return int.from_bytes(data[at : at + _WORD], "little")
 
 
-SUBJECT: Final = Subject(
-    name=PART,
+RISCV64: Final = Subject(
+    name="riscv64",
     architecture=unicorn.UC_ARCH_RISCV,
     mode=unicorn.UC_MODE_RISCV64,
     target="riscv64",

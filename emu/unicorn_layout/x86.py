@@ -1,4 +1,7 @@
-"""The experiments that find the state of Unicorn's x86 CPU; `OFFSETS` names it."""
+"""The experiments that find the state of Unicorn's x86 CPU, in both modes.
+
+`emu.isa.x86.registers.KNOWN` names it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from typing import Final
 import unicorn
 from unicorn import x86_const as uc
 
-from emu.isa.x86.registers import PART
 from emu.unicorn_layout.bench import CODE, Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
 
 _SHORT: Final = 2
@@ -52,10 +54,10 @@ _FLAGS: Final = (1 << 9 | 1 << 21 | 2, 1 << 18 | 1 << 9 | 2)
 _SEGMENT, _BASE, _FS = 24, 8, 4
 
 
-def subject(mode: int, general: tuple[int, ...], pc: int, values: tuple[int, int]) -> Subject:
+def _subject(mode: int, general: tuple[int, ...], pc: int, values: tuple[int, int]) -> Subject:
     """Return the CPU in one of its modes: the ids of its general registers and of its pc."""
     return Subject(
-        name=PART,
+        name="x86",
         architecture=unicorn.UC_ARCH_X86,
         mode=mode,
         target="x86_64",
@@ -235,3 +237,17 @@ def _blocks(bench: Bench) -> dict[str, int]:
 def _load_segment(selector: int) -> bytes:
     """Return code that raises #GP with the selector: mov $0xabab....,%eax    mov %ax,%ds."""
     return b"\xb8" + (0xABAB_0000 | selector).to_bytes(_INT, "little") + _MOV_DS
+
+
+def _general(prefix: str) -> tuple[int, ...]:
+    """Return the ids of the first eight general registers, in the order of their encoding."""
+    return tuple(getattr(uc, f"UC_X86_REG_{prefix}{name}") for name in ("AX", "CX", "DX", "BX", "SP", "BP", "SI", "DI"))
+
+
+X86_64: Final = _subject(
+    unicorn.UC_MODE_64,
+    (*_general("R"), *(getattr(uc, f"UC_X86_REG_R{number}") for number in range(8, 16))),
+    uc.UC_X86_REG_RIP,
+    (0x5A5A_1234_5678_9AB0, 0x1B1B_0123_4567_8AB0),
+)
+I386: Final = _subject(unicorn.UC_MODE_32, _general("E"), uc.UC_X86_REG_EIP, (0x5A5A_9AB0, 0x1B1B_8AB0))

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from emu.engine.qemu.block_layout import BlockLayout
 from emu.isa.base import Isa
 from emu.isa.riscv64.registers import OFFSETS as RISCV
 from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.registers import OFFSETS as X86
 from emu.native.builder import Callee, Function
-from emu.native.values import Value, Word
-from trapline.lab.check.native.layout import BlockLayout
+from emu.native.operations import Value, Word
 
 # x86: the code segment's base, and the bits of rflags that a block depends on.
 _X86_CS_BASE: Final = x86.SEGMENTS + x86.SEGMENT_SIZE + 8
@@ -37,7 +37,7 @@ def _x86_key(f: Function, env: Value, _function: Callees, _offsets: BlockLayout)
 
 
 def _aarch64_key(f: Function, env: Value, function: Callees, _offsets: BlockLayout) -> Key:
-    room = f.room(32)
+    room = f.buffer(32)
     f.store(room, 0, 16)
     f.call(function("cpu_get_tb_cpu_state", 4), env, room, f.add(room, 8), f.add(room, 16))
     return f.load(room), f.load(room, 8), f.load(room, 16, 4)

@@ -9,7 +9,8 @@ from typing import Any, Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import UcContext, uclib
 
-from emu.engine.qemu import layout, vectors
+from emu.engine.errors import EngineError
+from emu.engine.qemu import layout
 from emu.isa.base import Isa
 from emu.support.words import WORD_MASK
 
@@ -17,6 +18,9 @@ from emu.support.words import WORD_MASK
 _STATE_WORDS: Final = 128
 # These are called millions of times; the binding's wrappers around them take longer than the functions.
 _reg_read, _reg_write, _context_restore = uclib.uc_reg_read, uclib.uc_reg_write, uclib.uc_context_restore
+_emu_start, _emu_stop = uclib.uc_emu_start, uclib.uc_emu_stop
+# emu_start's `until`: an address without code. With 0, a jump to NULL would end the run without an error.
+NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
 
 # The attribute of a context with the registers that Unicorn leaves out of it.
 _LEFT_OUT: Final = "trapline_left_out"
@@ -43,7 +47,7 @@ class Cpu:
         # double fault. With an empty set of exits it does not do that.
         self.uc.ctl_exits_enabled(enable=True)
         self._slots = isa.registers.slots
-        self._public = {register.name: register.unicorn for register in isa.registers.registers}
+        self._public = self.model.ids
         self._word = ctypes.c_uint64()
         self._word_at = ctypes.addressof(self._word)
         self.on_public_write: Callable[[], object] = _nothing
@@ -65,13 +69,13 @@ class Cpu:
 
     # -- the interface for models
 
-    def read_public(self, number: int) -> int:
-        """Return a register by Unicorn's own call."""
-        return int(self.uc.reg_read(number))
+    def read_public(self, name: str) -> Any:
+        """Return one of the `UnicornModel.ids` by Unicorn's own call: a number, or a tuple."""
+        return self.uc.reg_read(self._public[name])
 
-    def write_public(self, number: int, value: Any) -> None:
-        """Set a register by Unicorn's own call."""
-        self.uc.reg_write(number, value)
+    def write_public(self, name: str, value: Any) -> None:
+        """Set one of the `UnicornModel.ids` by Unicorn's own call."""
+        self.uc.reg_write(self._public[name], value)
         self.on_public_write()
 
     def deliver(self) -> None:
@@ -91,7 +95,37 @@ class Cpu:
         if self.model.handled:
             self.model.handled(self)
 
+    # -- memory and runs
+
+    def map_ram(self, pointer: int, size: int) -> None:
+        """Map the host's memory at `pointer` as physical memory from address 0."""
+        self.uc.mem_map_ptr(0, size, unicorn.UC_PROT_ALL, pointer)
+
+    def map_device(self, address: int, size: int, read: Callable[..., int], write: Callable[..., None]) -> None:
+        """Map a device: read(_, offset, width, _), and write(_, offset, width, value, _)."""
+        self.uc.mmio_map(address, size, read, None, write, None)
+
+    def on_port(self, instruction: int, callback: Callable[..., int]) -> None:
+        """Call a function for each `in` (_, port, size, _) or `out` (_, port, size, value, _)."""
+        self.uc.hook_add(unicorn.UC_HOOK_INSN, callback, None, 1, 0, instruction)
+
+    def start(self, pc: int, count: int) -> str:
+        """Run until `stop`, or `count` instructions if that is not 0.
+
+        Returns the error that ended the run; "": none did.
+        """
+        error = _emu_start(self.reference, pc, NOWHERE, 0, count)
+        return str(unicorn.UcError(error)) if error else ""
+
+    def stop(self) -> None:
+        """End the run; in a callback."""
+        _emu_stop(self.reference)
+
     # -- translations
+
+    def forget_blocks(self) -> None:
+        """Drop all translated blocks."""
+        self.uc.ctl_flush_tb()
 
     def forget_code(self, start: int, end: int) -> None:
         """Drop Unicorn's translation of code at physical addresses [start, end)."""
@@ -168,7 +202,7 @@ class Cpu:
 
     def vectors(self) -> tuple[memoryview, ...]:
         """Return the vector and floating-point registers as bytes of the CPU state."""
-        places = vectors.locate(self.uc, self.isa, self.env, self.new_context())
+        places = _locate(self.uc, self.isa, self.env, self.new_context())
         return tuple(memoryview((ctypes.c_uint8 * size).from_address(place)).cast("B") for place, size in places)
 
     def lose_reservation(self) -> None:
@@ -178,3 +212,30 @@ class Cpu:
         """
         if self.model.reservation is not None:
             ctypes.c_uint64.from_address(self.env + self.model.reservation).value = WORD_MASK
+
+
+# Bytes of the CPU state that are searched: the vectors come early in it.
+_STATE: Final = 16 << 10
+
+
+def _locate(uc: unicorn.Uc, isa: Isa, env: int, context: UcContext) -> tuple[tuple[int, int], ...]:
+    """Return (address, size) of each run of registers in the state at `env`.
+
+    The registers are unchanged afterwards.
+
+    `context` is used to save them.  Raises `EngineError` if a register is not found.
+    """
+    uc.context_update(context)
+    found = []
+    for file in isa.unicorn.vectors:
+        places = []
+        for number in (file.first, file.last):
+            pattern = (0x5AB1_7E57_0DDB_A115_C0FF_EE00_0000_0000 | number).to_bytes(16, "little")[: file.size]
+            uc.reg_write(number, file.value(pattern))
+            place = ctypes.string_at(env, _STATE).find(pattern)
+            if place < 0:
+                raise EngineError(f"unicorn: register {number} of {isa.name} is not in the CPU state that is searched")
+            places.append(place)
+        found.append((env + places[0], places[1] + file.size - places[0]))
+    uc.context_restore(context)
+    return tuple(found)

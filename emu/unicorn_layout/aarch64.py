@@ -14,8 +14,7 @@ import unicorn
 from unicorn import arm64_const as uc
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.isa.aarch64.registers import PART, REGISTERS
-from emu.support.function_address import function_address
+from emu.support.plain import function_address
 from emu.unicorn_layout.bench import Bench, NotFoundError, RegisterRun, Subject, agreed, only, places
 from emu.unicorn_layout.bench import words_of_code as _code
 
@@ -193,13 +192,19 @@ def _chooses_level(bench: Bench, offset: int) -> bool:
     return True
 
 
-SUBJECT: Final = Subject(
-    name=PART,
+_GENERAL: Final = (
+    *(uc.UC_ARM64_REG_X0 + number for number in range(29)),
+    uc.UC_ARM64_REG_FP,
+    uc.UC_ARM64_REG_LR,
+    uc.UC_ARM64_REG_SP,
+)
+AARCH64: Final = Subject(
+    name="arm",
     architecture=unicorn.UC_ARCH_ARM64,
     mode=unicorn.UC_MODE_ARM,
     target="aarch64",
     runs=(
-        RegisterRun("XREGS", tuple(register.unicorn for register in REGISTERS.registers[:32]), _MAGIC),
+        RegisterRun("XREGS", _GENERAL, _MAGIC),
         RegisterRun("PC", (uc.UC_ARM64_REG_PC,), (0x0012_3456_7890, 0x0034_5678_9ABC)),
     ),
     traps=((_code(_BRK), 7), (_code(_SVC), 2)),
