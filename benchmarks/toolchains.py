@@ -3,12 +3,13 @@
     python -m benchmarks.toolchains [--isa ISA] [--compiler NAME] [--linker NAME] [--jobs N].
 
 The programs of testbins/toolchains count the calls of their own functions.  Each is compiled by gcc
-and clang, linked by bfd, lld, gold and mold, at -O0, -O2 and -Os, as a static, a position-independent
-and a static position-independent program, and with shared libraries, one of which is loaded late,
-for each ISA; one in Rust and one in Go, too.  It runs natively or below qemu-user, in the guest
-unprobed, and in the guest with probes of the pid provider at each entry and return of its functions,
-with a uprobe at each, with a return uprobe at each, and with its markers enabled.  All outputs must
-be the same, the counts of probes those of the program, and the markers those of `readelf -n`.
+and clang, linked by bfd, lld, gold and mold, at -O0, -O2 and -Os, as a static, a
+position-independent and a static position-independent program, and with shared libraries, one of
+which is loaded late, for each ISA; one in Rust and one in Go, too.  It runs natively or below
+qemu-user, in the guest unprobed, and in the guest with probes of the pid provider at each entry and
+return of its functions, with a uprobe at each, with a return uprobe at each, and with its markers
+enabled.  All outputs must be the same, the counts of probes those of the program, and the markers
+those of `readelf -n`.
 
 The totals go to benchmarks/results/toolchains.json; the exit status says whether all was the same.
 What the installed packages cannot build is listed.  A stopped run goes on where it was.
@@ -90,6 +91,8 @@ _SUMMARY: Final = re.compile("collect2: error|linker command failed")
 MARKER: Final = "(marker) "
 PROVIDER: Final = "toolchain"
 SECONDS: Final = 120
+# Exit statuses of the programs.
+STATUSES: Final = frozenset({0, 3})
 
 
 class Combination(NamedTuple):
@@ -108,7 +111,7 @@ class Combination(NamedTuple):
 
 
 class BuildError(Exception):
-    """A combination that the installed packages cannot build."""
+    """A combination that the installed packages cannot build, or build wrongly."""
 
 
 class Outcome(NamedTuple):
@@ -166,6 +169,13 @@ def _compile_c(combination: Combination, folder: Path, program: Path) -> None:
     driver = ["clang", f"--target={triple}"] if compiler == "clang" else [f"{triple}-gcc"]
     if compiler == "clang" and isa == "i386" and Path("/usr", triple, "lib").is_dir():
         driver += [f"-B/usr/{triple}/lib", f"-L/usr/{triple}/lib", "-idirafter", f"/usr/{triple}/include"]
+    # gcc looks for other linkers than binutils' beside its own, or in a folder of -B.
+    tools = folder / "tools"
+    tools.mkdir()
+    if path := shutil.which(f"ld.{linker}"):
+        (tools / f"ld.{linker}").symlink_to(path)
+    if compiler == "gcc" and linker in {"lld", "mold"}:
+        driver.append(f"-B{tools}")
     # sys/sdt.h is the same for all ISAs.
     common = [*driver, f"-fuse-ld={linker}", level, "-g0", *FORMS[form]]
     common += [
@@ -206,16 +216,24 @@ def _fill(isa: str, folder: Path) -> None:
 
 def natively(combination: Combination, program: Path, folder: Path) -> Outcome | None:
     """Run a program on this host's CPU or below qemu-user; None: neither can."""
-    isa = combination.isa
-    qemu = shutil.which(f"qemu-{isa}") or shutil.which(f"qemu-{isa}-static")
-    words = [qemu, "-L", str(folder), "-E", "LD_LIBRARY_PATH=/lib", str(program)] if qemu else []
-    if os.uname().machine == isa:
+    isa, host = combination.isa, os.uname().machine
+    if host == isa or (host == "x86_64" and isa == "i386"):
         loader = [str(folder / LOADERS[isa]), "--library-path", str(folder / "lib")]
         words = [*(loader if (folder / LOADERS[isa]).exists() else []), str(program)]
-    if not words or (combination.form == "shared" and os.uname().machine == isa):
         # The path of the plugin is one of the root.
+        done = None if combination.form == "shared" else _run(words)
+        if done is not None or host == isa:
+            return done
+    qemu = shutil.which(f"qemu-{isa}") or shutil.which(f"qemu-{isa}-static")
+    return _run([qemu, "-L", str(folder), "-E", "LD_LIBRARY_PATH=/lib", str(program)]) if qemu else None
+
+
+def _run(words: Sequence[str]) -> Outcome | None:
+    """Run a program; None: this host cannot."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except OSError:
         return None
-    done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
     return Outcome(done.stdout + done.stderr, done.returncode)
 
 
@@ -342,8 +360,11 @@ def noted(path: Path) -> list[tuple[str, str, int, int, str]]:
 
 def _differences(combination: Combination, folder: Path, count: Callable[..., None]) -> Iterator[str]:
     program = folder / "program"
+    reference = natively(combination, program, folder)
+    if reference is not None and reference.status not in STATUSES:
+        raise BuildError(f"the program does not run natively or below qemu-user either (status {reference.status})")
     plain = Run(combination, folder).finish()
-    reference = natively(combination, program, folder) or plain
+    reference = reference or plain
     if plain != reference:
         yield f"unprobed: {plain} is not {reference}"
         return
@@ -393,9 +414,11 @@ def one(*words: str) -> dict[str, Any]:
         folder = Path(name)
         try:
             build(combination, folder)
+            differences = list(_differences(combination, folder, lambda **numbers: totals.update(numbers)))
         except BuildError as error:
             return row | {"not_built": str(error).replace(name, "")}
-        differences = list(_differences(combination, folder, lambda **numbers: totals.update(numbers)))
+        except GuestError as error:
+            differences = [str(error)]
     return row | {"differences": [text[:400] for text in differences], **totals}
 
 
