@@ -59,7 +59,7 @@ def _totals() -> list[tuple[object, ...]]:
         ("probes in them that fired", "", sweep["fired"], len(sweep["different"])),
         ("programs of other compilers and linkers, probed", "`make toolchains`", chains["programs"],
          len(chains["different"])),
-        ("probes in them that fired", "", chains["fired"], len(chains["different"])),
+        ("their probes that fired", "", chains["fired"], len(chains["different"])),
         ("races, by our method of patching", "`python -m benchmarks race`", sum(o["races"] for o in ours),
          sum(o["wrong"] for o in ours)),
         ("their states, in every order", "", sum(o["states"] for o in ours), sum(o["undecided"] for o in ours)),

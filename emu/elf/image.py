@@ -136,7 +136,24 @@ class Image:
         Without a symbol table they are those that `emu.elf.stripped` finds.
         """
         addresses = self._section_addresses if self.kind is ElfKind.RELOCATABLE else {}
-        return tuple(file_symbols(self._file, addresses, self.frame_entries))
+        return tuple(self._true_sizes(tuple(file_symbols(self._file, addresses, self.frame_entries))))
+
+    @staticmethod
+    def _true_sizes(symbols: Sequence[Symbol]) -> Iterator[Symbol]:
+        """Yield symbols; a function that reaches into a part of another one ends at the next.
+
+        mold 1 shortens RISC-V code when it relaxes it, and leaves the sizes of the symbols.
+        """
+        extents = sorted({(one.value, one.value + one.size) for one in symbols if one.is_function and one.size})
+        for one in symbols:
+            end = one.value + one.size
+            if one.is_function and one.size:
+                first = bisect_right(extents, (one.value, 1 << 64))
+                inside = extents[first : bisect_right(extents, (end - 1, 1 << 64), lo=first)]
+                if any(other_end > end for _, other_end in inside):
+                    yield one._replace(size=inside[0][0] - one.value)
+                    continue
+            yield one
 
     @cached_property
     def functions(self) -> tuple[Symbol, ...]:

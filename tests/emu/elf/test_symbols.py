@@ -4,7 +4,8 @@ import pytest
 
 from emu.elf.file import ElfError
 from emu.elf.image import Image
-from emu.elf.symbols import matcher, told_apart
+from emu.elf.symbols import Binding, SymbolType, matcher, told_apart
+from emu.elf.writer import ALLOC, EXECINSTR, EXECUTABLE, OutputSection, OutputSymbol, elf_file
 from emu.isa import ISAS
 from tests.support.small_elf import Layout, program, shared_object
 from tests.support.some import some
@@ -83,3 +84,15 @@ def test_files_of_one_base_name_are_told_apart_by_address():
     image = Image("small", content=program(Layout("x86_64"), statics=True))
     first, second = (one._replace(file="x.c") for one in image.named("helper"))
     assert told_apart("helper", (first, second)) == [f"helper@{first.value:#x}", f"helper@{second.value:#x}"]
+
+
+def test_a_function_that_reaches_into_a_part_of_another_one_ends_at_the_next():
+    """mold leaves sizes of code that it has shortened; a symbol inside a function is no such case."""
+    functions = [("stale", 0x1000, 0x28), ("next", 0x1010, 0x10), ("other", 0x1020, 0x10), ("outer", 0x1040, 0x20),
+                 ("inner", 0x1050, 0x10)]  # fmt: skip
+    content = elf_file(
+        ISAS["riscv64"], EXECUTABLE, [OutputSection(".text", ALLOC | EXECINSTR, bytes(0x100), 0x1000)],
+        [OutputSymbol(name, value, size, SymbolType.FUNC, Binding.GLOBAL) for name, value, size in functions],
+    )  # fmt: skip
+    sizes = {one.name: one.size for one in Image("program", content=content).functions}
+    assert sizes == {"stale": 0x10, "next": 0x10, "other": 0x10, "outer": 0x20, "inner": 0x10}
