@@ -14,7 +14,7 @@ PART = (
     Combination("x86_64", "rustc", "lld", "-O2", "pie"),
     Combination("x86_64", "gcc", "mold", "-O0", "static-pie"),
     Combination("aarch64", "clang", "lld", "-O2", "shared"),
-    Combination("riscv64", "gcc", "lld", "-O2", "static"),
+    Combination("riscv64", "gcc", "bfd", "-O2", "static"),
     Combination("riscv64", "gcc", "mold", "-O2", "pie"),
     Combination("i386", "gcc", "gold", "-O2", "shared"),
     Combination("aarch64", "go", "", "", "static"),
