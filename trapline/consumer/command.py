@@ -16,6 +16,7 @@ from trapline.consumer.client import Client
 from trapline.consumer.environment import CommandEnvironment, MachineError
 from trapline.consumer.errors import SavingError
 from trapline.consumer.loop import HostLimit
+from trapline.consumer.oformat import Document
 from trapline.consumer.output import FAILURE, NAME, SUCCESS, CommandEnd, Messages, Output, open_for_append
 from trapline.consumer.program.compile import Compiled, Compiler
 from trapline.consumer.program.describe import Describer
@@ -24,7 +25,7 @@ from trapline.consumer.records.consume import Handlers
 from trapline.consumer.request import Mode, Request, Source
 from trapline.consumer.session import Session
 from trapline.consumer.text.demangle import DemanglingError, demangler
-from trapline.consumer.text.structure import show
+from trapline.consumer.text.structure import members, show
 from trapline.consumer.trace import Tracing
 from trapline.consumer.usage import USAGE, FlagError, UsageError, parse_arguments
 from trapline.d.compiler import type_of_text
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from trapline.consumer.export import Exporter
     from trapline.consumer.records.faults import Drop, Fault
     from trapline.consumer.records.statements import Firing
+    from trapline.d.types.types import Type
     from trapline.framework.base.program import Program
 
 USAGE_FAILURE: Final = 2
@@ -81,6 +83,7 @@ class _Command:
         self._output = Output(environment.stdout)
         self._limit = HostLimit(NAME)
         self._exporter: Exporter | None = None
+        self._document: Document | None = None
 
     def run(self) -> int:
         if not self._argv:
@@ -118,6 +121,10 @@ class _Command:
             self._open_output()
             if mode is Mode.LIST:
                 return self._list(compiled)
+            wanted = self._session.options.text("oformat", "text").removesuffix(",pretty")
+            if wanted != "text":
+                form = self._session.options.text("oformat")
+                self._document = Document(self._session, self._output, form, self._show_members)
             tracing = Tracing(
                 self._session,
                 self._machine,
@@ -127,6 +134,7 @@ class _Command:
                 self._limit,
                 self._messages,
                 self._exporter,
+                self._document,
             )
             return tracing.run(compiled)
         finally:
@@ -142,12 +150,19 @@ class _Command:
         self._say(fault.message)
 
     def _drop(self, drop: Drop) -> None:
-        self._say(drop.message(tags=self._session.options.is_set("droptags")))
+        message = drop.message(tags=self._session.options.is_set("droptags"))
+        if self._document is not None:
+            self._document.drop(drop, message)
+        else:
+            self._say(message)
 
     def _firing(self, firing: Firing) -> bool:
-        """Show a record as a line of JSON (-x format=json), or else as dtrace(1) does."""
+        """Show a record as a line of JSON (-x format=json) or as structure (-x oformat), or else as text."""
         if self._exporter is not None:
             self._exporter.add(firing)
+        if self._document is not None:
+            self._document.firing(firing)
+            return False
         if not jsonlines.wanted(self._session.options):
             return True
         if firing.values:
@@ -157,12 +172,20 @@ class _Command:
 
     def _show_type(self, name: str, data: bytes) -> str | None:
         """Show what print() has recorded; None: as trace() would."""
+        type_ = self._printed_type(name)
+        return None if type_ is None else show(type_, data, self._session.symbols.function)
+
+    def _show_members(self, name: str, data: bytes) -> list[dict[str, str]] | None:
+        """Show what print() has recorded as objects, for -x oformat."""
+        type_ = self._printed_type(name)
+        return None if type_ is None else list(members(type_, data, self._session.symbols.function))
+
+    def _printed_type(self, name: str) -> Type | None:
         names = self._compiler.names
         try:
-            type_ = names.printed.get(name) or type_of_text(name, names)
+            return names.printed.get(name) or type_of_text(name, names)
         except CompileError:
             return None
-        return show(type_, data, self._session.symbols.function)
 
     # Getting ready
 
