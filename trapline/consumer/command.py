@@ -16,7 +16,6 @@ from trapline.consumer.client import Client
 from trapline.consumer.environment import CommandEnvironment, MachineError
 from trapline.consumer.errors import SavingError
 from trapline.consumer.loop import HostLimit
-from trapline.consumer.oformat import Document
 from trapline.consumer.output import FAILURE, NAME, SUCCESS, CommandEnd, Messages, Output, open_for_append
 from trapline.consumer.program.compile import Compiled, Compiler
 from trapline.consumer.program.describe import Describer
@@ -37,6 +36,7 @@ from trapline.options import OptionError, parse_time
 
 if TYPE_CHECKING:
     from trapline.consumer.export import Exporter
+    from trapline.consumer.oformat import Document
     from trapline.consumer.records.faults import Drop, Fault
     from trapline.consumer.records.statements import Firing
     from trapline.d.types.types import Type
@@ -121,10 +121,7 @@ class _Command:
             self._open_output()
             if mode is Mode.LIST:
                 return self._list(compiled)
-            wanted = self._session.options.text("oformat", "text").removesuffix(",pretty")
-            if wanted != "text":
-                form = self._session.options.text("oformat")
-                self._document = Document(self._session, self._output, form, self._show_members)
+            self._document = self._structured()
             tracing = Tracing(
                 self._session,
                 self._machine,
@@ -157,7 +154,7 @@ class _Command:
             self._say(message)
 
     def _firing(self, firing: Firing) -> bool:
-        """Show a record as a line of JSON (-x format=json) or as structure (-x oformat), or else as text."""
+        """Show a record as -x oformat or -x format=json asks for; else as dtrace(1) does."""
         if self._exporter is not None:
             self._exporter.add(firing)
         if self._document is not None:
@@ -186,6 +183,15 @@ class _Command:
             return names.printed.get(name) or type_of_text(name, names)
         except CompileError:
             return None
+
+    def _structured(self) -> Document | None:
+        """Return the document of -x oformat; None: the output is text."""
+        wanted = self._session.options.text("oformat", "text")
+        if wanted.startswith("text"):
+            return None
+        from trapline.consumer.oformat import Document  # noqa: PLC0415  few commands write one
+
+        return Document(self._session, self._output, wanted, self._show_members)
 
     # Getting ready
 

@@ -1,7 +1,7 @@
 """-x oformat, --libxo, -O and -d: the structured output of dtrace(1), by its manual page."""
 
 import json
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -18,7 +18,8 @@ def _document(program, *arguments):
 
 def test_every_action_is_an_object_with_the_manuals_names():
     program = """BEGIN { printf("%d-%s", 7, "x"); printf("no arguments"); trace(-1); trace("s");
-        sym((uintptr_t)&`malloc); sym((uintptr_t)8); mod((uintptr_t)&`malloc); print(*curthread); tracemem(`proc0.p_comm, 2);
+        sym((uintptr_t)&`malloc); sym((uintptr_t)8);
+        mod((uintptr_t)&`malloc); print(*curthread); tracemem(`proc0.p_comm, 2);
         printm(2, memref((void *)`proc0.p_comm, 2)); exit(0); }"""
     (probe,) = _document(program)
     assert list(probe) == _FIELDS
@@ -68,7 +69,7 @@ def test_a_drop_is_a_probe():
 def test_xml_has_an_element_for_each_object(style):
     program = 'BEGIN { trace("a<b>\\001"); trace(1); exit(0); }'
     run = run_trapline(["dtrace", "-x", f"oformat={style}", "-n", program])
-    (probe,) = ElementTree.fromstring(run.stdout.strip())  # noqa: S314  our own text
+    (probe,) = ET.fromstring(run.stdout.strip())  # noqa: S314  our own text
     assert [one.tag for one in probe] == ["timestamp", "cpu", "id", "provider", "module", "function", "name"] + [
         "output"
     ] * 2

@@ -41,7 +41,7 @@ def show(type_: Type, data: bytes, symbol: Symbol) -> str:
 
 
 def members(type_: Type, data: bytes, symbol: Symbol, name: str = "") -> Iterator[dict[str, str]]:
-    """Yield a value and, for a struct, its members in order, as objects of names and values (-x oformat)."""
+    """Yield a value, or a struct and its members in order, as objects for -x oformat."""
     resolved = resolve(type_)
     named = {"member-name": name} if name else {}
     if not isinstance(resolved, Composite):
