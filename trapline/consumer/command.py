@@ -134,6 +134,9 @@ class _Command:
                 self._document,
             )
             return tracing.run(compiled)
+        except GuestError as error:
+            # BEGIN or END has ended the guest, as panic() does; the loop shows every other end.
+            self._fail(error.report())
         finally:
             self._session.close()
 

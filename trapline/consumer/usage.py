@@ -284,6 +284,8 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         raise UsageError("only one of the [-AGhlV] options can be specified at a time")
     if modes:
         request.mode = modes[0]
+    if request.mode in {Mode.HEADER, Mode.LINK} and not request.sources:
+        raise UsageError(f"{request.mode.value} requires one or more scripts or enabling options")
     request.export, request.export_format = machine.get("export"), machine.get("export-format")
     if request.export_format is not None and request.export is None:
         raise UsageError("--export-format needs --export FILE")

@@ -68,7 +68,7 @@ def _provider(name: str, probes: Mapping[str, DeclaredProbe]) -> str:
 
 
 def _probe(provider: str, probe: DeclaredProbe) -> Iterator[str]:
-    """Yield a probe's macros, its declarations, its macros for SystemTap and for systems without either."""
+    """Yield a probe's macros, its declarations, and its macros for SystemTap and without either."""
     macro = f"{provider}_{probe.name}".replace("-", "_").upper()
     name = probe.name.replace("-", "__")
     function = f"{provider}___{name}"
