@@ -27,7 +27,7 @@ _MODELS: Final = {
     DataModel.ILP32: "__ILP32__ _ILP32 __SIZEOF_POINTER__=4 __SIZEOF_LONG__=4 __SUNW_D_32",
 }
 _I386: Final = "i386 __i386 __i386__"
-# A directory of trapline/dlib -> the names that cpp(1) of that ISA or system defines.
+# The names that cpp(1) of the traced system defines, by the directory of trapline/dlib of its ISA or system.
 _MACHINES: Final = {
     "x86_64": "__amd64 __amd64__ __x86_64 __x86_64__",
     "i386": _I386,
