@@ -233,8 +233,8 @@ class UnicornModel:
     of SDT as illumos has it (LOCK over a nop); None: breakpoints are never such."""
     page_size: int | None = None
     """Set as the size of pages before all else; None: Unicorn's own choice is 4096 bytes."""
-    ignored: int = 0
-    """The bits of an address of a program's data that the CPU ignores; Unicorn's TLB does not."""
+    untagged: Callable[[int], int] = lambda address: address
+    """Returns a data address without the bits that the CPU ignores; Unicorn's TLB does not."""
     prepare: Callable[[ModelledCpu], None] = lambda _cpu: None
     """Brings the CPU into the state in which firmware leaves it."""
     handled: Callable[[ModelledCpu], None] | None = None

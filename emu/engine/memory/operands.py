@@ -52,7 +52,7 @@ def fault_address(cpu: StoppedCpu, page: int, access: Access) -> int:
     except BadAddressError as error:
         code = cpu.read(cpu.pc, error.address - cpu.pc)
     for tagged in addresses(cpu, code, access):
-        address = tagged & ~cpu.isa.unicorn.ignored
+        address = cpu.isa.unicorn.untagged(tagged)
         if page - _LARGEST < address < page + PAGE:
             return max(address, page)
     return page

@@ -65,6 +65,10 @@ class Traps(TrapTaker):
             run()  # AArch64 programs may wait for an interrupt, which is as if it had come
         except PageFaultError as error:
             address = error.address
+            untagged = self._isa.unicorn.untagged(address)
+            if error.access is Access.EXECUTE and untagged != address:
+                engine.pc = untagged  # the CPU ignores the tag of a jump's target
+                return self.advance(thread, run)
             if error.access is not Access.EXECUTE:
                 address = fault_address(engine, address, error.access)
             self._fault = self.page_fault(thread, error.access, address)

@@ -136,7 +136,7 @@ def _members(type_: Composite, data: bytes, symbol: Symbol, indent: _Indent) -> 
 
 
 def _nameless(type_: Type) -> str:
-    """Return the name before a value; CTF ends that of a struct without a tag with a blank."""
+    """Return a type's name before a value; CTF's of a struct without a tag ends with a blank."""
     name = ctf_name(type_)
     return name if " " in name or not isinstance(type_, Composite) else f"{name} "
 
