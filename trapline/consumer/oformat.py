@@ -15,7 +15,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING, Any, Final
 
 from trapline.consumer.records.faults import DropKind
-from trapline.consumer.records.structured import Object, Structure
+from trapline.consumer.structured import Object, Structure
 
 if TYPE_CHECKING:
     from trapline.consumer.output import Output
