@@ -80,10 +80,10 @@ PROGRAMS = [
     ('BEGIN { printf("%u", 18446744073709551615u); }', "18446744073709551615"),
     ('BEGIN { x = 2; printf("%d", x == 1 ? 10 : x == 2 ? 20 : 30); }', "20"),
     ('BEGIN { x = (y = 3, y + 1); printf("%d %d", x, y); }', "4 3"),
-    ("BEGIN { printf(\"%d %d %d %d\", sizeof (char), sizeof (int *), sizeof (string), sizeof ('a')); }", "1 8 256 4"),
+    (("BEGIN { printf(\"%d %d %d %d\", sizeof (char), sizeof (int *), sizeof (string), sizeof ('a')); }"), "1 8 256 4"),
     ('BEGIN { printf("%d %d", (char)200, (unsigned char)-1); }', "-56 255"),
     ('BEGIN { printf("%d", (int)4294967297); }', "1"),
-    ('enum c { R, G = 7, B }; BEGIN { printf("%d %d %d", R, G, B); this->x = (enum c)7; trace(this->x); }', "0 7 87"),
+    (('enum c { R, G = 7, B }; BEGIN { printf("%d %d %d", R, G, B); this->x = (enum c)7; trace(this->x); }'), "0 7 87"),
     (
         (
             "struct in { int a; struct { int b; int c; } n; }; struct in v; BEGIN { v.a = 1; "
@@ -91,7 +91,10 @@ PROGRAMS = [
         ),
         "1 2 3 8",
     ),
-    ('typedef struct q { int z[3]; } q_t; q_t w; BEGIN { w.z[2] = 9; printf("%d %d", w.z[2], sizeof (q_t)); }', "9 12"),
+    (
+        ('typedef struct q { int z[3]; } q_t; q_t w; BEGIN { w.z[2] = 9; printf("%d %d", w.z[2], sizeof (q_t)); }'),
+        "9 12",
+    ),
     ('typedef int (*fn_t)(int, char *); BEGIN { printf("%d", sizeof (fn_t)); }', "8"),
     ('int arr[4]; BEGIN { arr[0] = 5; arr[3] = 7; printf("%d %d %d", arr[0], arr[3], sizeof (arr)); }', "5 7 16"),
     ('BEGIN { self->x = 1; self->x = 0; printf("%d", self->x); }', "0"),
@@ -142,11 +145,14 @@ PROGRAMS = [
         "[b][/][.][/a][.]",
     ),
     (
-        'BEGIN { printf("%d %d %d %d", strtoll("12"), strtoll("zz", 36), strtoll("-0x10", 16), strtoll("9", 8)); }',
+        ('BEGIN { printf("%d %d %d %d", strtoll("12"), strtoll("zz", 36), strtoll("-0x10", 16), strtoll("9", 8)); }'),
         "12 1295 -16 0",
     ),
     (
-        'BEGIN { printf("%x %x %x %x", htons(0x1234), htonl(0x12345678), htonll(0x1122334455667788), ntohs(0x0102)); }',
+        (
+            'BEGIN { printf("%x %x %x %x", htons(0x1234), htonl(0x12345678), '
+            "htonll(0x1122334455667788), ntohs(0x0102)); }"
+        ),
         "3412 78563412 8877665544332211 201",
     ),
     ('BEGIN { p = (in_addr_t *)alloca(4); *p = 0x0100007f; printf("%s", inet_ntop(2, p)); }', "127.0.0.1"),
@@ -187,6 +193,65 @@ PROGRAMS = [
     ('BEGIN { p = alloca(16); printf("%s", inet_ntop(7, p)); } ERROR { printf("E%d", arg4); }', "E3"),
     ('BEGIN { p = alloca(8); copyinto(0x405000, 8, p); printf("%s", stringof(p)); }', "/etc/mot"),
     ('BEGIN { x = *(int *)3; } ERROR { printf("%d %d %d", arg2, arg4, arg5); }', "1 1 3"),
+    (('struct s { int a; char b[4]; }; struct s g; BEGIN { g.a = 1; m[g.a, "k"] = 5; printf("%d", m[1, "k"]); }'), "5"),
+    ('BEGIN { m[(int *)8] = 3; printf("%d", m[(int *)8]); }', "3"),
+    ('BEGIN { m[curthread] = 3; printf("%d %d", m[curthread], m[NULL]); }', "3 0"),
+    (
+        (
+            'translator list_t < struct proc *P > { value = P->p_pid + 1; }; BEGIN { printf("%d", '
+            "xlate <list_t *> (&`proc0)->value - `proc0.p_pid); }"
+        ),
+        "1",
+    ),
+    (
+        (
+            'translator list_t < struct proc *P > { value = P->p_pid + 1; }; BEGIN { printf("%d", '
+            "xlate <list_t> (&`proc0).value - `proc0.p_pid); }"
+        ),
+        "1",
+    ),
+    ('inline int sq[int n] = n * n; BEGIN { printf("%d", sq[7]); }', "49"),
+    ('inline string who = probename; BEGIN { printf("%s", who); }', "BEGIN"),
+    ('BEGIN { x = 5; x += 2; x <<= 2; x ^= 1; x %= 8; printf("%d", x); }', "5"),
+    ('BEGIN { printf("%d %d", -7 / 2, -7 % 2); }', "-3 -1"),
+    ('BEGIN { x = -7; y = 2; printf("%d %d", x / y, x % y); }', "-3 -1"),
+    ('BEGIN { printf("%d %d", ~0, !5); }', "-1 0"),
+    ('BEGIN { printf("%d %d", "a" < "b", "abc" == "abc"); }', "1 1"),
+    ('BEGIN { x = "b"; printf("%d %d %d", x > "a", x <= "b", x != "b"); }', "1 1 0"),
+    ('BEGIN { printf("%d", 3 > 2 > 1); }', "0"),
+    ('BEGIN { printf("%d", 2 + 3 * 4 - 8 / 2 % 3); }', "13"),
+    ('BEGIN { printf("%d", -1 < 1u); }', "0"),
+    ('BEGIN { this->a = alloca(8); *(int *)this->a = 7; printf("%d", *(int *)this->a); }', "7"),
+    ('BEGIN { printf("%s", probeprov); printf("/%s/%s", probemod, probefunc); }', "dtrace//"),
+    ('BEGIN { printf("%d %d", id, epid); }', "1 1"),
+    ('BEGIN { printf("%d", arg9 == 0); }', "1"),
+    ('union { int i; } g; BEGIN { g.i = 3; printf("%d", g.i); }', "3"),
+    ('int *p[3]; BEGIN { p[1] = (int *)16; printf("%p", p[1]); }', "10"),
+    ('int (*q)[3]; BEGIN { printf("%d %d", sizeof (q), sizeof (*q)); }', "8 12"),
+    ('self int t[int]; BEGIN { self->t[1] = 2; printf("%d", self->t[1]); }', "2"),
+    ('this string w; BEGIN { this->w = "q"; printf("%s", this->w); }', "q"),
+    ('string s; BEGIN { s = strjoin("a", "b"); printf("%s%d", s, strlen(s)); }', "ab2"),
+    ('BEGIN { @["x"] = count(); clear(@); printa("%s %@d", @); }', "x 0"),
+    ('BEGIN { @["x"] = sum(7); @["y"] = sum(9); @["z"] = sum(8); trunc(@, 2); printa("%s%@d ", @); }', "z8 y9 "),
+    ('BEGIN { @["x"] = sum(7); @["y"] = sum(9); trunc(@, -1); printa("%s%@d ", @); }', "x7 "),
+    (
+        (
+            'BEGIN { @a = avg(3); @a = avg(4); @b = max(-1); @c = min(5); printa("%@d|", @a); '
+            'printa("%@d|", @b); printa("%@d", @c); }'
+        ),
+        "3|-1|5",
+    ),
+    ('BEGIN { @a["k"] = count(); @b["k"] = sum(5); printa("%s %@d %@d", @a, @b); }', "k 1 5"),
+    ('BEGIN { printf("%-10s|%10s|%.2s", "ab", "cd", "efg"); }', "ab        |        cd|ef"),
+    ('BEGIN { printf("%5d|%-5d|%05d|%+d", 42, 42, 42, 42); }', "   42|42   |00042|+42"),
+    ('BEGIN { printf("%o %x %X %#x %#o", 8, 255, 255, 255, 8); }', "10 ff FF 0xff 010"),
+    ('BEGIN { printf("%d%%", 50); }', "50%"),
+    ('BEGIN { trace("s"); trace(1); trace((char)65); }', "s165"),
+    ('BEGIN { if (0) { printf("a"); } printf("b"); }', "b"),
+    ('BEGIN { if (1) printf("a"); else if (1) printf("b"); else printf("c"); }', "a"),
+    ('BEGIN { x = 1; if (x) { if (!x) printf("1"); else printf("2"); } }', "2"),
+    ('BEGIN { printf("x") }', "x"),
+    ('BEGIN{}BEGIN{printf("y")}', "y"),
 ]
 
 
