@@ -1,4 +1,4 @@
-"""What a shell completes and click does not know: values in lists, and the flags that a command reads itself."""
+"""What click cannot complete: values in lists, and the flags that a command reads itself."""
 
 from __future__ import annotations
 
@@ -27,11 +27,16 @@ def offering(names: Callable[[], Iterable[str]]) -> _Complete:
 
 def getopt_flags(short: str, long: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return the flags that getopt(3) reads, each with no values."""
-    return {f"-{flag}": () for flag in short.replace(":", "")} | {f"--{flag.rstrip('=')}": () for flag in long}
+    return dict.fromkeys(
+        [*(f"-{flag}" for flag in short.replace(":", "")), *(f"--{one.rstrip('=')}" for one in long)], ()
+    )
 
 
 class TracerCommand(click.Command):
-    """A command that reads its words itself, as the tool does that it follows; `flags` returns flag -> its values."""
+    """A command that reads its words itself, as the tool does that it follows.
+
+    `flags` returns flag -> its values.
+    """
 
     def __init__(self, *args: Any, flags: Callable[[], Mapping[str, Iterable[str]]], **extra: Any) -> None:
         super().__init__(*args, **extra)
@@ -43,7 +48,7 @@ class TracerCommand(click.Command):
 
 
 def complete_word(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Return the values of the flag before a word; a flag without known values, and no flag, may have a file."""
+    """Return the values of the flag before a word; if none are known it may be a file."""
     assert isinstance(ctx.command, TracerCommand)
     assert parameter.name is not None
     before = (ctx.params.get(parameter.name) or ("",))[-1]
