@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed-test
 ENGINES := reference
 ENGINE_TESTS := $(addprefix tests/trapline/framework/, test_firing.py buffers/test_buffers.py test_accounting.py)
 
-.PHONY: demo test test-exhaustive test-debian test-new-examples test-arm64 coverage engines lint testbins debian programs bench sweep encodings lengths check course fuzz docs picture clean kernels release test-pythons release-check
+.PHONY: demo test test-exhaustive test-debian test-new-examples test-arm64 coverage engines lint testbins debian programs bench sweep toolchains encodings lengths check course fuzz docs picture clean kernels release test-pythons release-check
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
@@ -145,6 +145,11 @@ programs: $(STAMP) debian
 # Every instruction of every test program probed: some minutes; stopped, it goes on where it was.
 sweep: $(STAMP)
 	$(BIN)/python -m benchmarks.sweep
+
+# Programs of gcc, clang, rustc and Go, by four linkers, with every function probed, for each ISA (Debian: gcc, its cross
+# compilers, clang, lld, mold, rustc, golang-go, qemu-user, systemtap-sdt-dev): some minutes; stopped, it goes on where it was.
+toolchains: $(STAMP)
+	$(BIN)/python -m benchmarks.toolchains
 
 # Every lab sheet on every ISA, with wrong answers, and every command of the sheets: some minutes.
 course: $(STAMP)

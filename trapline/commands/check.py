@@ -86,6 +86,7 @@ class Wanted:
     syntax: str = Syntax.INTEL.value
     engine: str | None = None
     asm: str | None = None
+    may_be_idle: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -140,11 +141,12 @@ class Wanted:
 
     def _runs(self, subject: Subject) -> Iterator[RunSpec]:
         if subject.boots:
-            yield from (RunSpec(subject, trap_path=path) for path in TrapPath)
+            yield from (RunSpec(subject, trap_path=path, may_be_idle=self.may_be_idle) for path in TrapPath)
         elif not self._why_not_run(subject):
-            yield RunSpec(subject, self.arguments, self.root, self._in_root(subject))
+            one = RunSpec(subject, self.arguments, self.root, self._in_root(subject), may_be_idle=self.may_be_idle)
+            yield one
             if subject.kind == "uprobe":
-                yield RunSpec(subject, self.arguments, self.root, self._in_root(subject), returns=True)
+                yield replace(one, returns=True)
 
     def _in_root(self, subject: Subject) -> str:
         """Return the path that the guest has for a program, "" if it is not in the root."""
@@ -218,6 +220,7 @@ def _glues() -> Iterable[str]:
     f"default: {BY_MACHINE_CODE}, and {BY_PYTHON} where Python tries them or with --object.",
 )
 @click.option("--run/--no-run", default=True, show_default=True, help="Also run the whole program, plain and patched.")
+@click.option("--allow-idle", "may_be_idle", is_flag=True, help="Accept a run in which no probe fires.")
 @click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -314,8 +317,8 @@ def check_command(**options: Any) -> None:
 
     With --object, your own compiled code replaces the package's rules: docs/objects.md.
 
-    Exit status: 0 if nothing diverged, 1 if something did, 2 if it could not be checked, 130 when
-    interrupted; the same command continues where it stopped.
+    Exit status: 0 if nothing diverged, 1 if something did or no probe fired in a run, 2 if it could
+    not be checked, 130 when interrupted; the same command continues where it stopped.
     """
     refuse_idle(click.get_current_context())
     performed = perform(options, progress=sys.stderr.isatty())
@@ -475,7 +478,7 @@ MODES: Final = {
     | {"objects", "glue", "sample", "first", "fuzz", "memory", "reports", "sweep", "bound", "given", "kept"},
     "encodings": _REPORTED | {"encodings", "sample"},
     "asm": _REPORTED | _TRIED | {"asm", "engine"},
-    _PROGRAM: _REPORTED | _TRIED | _FILES | {"arguments", "every_instruction", "run", "engine"},
+    _PROGRAM: _REPORTED | _TRIED | _FILES | {"arguments", "every_instruction", "run", "may_be_idle", "engine"},
 }
 
 

@@ -61,6 +61,13 @@ class RunResult:
     """The first site that causes the difference, and the first instruction that differs."""
     status: str = ""
     """The ending of the plain run."""
+    proves: bool = True
+    """False: no probe fired, so that equal runs prove nothing, and that was not allowed."""
+
+    @property
+    def passed(self) -> bool:
+        """Return whether the runs were the same, and their probes fired."""
+        return self.same and self.proves
 
 
 @dataclass(slots=True)
@@ -106,10 +113,10 @@ class Tally:
 
     @property
     def same(self) -> bool:
-        """Return whether nothing diverged, crashed, or disagreed."""
+        """Return whether nothing diverged, crashed, or disagreed, and the probes of each run fired."""
         return not (
             self.trouble
-            or any(not run.same for run in self.runs)
+            or not all(run.passed for run in self.runs)
             or any(one["disagreements"] or one["unreached"] for one in self.encodings)
         )
 

@@ -302,8 +302,9 @@ def _divergence(divergence: Divergence) -> Iterator[ET.Element]:
     yield _tag("div", table, of="wide")
 
 
-def _same(same: bool) -> ET.Element:
-    return _tag("span", "✓ same" if same else "✗ not the same", of="yes" if same else "no")
+def _same(same: bool, text: str = "") -> ET.Element:
+    shown = text or ("same" if same else "not the same")
+    return _tag("span", f"✓ {shown}" if same else f"✗ {shown}", of="yes" if same else "no")
 
 
 def _runs(tally: Tally) -> ET.Element:
@@ -315,7 +316,13 @@ def _runs(tally: Tally) -> ET.Element:
         "Programs and boots, run plain and with all their sites patched",
         ("run", "", "instructions", "firings", "differences"),
         (
-            (run.name, _same(run.same), run.instructions, run.fired, told(run.differences, run.culprit))
+            (
+                run.name,
+                _same(run.passed, facts.run_verdict(run)),
+                run.instructions,
+                run.fired,
+                told(run.differences, run.culprit),
+            )
             for run in tally.runs
         ),
         cells=("", "short", "", "", ""),

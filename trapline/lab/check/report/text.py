@@ -132,7 +132,7 @@ def _run(run: RunResult) -> Iterator[Text]:
     yield (
         Text("run ", "bold")
         .append(run.name)
-        .append("  same" if run.same else "  NOT the same", "not bold green" if run.same else "bold red")
+        .append(f"  {facts.run_verdict(run)}", "not bold green" if run.passed else "bold red")
         .append(f"  {', '.join([*numbers, *filter(None, [run.status])])}", "not bold dim")
     )
     for difference in run.differences:

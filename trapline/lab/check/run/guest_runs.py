@@ -49,6 +49,8 @@ class RunSpec:
     accelerated: bool | None = None
     returns: bool = False
     """Whether the returns of functions are probed, by Linux' way: a return address is replaced."""
+    may_be_idle: bool = False
+    """Whether a run in which no probe fires is accepted."""
 
     @property
     def recorded(self) -> bool:
