@@ -1,4 +1,4 @@
-"""What click cannot complete: values in lists, and the flags that a command reads itself."""
+"""Completion by a shell: values in lists, and the flags that a command reads itself."""
 
 from __future__ import annotations
 
