@@ -379,6 +379,21 @@ def _command(text: str) -> str:
     return text
 
 
+def flag_values() -> dict[str, tuple[str, ...]]:
+    """Return flag -> the values that it may have, none if they cannot be listed."""
+    from trapline.export.formats import FORMATS  # noqa: PLC0415  only a shell asks
+
+    settings = [name for name in {**OPTIONS, **dict.fromkeys(_MACHINE_OPTIONS)} if name not in _CHOICES]
+    settings += [f"{name}={value}" for name in sorted(_MACHINE_OPTIONS & _CHOICES.keys()) for value in _CHOICES[name]]
+    return {
+        **{f"-{flag}": () for flag in SHORT.replace(":", "")},
+        **{f"--{name}": _CHOICES.get(name, ()) for name in LONG},
+        "--export-format": tuple(FORMATS),
+        "-x": tuple(sorted(settings)),
+        "-X": ("a", "c", "s", "t"),
+    }
+
+
 def _chosen(flag: str, name: str, value: str) -> str:
     choices = _CHOICES.get(name)
     if choices is not None and value not in choices:

@@ -16,6 +16,7 @@ from pcpp.preprocessor import Action, OutputDirective
 
 from trapline.framework.base.program import DataModel
 from trapline.options import Options
+from trapline.support.input_files import readable
 
 # Language version 1.14, as __SUNW_D_VERSION has it: 8 bits major, 12 minor, 12 micro.
 _VERSION: Final = 0x0100E000
@@ -92,7 +93,7 @@ class _Preprocessor(Preprocessor):
 
     def on_file_open(self, is_system_include: Any, includepath: str) -> Any:
         """Open an included file.  Raises OSError."""
-        file = super().on_file_open(is_system_include, includepath)
+        file = super().on_file_open(is_system_include, str(readable(includepath)))
         self.included.append(includepath)
         return file
 
