@@ -152,7 +152,7 @@ def _open_linux(wanted: MachineOptions) -> TracedMachine:
         machine.probes.provide,
         machine.ended,
         lambda: machine.guest.killed,
-        foreign=ProcessNames(NoNames(), lambda: machine.probes.objects(machine.target), types_of),
+        foreign=ProcessNames(NoNames(), lambda: machine.probes.objects(machine.target), types_of, _report),
         libraries=("common", "linux", machine.guest.isa.name),
     )
 
@@ -272,7 +272,7 @@ def _open_kernel(wanted: MachineOptions) -> TracedMachine:
         target.number,
         machine.probes.provide,
         target.ended,
-        foreign=ProcessNames(machine.names, lambda: machine.probes.objects(target.number()), types_of),
+        foreign=ProcessNames(machine.names, lambda: machine.probes.objects(target.number()), types_of, _report),
         libraries=libraries,
     )
 

@@ -112,6 +112,7 @@ class Compiler:
         self._library_options = Options()
         self._library_options.set("empty")
         self._arguments = tuple(request.arguments)
+        self._dump = session.output.write if request.dump else None
         foreign = foreign or NoNames()
         version = session.options.text("version")
         known = tuple(map(int, version.split("."))) if version else NEWEST
@@ -169,6 +170,7 @@ class Compiler:
             self._exists,
             prepare=self._load_libraries,
             target=self._has_target,
+            dump=self._dump,
             first=self._session.device.first,
         )
         self._debug(f"compiling {source.text}")
