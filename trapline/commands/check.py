@@ -119,9 +119,12 @@ class Wanted:
             return Spec(rules=self.rules, encodings=(wanted,))
         if self.program is None:
             raise SubjectError("nothing to check: name an ELF file, testbins:kernel, --asm TEXT, or --encodings ISA")
+        label = "" if self.asm is None else f"--asm '{self.asm}'"
         isas = isas_of(self.program, ISAS[self.isa] if self.isa else None)
         subjects = tuple(
-            Subject(path, isa.name if isa else None, self.provider or "", self.function, self.every_instruction)
+            Subject(
+                path, isa.name if isa else None, self.provider or "", self.function, self.every_instruction, 0, label
+            )
             for isa in isas
             for path in find_files(self.program, isa, self.root)
         )
@@ -161,6 +164,8 @@ class Wanted:
             yield "--every-instruction has no effect on fbt, which probes only entries and returns"
         if subject.kind == "fbt" and (self.arguments or self.root):
             yield f"ARGUMENTS and --root have no effect on {name}: it is not a program"
+        if subject.image.kind is ElfKind.SHARED and self.asm is None:
+            yield f"{name} was tried at {subject.bias:#x} alone; it may be loaded elsewhere, as --asm tries code"
         if self.run and not subject.boots and (why := self._why_not_run(subject)):
             yield f"{name} was not run: {why}"
         elif self.run and subject.kind == "uprobe":

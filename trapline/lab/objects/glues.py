@@ -47,6 +47,8 @@ def find(name: str, known: Mapping[str, type[Glue]] = GLUES) -> type[Glue]:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
+    except OSError as error:
+        raise GlueError(f"{error.filename or file}: {(error.strerror or str(error)).lower()}") from None
     except PrototypeError as error:
         raise GlueError(f"{file}: {error}") from None
     except Exception as error:  # noqa: BLE001  the user's file may raise anything

@@ -147,8 +147,12 @@ def as_html(report: ObjectReport) -> str:
     title = escape(f"{report.objects} on {report.isa}")
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-        "<style>body{font:15px sans-serif;margin:2em}td,th{padding:.2em .6em;text-align:left;"
-        "border-bottom:1px solid #ccc}</style>"
+        '<meta name="viewport" content="width=device-width">'
+        "<style>:root{color-scheme:light dark}body{font:15px sans-serif;margin:2em auto;padding:0 1em;max-width:90em}"
+        "td,th{padding:.2em .6em .2em 0;text-align:left;vertical-align:top;overflow-wrap:anywhere;"
+        "border-bottom:1px solid #8886}table{border-collapse:collapse}pre{white-space:pre-wrap;overflow-wrap:anywhere}"
+        "@media(max-width:40em){thead{display:none}td{display:block;border:0;padding:0}tr{display:block;"
+        "padding:.4em 0;border-bottom:1px solid #8886}}</style>"
         f"<h1>{title}</h1><pre>{escape(as_text(report))}</pre>{table}</html>\n"
     )
 

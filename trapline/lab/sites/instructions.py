@@ -201,7 +201,8 @@ def _looked_at(
         return
     returns = set(port.returns(body, symbol.value, fidelity))
     # Where the rest of the function does not decode, the x86 port still finds returns in it.
-    for offset in sorted({*port.boundaries(body), *returns}):
+    unknown = port.decoded(body, fidelity)
+    for offset in sorted({*port.boundaries(body), *returns, *([unknown] if unknown < len(body) else [])}):
         here = code[offset : offset + _LONGEST]
         place = Code.at(code, offset, symbol.value + offset, longest=_LONGEST, around=REACH)
         decision = treat(image.isa, place, fidelity)

@@ -6,7 +6,7 @@ Lines of source code are from DWARF's line tables.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -169,17 +169,15 @@ class Names:
             yield at, size, text
             at += size
 
-    def _rows(self, code: bytes, start: int, site: int, begins: Container[int]) -> list[tuple[int, str, str]]:
+    def _rows(self, code: bytes, start: int, site: int, begins: Collection[int]) -> list[tuple[int, str, str]]:
         """Return lines of code (offset, bytes, text) that end where the program's own do."""
         lines: list[tuple[int, str, str]] = []
         at, after = 0, 0
         while at < len(code) and after < _AFTER:
-            size, text = self.instruction(code[at : at + 16], start + at)
-            own = at + size
-            while at + size not in begins and at + size < len(code):
-                size += 1
-            if own < at + size:
-                text += f"   ({own - at} of {size} bytes)"
+            own, text = self.instruction(code[at : at + 16], start + at)
+            size = min(end for end in begins if end > at) - at
+            if own != size:  # the rest of a displaced instruction, or the next one, which a prefix joins (i386's FBT)
+                text += f"   ({own} of {size} bytes)" if own < size else f"   ({own} bytes)"
             after += start + at > site
             lines.append((at, code[at : at + size].hex(" "), text))
             at += size

@@ -337,8 +337,9 @@ def test_a_return_behind_what_does_not_decode_is_listed_as_it_is_probed(path, fi
     elf.function("f", ADDRESS, len(elf.code))
     elf.write(path)
     found = user_sites(path, fidelity=fidelity)
-    assert [(one.offset, one.code) for one in found[:2]] == [(0, "55"), (1, "7401")]
-    assert [one.offset for one in found[2:]] == [one.offset for one in found if "return" in one.probes] == returns
+    assert [(one.offset, one.code) for one in found[:3]] == [(0, "55"), (1, "7401"), (3, "06")]
+    assert found[2].what == "refused"
+    assert [one.offset for one in found[3:]] == [one.offset for one in found if "return" in one.probes] == returns
 
 
 def test_there_is_not_a_kinst_for_i386():

@@ -69,6 +69,9 @@ td.number, td.short { min-width: 0; white-space: nowrap; } .differences th { min
 td.before { color: var(--agreed); } td.after { color: var(--diverged); }
 .yes { color: var(--agreed); } .no { color: var(--diverged); font-weight: 600; }
 footer { margin-top: 3rem; font-size: .85rem; color: var(--dim); }
+@media (max-width: 40rem) { .card { padding: .7rem .6rem; } thead th { white-space: normal; }
+  th, td { padding-right: .45rem; } tbody th { min-width: 6rem; } td { min-width: 3.2rem; }
+  .small-bar, td.picture { width: 4.5rem; min-width: 0; } }
 @media print { body { background: none; font-size: 10.5pt; } main { max-width: none; padding: 0; }
   .card { break-inside: avoid; border-color: #999; } h2, h3, h4 { break-after: avoid; }
   svg { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }

@@ -72,7 +72,7 @@ def _programs(spec: Spec) -> list[dict[str, Any]]:
         found.setdefault(replace(subject, moved=0), []).append(subject.moved)
     return [
         {
-            "path": str(subject.path),
+            "path": subject.name,
             "content": hashlib.sha256(subject.path.read_bytes()).hexdigest()[:16],
             "isa": subject.isa.name,
             "provider": subject.kind,

@@ -182,7 +182,7 @@ def _done(spec: Spec, unit: Unit, provider: str, results: Iterable[SiteResult], 
     """Return the results of a unit, in the order of its sites, at their addresses for users."""
     subject = spec.subjects[unit.number]
     found = [
-        (str(subject.path), provider, replace(result, site=site.moved(subject.moved)))
+        (subject.name, provider, replace(result, site=site.moved(subject.moved)))
         for site, result in zip(_sites(spec, unit), results, strict=True)
     ]
     return Done(unit, {"executed": dict(executed)}, found)
@@ -226,7 +226,7 @@ def _recorded(spec: Spec, unit: Unit) -> Done:
     provider = f"{wanted.subject.kind}, met in a run"
     found = check_recorded(wanted, spec.all_rules())
     executed = {PYTHON: sum(result.states for result in found)}
-    return Done(unit, {"executed": executed}, [(str(wanted.subject.path), provider, result) for result in found])
+    return Done(unit, {"executed": executed}, [(wanted.subject.name, provider, result) for result in found])
 
 
 @lru_cache(maxsize=1)
@@ -274,7 +274,7 @@ def crashed(spec: Spec, unit: Unit, error: BaseException | None) -> Done:
     subject = spec.subjects[unit.number]
     site = sites_of(spec, unit.number)[unit.first].moved(subject.moved)
     provider = subject.kind if unit.kind == "sites" else GUEST_PATH
-    return Done(unit, {}, [(str(subject.path), provider, SiteResult(site, Outcome.CRASHED, why))])
+    return Done(unit, {}, [(subject.name, provider, SiteResult(site, Outcome.CRASHED, why))])
 
 
 def units(spec: Spec) -> list[Unit]:

@@ -61,10 +61,18 @@ class Subject:
     """All instructions of the program; else only the entries and returns of functions."""
     moved: int = 0
     """The distance from its addresses in the file to those at which it is tried and reported."""
+    label: str = ""
+    """Its name in reports; "": the path."""
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return self.label or str(self.path)
 
     def __reduce__(self) -> tuple[type[Subject], tuple[object, ...]]:
         """Pickle only the names: every process reads the file itself."""
-        return type(self), (self.path, self.isa_name, self.provider, self.function, self.every_instruction, self.moved)
+        asked = self.isa_name, self.provider, self.function, self.every_instruction, self.moved, self.label
+        return type(self), (self.path, *asked)
 
     @cached_property
     def image(self) -> Image:

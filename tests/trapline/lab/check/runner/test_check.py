@@ -283,6 +283,7 @@ def test_the_museum_is_on_show() -> None:
         (("testbins:zoo-dyn", "--isa", "x86_64", "--function", "main"), "zoo-dyn was not run: its interpreter /lib64/"),
         (("testbins:ls", "--isa", "riscv64"), "ls was not run: it is a program of the kernel guest"),
         (("testbins:plugin.so", "--isa", "i386"), "plugin.so was not run: it is not a program"),
+        (("testbins:plugin.so", "--isa", "riscv64"), "plugin.so was tried at 0x"),
         (
             ("testbins:kernel", "--isa", "x86_64", "--function", "sys_getpid", "--every-instruction", "--no-run"),
             "--every-instruction has no effect on fbt",
@@ -292,7 +293,7 @@ def test_the_museum_is_on_show() -> None:
 def test_what_a_check_leaves_out_is_said(words: tuple[str, ...], said: str) -> None:
     result = run(*words, "--states", "1")
     assert result.exit_code == 0
-    assert [said in line for line in result.output.splitlines() if line.startswith("left out: ")] == [True]
+    assert [line for line in result.output.splitlines() if line.startswith("left out: ") and said in line]
 
 
 @pytest.mark.parametrize("isa", ISAS)
