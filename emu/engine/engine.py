@@ -39,7 +39,7 @@ from emu.engine.hits.plan_encoding import Adjust, Encoder, Windows
 from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.memory.memory import GuestMemory, HostMemory, Memory
 from emu.engine.memory.pages import AddressSpace, PageMap, Window
-from emu.engine.qemu import exit_checks, exits, hooks, inline_caches, jump_cache, rewriters
+from emu.engine.qemu import exit_checks, exits, helpers, hooks, inline_caches, jump_cache, rewriters
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.corrections import Corrected
 from emu.engine.qemu.cpu import NOWHERE, Cpu
@@ -246,7 +246,7 @@ class Engine:
 
     def _corrected(self) -> Corrected | None:
         """Return what is done when instructions are executed that Unicorn gets wrong."""
-        rules = self.isa.unicorn.corrections
+        rules = helpers.corrections(self.isa.unicorn)
         return Corrected(rules, self.cpu, self.memory, self.handlers.correct) if rules else None
 
     def _who(self) -> tuple[int, int]:

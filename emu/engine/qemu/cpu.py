@@ -10,7 +10,7 @@ import unicorn
 from unicorn.unicorn_py3.unicorn import UcContext, uclib
 
 from emu.engine.errors import EngineError
-from emu.engine.qemu import layout
+from emu.engine.qemu import helpers, layout
 from emu.isa.base import Isa
 from emu.support.words import WORD_MASK
 
@@ -36,6 +36,7 @@ class Cpu:
     def __init__(self, isa: Isa) -> None:
         self.isa = isa
         self.model = isa.unicorn
+        helpers.installed(self.model)
         self.uc = unicorn.Uc(self.model.architecture, self.model.mode)
         self.reference = self.uc._uch  # noqa: SLF001  there is no public way to the handle
         """Unicorn's handle, as its C functions take it."""
