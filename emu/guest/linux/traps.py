@@ -15,7 +15,7 @@ from emu.engine.errors import GuestCrashError, PageFaultError
 from emu.engine.handlers import TrapTaker
 from emu.engine.hits.hit_steps import COPY_FAULT, of_exception
 from emu.engine.memory.access import Access
-from emu.engine.memory.operands import addresses, fault_address
+from emu.engine.memory.operands import Failed, addresses, failed_access
 from emu.engine.memory.pages import PAGE
 from emu.engine.state import DELIVER, HANDLED
 from emu.guest.base import GuestError
@@ -64,10 +64,15 @@ class Traps(TrapTaker):
         try:
             run()  # AArch64 programs may wait for an interrupt, which is as if it had come
         except PageFaultError as error:
-            address = error.address
+            failed = Failed(error.address)
             if error.access is not Access.EXECUTE:
-                address = fault_address(engine, address, error.access)
-            self._fault = self.page_fault(thread, error.access, address)
+                failed = failed_access(engine, error.address, error.access)
+            beyond = self._isa.linux.beyond(*failed)
+            if beyond is None:
+                self._fault = self.page_fault(thread, error.access, failed.address)
+            else:
+                self._note(beyond)
+                self._fault = exception_signal(self._isa, beyond, engine.pc)
         except OutOfMemoryError as error:
             raise GuestError(f"{error}; {thread.process.name} (pid {thread.process.pid}) asked for more") from None
         except GuestCrashError as error:

@@ -21,6 +21,7 @@ IN, OUT, RDTSC, SYSCALL = uc.UC_X86_INS_IN, uc.UC_X86_INS_OUT, uc.UC_X86_INS_RDT
 DEBUG: Final = 1
 BREAKPOINT: Final = 3
 INVALID_OPCODE: Final = 6
+STACK_FAULT: Final = 12
 GENERAL_PROTECTION: Final = 13
 # The opcode of `int` with a number.
 INT: Final = 0xCD

@@ -1,0 +1,56 @@
+"""The address that a signal tells of a fault, and the exceptions where no page can be."""
+
+import pytest
+
+from tests.fuzz.judge.case import CODE, Case
+from tests.fuzz.judge.judges import by_guest, by_judge, command
+
+SIGBUS, SIGSEGV = 7, 11
+MAPERR, KERNEL = 1, 0x80
+FAR = 0x1234_5678_9ABC_DEF0
+# By ISA: code, general registers by number, then the signal, its code, and its address.
+CASES = {
+    "x86_64": {
+        "no canonical address": ("8b00", {0: FAR}, (SIGSEGV, KERNEL, 0)),
+        "the last canonical byte": ("8a00", {0: 0x7FFF_FFFF_FFFF}, (SIGSEGV, MAPERR, 0x7FFF_FFFF_FFFF)),
+        "bytes behind it": ("8b00", {0: 0x7FFF_FFFF_FFFE}, (SIGSEGV, KERNEL, 0)),
+        "by rbp": ("8b4500", {5: FAR}, (SIGBUS, KERNEL, 0)),
+        "by rbp in gs": ("658b4500", {5: FAR}, (SIGSEGV, KERNEL, 0)),
+        "by rbp, with a prefix that is ignored": ("2e8b4500", {5: FAR}, (SIGBUS, KERNEL, 0)),
+        "push": ("50", {4: FAR}, (SIGBUS, KERNEL, 0)),
+        "leave": ("c9", {5: 0x12340}, (SIGSEGV, MAPERR, 0x12340)),
+        "addresses of 32 bits": ("678b4c7304", {3: 0xFFFF_0000_0001_2340, 6: 0x10}, (SIGSEGV, MAPERR, 0x12364)),
+        "a far bit": ("480fa308", {0: 0x12340, 1: 0x12345}, (SIGSEGV, MAPERR, 0x12340 + 0x2468)),
+        "a bit before": ("0fa308", {0: 0x12340, 1: 0xFFFF_FF00}, (SIGSEGV, MAPERR, 0x12340 - 0x20)),
+        "xlat": ("d7", {0: 0xFF21, 3: 0x12300}, (SIGSEGV, MAPERR, 0x12321)),
+    },
+    "i386": {
+        "addresses of 16 bits": ("678a00", {3: 0xFFFF_F000, 6: 0x234}, (SIGSEGV, MAPERR, 0xF234)),
+        "beyond the segment": ("8b00", {0: 0xFFFF_FFFE}, (SIGSEGV, KERNEL, 0)),
+        "beyond it, by ebp": ("8b4500", {5: 0xFFFF_FFFE}, (SIGBUS, KERNEL, 0)),
+        "leave": ("c9", {5: 0x12344}, (SIGSEGV, MAPERR, 0x12344)),
+        "a far bit": ("0fa308", {0: 0x12340, 1: 0x12345}, (SIGSEGV, MAPERR, 0x12340 + 0x2468)),
+    },
+    "aarch64": {
+        "a tag": ("200040f9", {1: 0x5A00_0000_0001_2340}, (SIGSEGV, MAPERR, 0x12340)),
+        "a kernel's address": ("200040f9", {1: 0xFFFF_FFFF_FFFF_2340}, (SIGSEGV, MAPERR, 0xFFFF_FFFF_FFFF_2340)),
+    },
+}
+COUNT = {"x86_64": 16, "i386": 8, "aarch64": 32}
+
+
+def cases(isa):
+    for code, registers, _ in CASES[isa].values():
+        general = [0x2000_0800] * COUNT[isa]
+        for number, value in registers.items():
+            general[number] = value
+        yield Case(bytes.fromhex(code), (), tuple(general), (), control=0x1F80 | 0x37F << 32)
+
+
+@pytest.mark.parametrize("isa", CASES)
+def test_a_fault_is_told_as_a_cpu_tells_it(isa):
+    expected = {name: (*fault, CODE) for name, (*_, fault) in CASES[isa].items()}
+    runners = [by_guest, *([by_judge] if command(isa) else [])]
+    for run in runners:
+        found = [(one.signal, one.code, one.address, one.pc) for one in run(isa, list(cases(isa)))]
+        assert dict(zip(expected, found, strict=True)) == expected, run.__name__
