@@ -251,6 +251,9 @@ class UnicornModel:
     """None: QEMU's own accounts of exceptions are right."""
     corrections: Corrections | None = None
     """None: there are no such instructions."""
+    aligned: Callable[[Callable[[int], int], int], bool] | None = None
+    """(fetch, address): whether the instruction at an address needs an operand of 16 bytes to be
+    aligned, and QEMU does not; `aligned` in machine code.  None: there are none."""
     helpers: str = ""
     """The functions that replace QEMU's helpers, as LLVM's assembly language; `library.NAME` is
     QEMU's own function for this CPU (`emu.engine.qemu.helpers`)."""

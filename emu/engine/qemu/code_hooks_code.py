@@ -19,7 +19,7 @@ from __future__ import annotations
 from emu.engine.hits.address_table import return_found
 from emu.engine.hits.firing_code import FiringCode
 from emu.engine.hits.watched import Hooked
-from emu.engine.qemu import helpers, temporaries
+from emu.engine.qemu import alignment, helpers, temporaries
 from emu.engine.qemu.code_addresses import HookPlaces
 from emu.engine.qemu.code_hooks import NOWHERE, CodeHookTable, HookedAddress, HookedCall
 from emu.engine.qemu.inline_caches_code import ServedSitesCode
@@ -44,6 +44,7 @@ class CodeHooksCode:
         self._accruing = isa.unicorn.accruing is not None
         self._corrected = helpers.corrections(isa.unicorn)
         self._operations = isa.unicorn.operations
+        self._aligning = alignment.runs(isa.unicorn)
         self._leaking = isa.unicorn.leaking
         self._find = self._make_find(module)
         self._served = self._make_served(module)
@@ -91,6 +92,9 @@ class CodeHooksCode:
             used = f.load(self._places.context, self._leaking.temporaries, 4)
             with f.when(f.ugt(used, MOST_TEMPORARIES), likely=False):
                 f.store(self._places.context, temporaries.ENOUGH, self._leaking.operations, 4)
+        if self._aligning:
+            wanted = f.value(f"call i64 @aligned(i64 {address})")
+            f.store(self._places.pending, f.select(f.ne(wanted, 0), self._places.context, 0))
         place = f.call(self._find, address)
         chosen, served = f.variable(NOWHERE), f.variable(0)
         with f.when(f.ne(place, 0), likely=False):

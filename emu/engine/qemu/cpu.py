@@ -10,7 +10,7 @@ import unicorn
 from unicorn.unicorn_py3.unicorn import UcContext, uclib
 
 from emu.engine.errors import EngineError
-from emu.engine.qemu import helpers, layout
+from emu.engine.qemu import alignment, helpers, layout
 from emu.isa.base import Isa
 from emu.support.words import WORD_MASK
 
@@ -55,6 +55,7 @@ class Cpu:
         """Is called when a register is written by Unicorn's own call: it may change the CPU's mode."""
         self.address, self.env = layout.check(self.uc, isa)
         """The addresses of QEMU's CPUState, and of the CPU state in it."""
+        alignment.install(self.model, self.address)
         self.words = memoryview((ctypes.c_uint64 * _STATE_WORDS).from_address(self.env)).cast("B").cast("Q")
         """The CPU state as 64-bit words, indexed by `Register.slot`."""
         self.halted = ctypes.c_uint32.from_address(self.address + layout.CPU_HALTED)

@@ -8,7 +8,7 @@ from typing import Final
 from unicorn import x86_const as uc
 
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, VectorFile, register_ids
-from emu.isa.x86 import sticky_flags, x87
+from emu.isa.x86 import alignment, sticky_flags, x87
 from emu.isa.x86.registers import OFFSETS
 
 # QEMU's name of the CPU: one model serves both modes.
@@ -54,6 +54,7 @@ _OLD_EXCEPTION: Final = OFFSETS["OLD_EXCEPTION"]
 
 NAMES: Final = {
     **sticky_flags.NAMES,
+    **alignment.NAMES,
     "X86_EFLAGS": FLAGS,
     "X86_HFLAGS": HFLAGS,
     "X86_NO_X87": NO_X87,

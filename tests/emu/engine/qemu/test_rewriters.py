@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 from emu.engine import native_callbacks
-from emu.engine.qemu import exit_checks, inlined_count, rewriters
+from emu.engine.qemu import alignment, exit_checks, inlined_count, rewriters
 from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.rewriters import (
     EXIT_CHECKS,
@@ -18,6 +18,7 @@ from emu.engine.qemu.rewriters import (
     JUMP_CACHE,
     QEMU_HELPERS,
     REWRITERS,
+    SSE_ALIGNMENT,
     VARIABLE,
     RewriterError,
 )
@@ -45,11 +46,12 @@ KERNEL_PROGRAM = "fbt::sys_getpid:, fbt::malloc: { @[probefunc, probename] = cou
 MILLISECONDS = 1_000_000
 # What stays of all when one is switched off.
 LEFT = {
-    EXIT_CHECKS: {INLINE_COUNTS, JUMP_CACHE, INLINE_CACHES, QEMU_HELPERS},
-    INLINE_COUNTS: {EXIT_CHECKS, QEMU_HELPERS},
-    JUMP_CACHE: {EXIT_CHECKS, INLINE_COUNTS, INLINE_CACHES, QEMU_HELPERS},
-    INLINE_CACHES: {EXIT_CHECKS, INLINE_COUNTS, JUMP_CACHE, QEMU_HELPERS},
-    QEMU_HELPERS: {EXIT_CHECKS, INLINE_COUNTS, JUMP_CACHE, INLINE_CACHES},
+    EXIT_CHECKS: {INLINE_COUNTS, JUMP_CACHE, INLINE_CACHES, QEMU_HELPERS, SSE_ALIGNMENT},
+    INLINE_COUNTS: {EXIT_CHECKS, QEMU_HELPERS, SSE_ALIGNMENT},
+    JUMP_CACHE: {EXIT_CHECKS, INLINE_COUNTS, INLINE_CACHES, QEMU_HELPERS, SSE_ALIGNMENT},
+    INLINE_CACHES: {EXIT_CHECKS, INLINE_COUNTS, JUMP_CACHE, QEMU_HELPERS, SSE_ALIGNMENT},
+    QEMU_HELPERS: {EXIT_CHECKS, INLINE_COUNTS, JUMP_CACHE, INLINE_CACHES, SSE_ALIGNMENT},
+    SSE_ALIGNMENT: {EXIT_CHECKS, INLINE_COUNTS, JUMP_CACHE, INLINE_CACHES, QEMU_HELPERS},
     "all": set(),
 }
 
@@ -66,6 +68,7 @@ def active(isa):
     table = state[Word.JUMPS] and state[Word.LATEST]
     seen = {
         QEMU_HELPERS: bool(ISAS[isa].unicorn.helpers) and rewriters.runs(QEMU_HELPERS),
+        SSE_ALIGNMENT: alignment.runs(ISAS[isa].unicorn),
         EXIT_CHECKS: exit_checks.mark(cpu) is not None,
         INLINE_COUNTS: state[Word.FREE] > machine.engine.counter._written[0],
         JUMP_CACHE: bool(table and machine.found),
@@ -77,13 +80,15 @@ def active(isa):
 @pytest.mark.parametrize("isa", ISAS)
 def test_the_variable_switches_each_off(isa, monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
-    here = set(REWRITERS) if ISAS[isa].unicorn.helpers else set(REWRITERS) - {QEMU_HELPERS}
+    model = ISAS[isa].unicorn
+    others = {QEMU_HELPERS: bool(model.helpers), SSE_ALIGNMENT: model.aligned is not None}
+    here = {name for name in REWRITERS if others.get(name, True)}
     assert active(isa) == here
     for name, left in LEFT.items():
         monkeypatch.setenv(VARIABLE, name)
         assert active(isa) == left & here, name
     monkeypatch.setenv(VARIABLE, f"{JUMP_CACHE},{EXIT_CHECKS}")
-    assert active(isa) == {INLINE_COUNTS, INLINE_CACHES, QEMU_HELPERS} & here
+    assert active(isa) == {INLINE_COUNTS, INLINE_CACHES, QEMU_HELPERS, SSE_ALIGNMENT} & here
 
 
 @pytest.mark.parametrize(("name", "boxed"), [("", True), (QEMU_HELPERS, False)])
@@ -173,6 +178,7 @@ def test_doctor_lists_them_with_the_reason(monkeypatch):
         JUMP_CACHE: f"off, since it needs {INLINE_COUNTS}",
         INLINE_CACHES: f"off, since it needs {INLINE_COUNTS}",
         QEMU_HELPERS: "on",
+        SSE_ALIGNMENT: "on",
     }
 
 
