@@ -150,6 +150,17 @@ def horizontal_sum(value):
     return engine.reg_read(x86.UC_X86_REG_XMM0)
 
 
+def tag_after_ssse3():
+    """Return the x87's tag word after `pabsb %mm1,%mm0` in an x87 whose registers are empty."""
+    engine = machine("x86", bytes.fromhex("db e3 0f 38 1c c1"))  # fninit; pabsb
+    run(engine, 6)
+    return engine.reg_read(x86.UC_X86_REG_FPTAG)
+
+
+def test_ssse3_does_not_enter_mmx():
+    assert elsewhere("tag_after_ssse3()") == 0xFFFF  # none is empty on a CPU
+
+
 def test_a_horizontal_sum_reads_what_it_wrote():
     assert elsewhere("horizontal_sum(1 << 64)") == 1 << 112 | 1 << 96 | 1 << 80 | 1 << 32  # 1 << 96 | 1 << 32 on a CPU
 

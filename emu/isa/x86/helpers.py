@@ -3,6 +3,12 @@
 rcpps, rcpss, rsqrtps and rsqrtss raise no floating-point exceptions (Intel SDM volume 2, RCPPS).
 QEMU 5 divides, and accrues those of the division.
 
+SSSE3's instructions on registers of MMX use the x87's registers, as all of MMX: the stack's top
+becomes 0, and no register is empty (SDM volume 1, 9.5.1).  QEMU 5 leaves that out.
+
+ldmxcsr of reserved bits is #GP (volume 2, LDMXCSR), and fldcw does not change those of the x87's
+control word (volume 1, 8.1.5).  QEMU 5 takes both.
+
 Horizontal additions and subtractions of a register with itself (`phaddw %mm0,%mm0`): QEMU 5 writes
 the lower half of the result before it has read the operand for the upper half.
 """
@@ -20,6 +26,14 @@ _HORIZONTAL: Final = tuple(
     for operation in ("addw", "addd", "addsw", "subw", "subd", "subsw")
     for registers in ("mmx", "xmm")
 )
+_SHARED: Final = tuple(
+    f"{name}_mmx"
+    for name in ("pshufb", "pmaddubsw", "pmulhrsw", *(f"p{kind}{size}" for kind in ("sign", "abs") for size in "bwd"))
+)
+_ALIGNED: Final = "palignr_mmx"
+_PROTECTION: Final = 13
+_RESERVED: Final = 0xFFFF_0000
+_KNOWN_CONTROL, _SET_CONTROL = 0x1F3F, 0x40
 
 
 def _reciprocal(name: str) -> str:
@@ -37,11 +51,54 @@ define i64 @helper_{name}(i64 %env, i64 %target, i64 %source) nounwind {{
 """
 
 
+def _shared(name: str, parameters: str = "i64 %env, i64 %target, i64 %source") -> str:
+    original = f'@"library.helper_{name}"'
+    return f"""
+declare i64 {original}({", ".join("i64" for _ in parameters.split(","))})
+define i64 @helper_{name}({parameters}) nounwind {{
+  call i64 @"library.helper_enter_mmx"(i64 %env)
+  call i64 {original}({parameters})
+  ret i64 0
+}}
+"""
+
+
+_CONTROL: Final = f"""
+declare i64 @"library.helper_fldcw"(i64, i64)
+define i64 @helper_fldcw(i64 %env, i64 %value) nounwind {{
+  %known = and i64 %value, {_KNOWN_CONTROL}
+  %whole = or i64 %known, {_SET_CONTROL}
+  call i64 @"library.helper_fldcw"(i64 %env, i64 %whole)
+  ret i64 0
+}}
+declare i64 @"library.helper_ldmxcsr"(i64, i64)
+declare i64 @"library.raise_exception_err_ra"(i64, i64, i64, i64)
+declare ptr @llvm.returnaddress(i32)
+define i64 @helper_ldmxcsr(i64 %env, i64 %value) nounwind {{
+  %reserved = and i64 %value, {_RESERVED}
+  %valid = icmp eq i64 %reserved, 0
+  br i1 %valid, label %load, label %refuse
+load:
+  call i64 @"library.helper_ldmxcsr"(i64 %env, i64 %value)
+  ret i64 0
+refuse:
+  ; The address of the call, as QEMU takes it (GETPC).
+  %back.p = call ptr @llvm.returnaddress(i32 0)
+  %back = ptrtoint ptr %back.p to i64
+  %call = sub i64 %back, 2
+  call i64 @"library.raise_exception_err_ra"(i64 %env, i64 {_PROTECTION}, i64 0, i64 %call)
+  unreachable
+}}
+"""
+
+
 def _horizontal(name: str) -> str:
     original = f'@"library.helper_{name}"'
+    enter = 'call i64 @"library.helper_enter_mmx"(i64 %env)' if name.endswith("_mmx") else ""
     return f"""
 declare i64 {original}(i64, i64, i64)
 define i64 @helper_{name}(i64 %env, i64 %target, i64 %source) nounwind {{
+  {enter}
   %copy = alloca [2 x i64], align 16
   %copy.at = ptrtoint ptr %copy to i64
   %same = icmp eq i64 %target, %source
@@ -56,6 +113,10 @@ define i64 @helper_{name}(i64 %env, i64 %target, i64 %source) nounwind {{
 
 HELPERS: Final = "\n".join((
     "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+    'declare i64 @"library.helper_enter_mmx"(i64)',
+    _CONTROL,
+    *map(_shared, _SHARED),
+    _shared(_ALIGNED, "i64 %env, i64 %target, i64 %source, i64 %shift"),
     *map(_reciprocal, _RECIPROCALS),
     *map(_horizontal, _HORIZONTAL),
 ))  # fmt: skip

@@ -9,6 +9,9 @@ from emu.engine.qemu import rewriters
 from emu.guest.function import CODE, FunctionGuest
 from emu.isa import ISAS
 from tests.emu.engine.qemu.test_sticky_flags import CLEAR, MXCSR, engines, floats, modes
+from tests.fuzz.judge.case import Case
+from tests.fuzz.judge.judges import by_guest, by_judge
+from tests.fuzz.judge.known import unexplained
 from tests.support.host_code import execute, native_host
 
 pytestmark = pytest.mark.skipif(
@@ -107,3 +110,21 @@ def test_horizontal_sums_of_a_register_with_itself(isa, opcode, registers, upper
     load = "660f76c9660f73d111660f6fc1660f73f009"
     code = bytes.fromhex(f"{load}660f38{opcode:02x}{registers}{'660f73d808' if upper else ''}660f7ec0c3")
     assert FunctionGuest(ISAS[isa], code, accelerated=accelerated).call() & 0xFFFF_FFFF == execute(code)
+
+
+@native_host
+@modes
+def test_ssse3_on_registers_of_mmx_and_reserved_bits_of_mxcsr_are_as_the_host_has_them(isa):
+    operations = ["0f3801c1", "0f3800c1", "0f381cc1", "0f380bc1", "0f3a0fc103", "0f3804c1"]
+    codes = [bytes.fromhex(operation) for operation in operations]
+    top = 0x1F80 | 0x37F << 32 | 5 << 11 + 48
+    general = (0x2000_0800,) * (16 if isa == "x86_64" else 8)
+    cases = [Case(code, (), general, (0,) * 32 + (7 << 60, 0x4001) * 8, 0xE0 << 32, top) for code in codes]
+    # movl $0x2001f80,(%eax); ldmxcsr (%eax): as a structure that is not aligned to 16 bytes may have it
+    cases.append(Case(bytes.fromhex("c700801f00020fae10"), (), general, (), 0, 0x1F80 | 0x37F << 32))
+    # movl $0xe0bf,(%eax); fldcw (%eax)
+    cases.append(Case(bytes.fromhex("c700bfe00000d928"), (), general, (), 0, 0x1F80 | 0x37F << 32))
+    judged, executed = by_judge(isa, cases), by_guest(isa, cases)
+    for case, ours, theirs in zip(cases, executed, judged, strict=True):
+        assert unexplained(isa, case, theirs, ours) == {}, case.code.hex()
+    assert [one.signal for one in executed] == [5] * len(codes) + [11, 5]

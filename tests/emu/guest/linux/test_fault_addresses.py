@@ -5,7 +5,7 @@ import pytest
 from tests.fuzz.judge.case import CODE, Case
 from tests.fuzz.judge.judges import by_guest, by_judge, command
 
-SIGBUS, SIGSEGV = 7, 11
+SIGILL, SIGBUS, SIGSEGV = 4, 7, 11
 MAPERR, KERNEL = 1, 0x80
 FAR = 0x1234_5678_9ABC_DEF0
 # By ISA: code, general registers by number, then the signal, its code, and its address.
@@ -54,3 +54,9 @@ def test_a_fault_is_told_as_a_cpu_tells_it(isa):
     for run in runners:
         found = [(one.signal, one.code, one.address, one.pc) for one in run(isa, list(cases(isa)))]
         assert dict(zip(expected, found, strict=True)) == expected, run.__name__
+
+
+@pytest.mark.parametrize("isa", ["x86_64", "i386"])
+def test_rdseed_which_cpuid_does_not_promise_is_undefined(isa):
+    (ended,) = by_guest(isa, [Case(bytes.fromhex("0fc7f8"), (), (0,) * COUNT[isa], (), control=0x1F80 | 0x37F << 32)])
+    assert (ended.signal, ended.pc) == (SIGILL, CODE)
