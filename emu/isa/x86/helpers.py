@@ -9,6 +9,9 @@ becomes 0, and no register is empty (SDM volume 1, 9.5.1).  QEMU 5 leaves that o
 ldmxcsr of reserved bits is #GP (volume 2, LDMXCSR), and fldcw does not change those of the x87's
 control word (volume 1, 8.1.5).  QEMU 5 takes both.
 
+fisttp of a number that does not fit stores the integer indefinite, all zeros but for the sign (SDM
+volume 2, FISTTP).  QEMU 5 stores the largest number.
+
 Horizontal additions and subtractions of a register with itself (`phaddw %mm0,%mm0`): QEMU 5 writes
 the lower half of the result before it has read the operand for the upper half.
 """
@@ -31,6 +34,7 @@ _SHARED: Final = tuple(
     for name in ("pshufb", "pmaddubsw", "pmulhrsw", *(f"p{kind}{size}" for kind in ("sign", "abs") for size in "bwd"))
 )
 _ALIGNED: Final = "palignr_mmx"
+_INVALID: Final = 1
 _PROTECTION: Final = 13
 _RESERVED: Final = 0xFFFF_0000
 _KNOWN_CONTROL, _SET_CONTROL = 0x1F3F, 0x40
@@ -47,6 +51,27 @@ define i64 @helper_{name}(i64 %env, i64 %target, i64 %source) nounwind {{
   call i64 {original}(i64 %env, i64 %target, i64 %source)
   store i8 %flags, ptr %flags.p
   ret i64 0
+}}
+"""
+
+
+def _truncated(name: str, bits: int) -> str:
+    original = f'@"library.helper_{name}"'
+    return f"""
+declare i64 {original}(i64)
+define i64 @helper_{name}(i64 %env) nounwind {{
+  %flags.at = add i64 %env, {OFFSETS["X87_FLAGS"]}
+  %flags.p = inttoptr i64 %flags.at to ptr
+  %before = load i8, ptr %flags.p
+  store i8 0, ptr %flags.p
+  %number = call i64 {original}(i64 %env)
+  %flags = load i8, ptr %flags.p
+  %all = or i8 %before, %flags
+  store i8 %all, ptr %flags.p
+  %invalid = and i8 %flags, {_INVALID}
+  %fits = icmp eq i8 %invalid, 0
+  %result = select i1 %fits, i64 %number, i64 {-1 << bits - 1}
+  ret i64 %result
 }}
 """
 
@@ -115,6 +140,8 @@ HELPERS: Final = "\n".join((
     "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
     'declare i64 @"library.helper_enter_mmx"(i64)',
     _CONTROL,
+    _truncated("fisttl_ST0", 32),
+    _truncated("fisttll_ST0", 64),
     *map(_shared, _SHARED),
     _shared(_ALIGNED, "i64 %env, i64 %target, i64 %source, i64 %shift"),
     *map(_reciprocal, _RECIPROCALS),

@@ -124,7 +124,13 @@ def test_ssse3_on_registers_of_mmx_and_reserved_bits_of_mxcsr_are_as_the_host_ha
     cases.append(Case(bytes.fromhex("c700801f00020fae10"), (), general, (), 0, 0x1F80 | 0x37F << 32))
     # movl $0xe0bf,(%eax); fldcw (%eax)
     cases.append(Case(bytes.fromhex("c700bfe00000d928"), (), general, (), 0, 0x1F80 | 0x37F << 32))
+    # fisttp of a number that does not fit, and of one that does
+    cases += [
+        Case(bytes.fromhex(store), (), general, (0,) * 32 + (7 << 61, exponent) * 8, 0xFF << 32, 0x1F80 | 0x37F << 32)
+        for store in ("db08", "dd08", "df08")
+        for exponent in (0x4060, 0x4002)
+    ]
     judged, executed = by_judge(isa, cases), by_guest(isa, cases)
     for case, ours, theirs in zip(cases, executed, judged, strict=True):
         assert unexplained(isa, case, theirs, ours) == {}, case.code.hex()
-    assert [one.signal for one in executed] == [5] * len(codes) + [11, 5]
+    assert [one.signal for one in executed] == [5] * len(codes) + [11] + [5] * 7
