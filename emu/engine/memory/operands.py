@@ -22,6 +22,7 @@ _LONGEST: Final = 15
 _LARGEST: Final = 64
 _BYTE, _LONG = 8, 8
 _PCS: Final = {"rip", "eip"}
+_POPULATION: Final = "popcnt"
 _LEAVE, _TABLE_LOOKUP = "leave", "xlatb"
 # The address of the table, by the bytes of an address.
 _TABLES: Final = {2: "bx", 4: "ebx", 8: "rbx"}
@@ -139,7 +140,8 @@ def _places(isa: Isa, code: bytes) -> tuple[_Place, ...]:
             size = insn.operands[0].size if insn.mnemonic == "push" else size
             access, stack = Access.READ, (_Place(Access.WRITE, sp, -size, size=size, on_stack=True),)
         else:
-            access = Access.WRITE if insn.mnemonic.startswith("pop") else _EITHER
+            pops = insn.mnemonic.startswith("pop") and not insn.mnemonic.startswith(_POPULATION)
+            access = Access.WRITE if pops else _EITHER
             stack = (_Place(Access.READ, sp, size=size, on_stack=True),)
         if insn.mnemonic == _TABLE_LOOKUP:
             parts = tuple(_register(isa, name, 1) for name in (_TABLES[insn.addr_size], "al"))
@@ -165,7 +167,7 @@ def _place(isa: Isa, insn: Any, operand: Any, access: Access) -> _Place:
     stacked = named[0][0][-2:] in ("sp", "bp") if memory.base and not own else segment == "ss" and own
     base = f"{segment}_base"
     bit = None
-    if insn.mnemonic in _BIT_TESTS and insn.operands[1].type == CS_OP_REG:
+    if insn.mnemonic.split()[-1] in _BIT_TESTS and insn.operands[1].type == CS_OP_REG:
         bit = _register(isa, insn.reg_name(insn.operands[1].reg), 1)
     return place._replace(
         size=operand.size,

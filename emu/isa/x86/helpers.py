@@ -1,7 +1,8 @@
 """Functions that replace helpers of QEMU's x86 CPU (`emu.engine.qemu.helpers`).
 
 rcpps, rcpss, rsqrtps and rsqrtss raise no floating-point exceptions (Intel SDM volume 2, RCPPS).
-QEMU 5 divides, and accrues those of the division.
+QEMU 5 divides, and accrues those of the division.  roundps and its relatives are exact where bit 3
+of their number says so (ROUNDPS); QEMU 5 accrues the inexact exception.
 
 SSSE3's instructions on registers of MMX use the x87's registers, as all of MMX: the stack's top
 becomes 0, and no register is empty (SDM volume 1, 9.5.1).  QEMU 5 leaves that out.
@@ -34,7 +35,8 @@ _SHARED: Final = tuple(
     for name in ("pshufb", "pmaddubsw", "pmulhrsw", *(f"p{kind}{size}" for kind in ("sign", "abs") for size in "bwd"))
 )
 _ALIGNED: Final = "palignr_mmx"
-_INVALID: Final = 1
+_ROUNDING: Final = tuple(f"round{size}_xmm" for size in ("ps", "pd", "ss", "sd"))
+_INVALID, _INEXACT, _EXACT = 1, 0x20, 8
 _PROTECTION: Final = 13
 _RESERVED: Final = 0xFFFF_0000
 _KNOWN_CONTROL, _SET_CONTROL = 0x1F3F, 0x40
@@ -50,6 +52,28 @@ define i64 @helper_{name}(i64 %env, i64 %target, i64 %source) nounwind {{
   %flags = load i8, ptr %flags.p
   call i64 {original}(i64 %env, i64 %target, i64 %source)
   store i8 %flags, ptr %flags.p
+  ret i64 0
+}}
+"""
+
+
+def _rounded(name: str) -> str:
+    original = f'@"library.helper_{name}"'
+    return f"""
+declare i64 {original}(i64, i64, i64, i64)
+define i64 @helper_{name}(i64 %env, i64 %target, i64 %source, i64 %mode) nounwind {{
+  %flags.at = add i64 %env, {OFFSETS["SSE_FLAGS"]}
+  %flags.p = inttoptr i64 %flags.at to ptr
+  %before = load i8, ptr %flags.p
+  call i64 {original}(i64 %env, i64 %target, i64 %source, i64 %mode)
+  %flags = load i8, ptr %flags.p
+  %exact = and i64 %mode, {_EXACT}
+  %keep = icmp eq i64 %exact, 0
+  %kept = and i8 %flags, {0xFF & ~_INEXACT}
+  %old = and i8 %before, {_INEXACT}
+  %suppressed = or i8 %kept, %old
+  %new = select i1 %keep, i8 %flags, i8 %suppressed
+  store i8 %new, ptr %flags.p
   ret i64 0
 }}
 """
@@ -142,6 +166,7 @@ HELPERS: Final = "\n".join((
     _CONTROL,
     _truncated("fisttl_ST0", 32),
     _truncated("fisttll_ST0", 64),
+    *map(_rounded, _ROUNDING),
     *map(_shared, _SHARED),
     _shared(_ALIGNED, "i64 %env, i64 %target, i64 %source, i64 %shift"),
     *map(_reciprocal, _RECIPROCALS),

@@ -311,7 +311,8 @@ entry:
     i32 40, label %any  i32 41, label %any  i32 48, label %any  i32 49, label %any
     i32 134, label %any  i32 135, label %any
     ; those with an immediate, but for cmp
-    i32 128, label %immediate  i32 129, label %immediate  i32 131, label %immediate
+    i32 128, label %immediate  i32 129, label %immediate  i32 130, label %immediate
+    i32 131, label %immediate
     ; not, neg
     i32 246, label %negate  i32 247, label %negate
     ; inc, dec
