@@ -112,7 +112,7 @@ def _one(random: Random, isa: str) -> tuple[bytes, capstone.CsInsn]:
         # Hints are nops, also where cpuid has none of them; QEMU reads an operand of 3DNow! before it refuses it.
         if name.startswith("prefetch") or (_is_3dnow(found) and code[found.modrm_offset] < 0xC0):
             continue
-        if code[0] in (0xF2, 0xF3) and name.startswith("loop"):  # undefined
+        if {0xF2, 0xF3} & set(code[: found.size - 2]) and name.startswith("loop"):  # undefined
             continue
         if any(operand.type == capstone.x86.X86_OP_REG and _system(found, operand.reg) for operand in found.operands):
             continue
