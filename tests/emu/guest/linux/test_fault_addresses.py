@@ -2,10 +2,11 @@
 
 import pytest
 
-from tests.fuzz.judge.case import CODE, Case
+from tests.fuzz.judge.case import CODE, Case, Page
 from tests.fuzz.judge.judges import by_guest, by_judge, command
 
-SIGILL, SIGBUS, SIGSEGV = 4, 7, 11
+SIGILL, SIGBUS, SIGFPE, SIGSEGV = 4, 7, 8, 11
+FPE_INTDIV = 1
 MAPERR, KERNEL = 1, 0x80
 FAR = 0x1234_5678_9ABC_DEF0
 # By ISA: code, general registers by number, then the signal, its code, and its address.
@@ -60,3 +61,15 @@ def test_a_fault_is_told_as_a_cpu_tells_it(isa):
 def test_rdseed_which_cpuid_does_not_promise_is_undefined(isa):
     (ended,) = by_guest(isa, [Case(bytes.fromhex("0fc7f8"), (), (0,) * COUNT[isa], (), control=0x1F80 | 0x37F << 32)])
     assert (ended.signal, ended.pc) == (SIGILL, CODE)
+
+
+@pytest.mark.parametrize("isa", ["x86_64", "i386"])
+def test_the_last_instruction_before_a_page_that_cannot_be_executed_has_its_own_fault(isa):
+    # div %eax, of 0; nop
+    general = (0,) * COUNT[isa]
+    case = Case(
+        bytes.fromhex("f7f090"), (), general, (), control=0x1F80 | 0x37F << 32, offset=0xFFE, page=Page.NO_EXECUTION
+    )
+    for run in (by_guest, *([by_judge] if command(isa) else [])):
+        (ended,) = run(isa, [case])
+        assert (ended.signal, ended.code, ended.pc) == (SIGFPE, FPE_INTDIV, CODE + 0xFFE), run.__name__
