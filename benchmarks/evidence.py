@@ -13,11 +13,8 @@ from textwrap import fill
 from typing import Any, Final
 
 from benchmarks.provenance import projection
-from trapline.lab.check.site.compare import why_left_out
 
 RESULTS: Final = Path(__file__).parent / "results"
-# The only reason for which states of user programs are left out.
-_LAST_PAGE: Final = why_left_out("")
 # Reasons of refusals that are shown; the others are counted together.
 _SHOWN: Final = 9
 _WIDTH: Final = 100
@@ -115,9 +112,7 @@ def _left_out(rows: list[dict[str, Any]]) -> Iterator[str]:
     found: Counter[tuple[str, str]] = Counter()
     for row in rows:
         where = f"{row['isa']}, {row['case']}"
-        unsaid = "not recorded" if row["case"] == "kernel" else _LAST_PAGE
-        reasons = row.get("left_out_because", {unsaid: row["left_out"]})
-        found.update({(where, reason): count for reason, count in reasons.items() if count})
+        found.update({(where, reason): count for reason, count in row["left_out_because"].items() if count})
     yield f"{found.total():,} more states were left out:"
     yield _table(("where", "states left out", "reason"), *((where, n, reason) for (where, reason), n in found.items()))
 

@@ -197,10 +197,6 @@ class Leaking(NamedTuple):
     """The number of its operations (nb_ops)."""
 
 
-# The bit that tells a kernel's addresses from a program's where their upper bits may be ignored (AArch64).
-_UPPER_HALF: Final = 1 << 55
-
-
 @immutable
 class UnicornModel:
     """One CPU as Unicorn models it."""
@@ -240,9 +236,8 @@ class UnicornModel:
     of SDT as illumos has it (LOCK over a nop); None: breakpoints are never such."""
     page_size: int | None = None
     """Set as the size of pages before all else; None: Unicorn's own choice is 4096 bytes."""
-    ignored: int = 0
-    """The bits of an address of a program's data that the CPU ignores, if bit 55 is not set (in the
-    kernel's half of addresses they count); Unicorn's TLB does not."""
+    untagged: Callable[[int], int] = lambda address: address
+    """Returns a data address without the bits that the CPU ignores; Unicorn's TLB does not."""
     prepare: Callable[[ModelledCpu], None] = lambda _cpu: None
     """Brings the CPU into the state in which firmware leaves it."""
     handled: Callable[[ModelledCpu], None] | None = None
@@ -282,7 +277,3 @@ class UnicornModel:
     CPU refuses; None: there are none.  `refused` in machine code."""
     on_system_call: Callable[[InterruptedCpu], None] | None = None
     """Enters the guest's kernel; None: QEMU does it.  `system_call` in machine code."""
-
-    def untagged(self, address: int) -> int:
-        """Return an address without the bits that the CPU ignores."""
-        return address if address & _UPPER_HALF else address & ~self.ignored

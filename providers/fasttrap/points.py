@@ -125,12 +125,12 @@ class Points:
         return Code.at(function.code, offset, address, longest=longest, around=around, length=length)
 
     def _read(self, target: Target, start: int, size: int) -> _Function | None:
-        """Read a function.
+        """Read a function, with what is looked at behind its last instruction.
 
-        None: it ends where memory does, so its instructions are read one by one.
+        None: memory ends before that, so its instructions are read one by one.
         """
         try:
-            code = target.patcher.original(start, size + self._port.longest)
+            code = target.patcher.original(start, size + self._port.longest + self._port.around)
         except BadAddressError:
             return None
         lengths = {offset: after - offset for offset, after in pairwise(self._port.boundaries(code[:size]))}

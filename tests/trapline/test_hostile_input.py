@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import random
 import socket
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -126,6 +128,7 @@ KINDS = {
     "nothing": lambda _path: None,
     "a folder": Path.mkdir,
     "a socket": as_socket,
+    "a FIFO": os.mkfifo,
     "a link to itself": lambda path: path.symlink_to(path.name),
 }
 
@@ -139,12 +142,17 @@ def checked(words, folder):
     return done, lines
 
 
+# A part of the cases for each command, all of them over the commands, or every one.
+PARTS = pytest.mark.parametrize("part", [4, pytest.param(1, marks=pytest.mark.exhaustive)], ids=["part", "all"])
+
+
+@PARTS
 @pytest.mark.parametrize("words", READ, ids=lambda words: " ".join(words)[:60])
-def test_a_file_that_is_read(words, tmp_path, monkeypatch):
+def test_a_file_that_is_read(words, part, tmp_path, monkeypatch):
     monkeypatch.setenv("TRAPLINE_DATA", str(tmp_path / "data"))
     name, good = READ[words]
     cases = [*((what, CONTENTS[what]) for what in CONTENTS), *((what, None) for what in KINDS)]
-    for number, (what, change) in enumerate(cases):
+    for number, (what, change) in enumerate(cases[[*READ].index(words) % part :: part]):
         folder = tmp_path / str(number)
         folder.mkdir()
         file = folder / name
@@ -159,10 +167,12 @@ def test_a_file_that_is_read(words, tmp_path, monkeypatch):
             assert lines or done.stdout, what
 
 
+@PARTS
 @pytest.mark.parametrize("words", WRITTEN, ids=lambda words: " ".join(words)[:60])
-def test_a_file_that_cannot_be_written(words, tmp_path):
+def test_a_file_that_cannot_be_written(words, part, tmp_path):
     (tmp_path / "file").write_text("")
-    for target in ("/dev/full", "/proc/nothing", str(tmp_path / "missing" / "file"), str(tmp_path / "file" / "below")):
+    cases = ("/dev/full", "/proc/nothing", str(tmp_path / "missing" / "file"), str(tmp_path / "file" / "below"))
+    for target in cases[WRITTEN.index(words) % part :: part]:
         if target == "/dev/full" and any("FILE." in word or "FILE/" in word for word in words):
             continue
         done, lines = checked([word.replace("FILE", target) for word in words], tmp_path)
@@ -176,3 +186,35 @@ def test_a_file_that_cannot_be_written(words, tmp_path):
 
 def test_every_command_is_tried():
     assert {words[0] for words in (*READ, *WRITTEN)} | WITHOUT == set(COMMANDS)
+
+
+FROM_PIPES = {
+    ("dtrace", "-q", "-s", "FILE"): (b'BEGIN { printf("%d", 6 * 7); exit(0); }', "42"),
+    ("flame", "FILE", "-o", "graph.svg"): (b"a;b 3\n", "graph.svg: 1 stack"),
+}
+
+
+@pytest.mark.parametrize("words", FROM_PIPES, ids=" ".join)
+def test_an_open_pipe_is_read_and_a_fifo_that_nobody_writes_is_one_line(words, tmp_path):
+    content, told = FROM_PIPES[words]
+    reading, writing = os.pipe()
+    os.write(writing, content)
+    os.close(writing)
+    for name in ("/dev/stdin", "/proc/self/fd/0"):
+        done = subprocess.run(
+            [sys.executable, "-m", "trapline", *(word.replace("FILE", name) for word in words)],
+            cwd=tmp_path, input=content, capture_output=True, timeout=60, check=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )  # fmt: skip
+        assert told in done.stdout.decode()
+    done = subprocess.run(  # as bash's <(...)
+        [sys.executable, "-m", "trapline", *(word.replace("FILE", f"/dev/fd/{reading}") for word in words)],
+        cwd=tmp_path, pass_fds=[reading], capture_output=True, timeout=60, check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert told in done.stdout.decode()
+    os.close(reading)
+    os.mkfifo(tmp_path / "fifo")
+    done, lines = checked([word.replace("FILE", str(tmp_path / "fifo")) for word in words], tmp_path)
+    assert done.returncode
+    assert "a named pipe" in lines[-1]

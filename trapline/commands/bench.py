@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from emu.guest.base import GuestError
 from emu.isa import DEFAULT_ISA, ISAS, Isa
+from trapline.commands.completion import offering
 from trapline.commands.shared import (
     OutputFailure,
     json_option,
@@ -41,9 +42,26 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command("bench", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--isa", metavar="ISA,...", default=ALL, show_default=True, help=f"Of {', '.join(ISAS)}.")
-@click.option("--mechanism", metavar="NAME,...", help=f"Of {', '.join(mechanisms.MECHANISMS)}; default: all.")
-@click.option("--model", metavar="NAME,...", help="Real machines (--models lists them); default: all.")
+@click.option(
+    "--isa",
+    metavar="ISA,...",
+    default=ALL,
+    show_default=True,
+    shell_complete=offering(lambda: ISAS),
+    help=f"Of {', '.join(ISAS)}.",
+)
+@click.option(
+    "--mechanism",
+    metavar="NAME,...",
+    shell_complete=offering(lambda: mechanisms.MECHANISMS),
+    help=f"Of {', '.join(mechanisms.MECHANISMS)}; default: all.",
+)
+@click.option(
+    "--model",
+    metavar="NAME,...",
+    shell_complete=offering(lambda: [one.name for one in chosen(())]),
+    help="Real machines (--models lists them); default: all.",
+)
 @click.option("--hz", type=float, help="Another clock for the models, in hertz, where theirs was published.")
 @click.option("--models", "listed", is_flag=True, help="Show the models: prices, sources, predicted beside published.")
 @click.option("--program", metavar="'PROGRAM ARG...'", help="Predict what probes would cost this Linux program.")

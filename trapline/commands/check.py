@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
@@ -27,6 +27,7 @@ from emu.isa.disassembly import Syntax
 from emu.support.did_you_mean import counted
 from providers.fidelity import Fidelity
 from providers.uprobes import needs_return_address
+from trapline.commands.completion import offering
 from trapline.commands.shared import CheckFailure, OutputFile, output_option, print_lines, syntax_option, tui_option
 from trapline.framework.base.engines import EngineError
 from trapline.lab.check import report
@@ -41,7 +42,7 @@ from trapline.lab.check.runner.pool import MakeExecutor, WorkersError, local
 from trapline.lab.check.runner.unit import EncodingsSpec, Spec
 from trapline.lab.check.site.assembly_file import NAME, assembly_file, placed
 from trapline.lab.check.site.subject import PROVIDERS, Subject, SubjectError
-from trapline.lab.museum.gallery import MuseumError, show
+from trapline.lab.museum.gallery import MuseumError, exhibits, show
 from trapline.support.options import debug_root_option
 from trapline.support.output_files import OutputError
 from trapline.support.own_files import TargetError, is_guest_program
@@ -189,6 +190,12 @@ class Wanted:
         return ""
 
 
+def _glues() -> Iterable[str]:
+    from trapline.lab.objects.glues import GLUES  # noqa: PLC0415  few checks have objects
+
+    return GLUES
+
+
 @click.command("check")
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1)
@@ -265,6 +272,7 @@ class Wanted:
 @click.option(
     "--glue",
     metavar="NAME",
+    shell_complete=offering(_glues),
     help="What --object is: fasttrap, fbt, illumos-fasttrap, illumos-fbt, linux-kprobes, linux-uprobes, or your own "
     "FILE.py:CLASS.",
 )
@@ -287,7 +295,12 @@ class Wanted:
     "--bytes", "given", metavar="HEX", help="With --object: try only this instruction, or body of a function."
 )
 @click.option("--memory/--no-memory", default=True, help="With --object: watch each access to memory (slow).")
-@click.option("--museum", metavar="NAME", help="Show a bug of a real probe implementation; 'list' prints the names.")
+@click.option(
+    "--museum",
+    metavar="NAME",
+    shell_complete=offering(lambda: ("list", *exhibits())),
+    help="Show a bug of a real probe implementation; 'list' prints the names.",
+)
 @output_option("--html", "With --museum: write a page that plays the exhibit, wrong beside right")
 @tui_option
 def check_command(**options: Any) -> None:

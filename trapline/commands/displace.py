@@ -10,8 +10,10 @@ from typing import Any, Final
 import click
 
 from emu.assembly import AssemblyError
+from emu.isa import ISAS
 from emu.isa.disassembly import Syntax
 from providers.fidelity import Fidelity
+from trapline.commands.completion import offering
 from trapline.commands.shared import json_option, output_option, print_lines, syntax_option, write, write_json
 from trapline.lab.displace import report
 from trapline.lab.displace.bench import DisplacedCode, DisplaceError, displace, isa_of
@@ -59,8 +61,10 @@ def _words(words: tuple[str, ...], named: str | None) -> tuple[str, str]:
 
 
 @click.command("displace")
-@click.argument("words", metavar="ISA CODE", nargs=-1)
-@click.option("--isa", "named", metavar="ISA", help="The ISA, instead of the first word.")
+@click.argument("words", metavar="ISA CODE", nargs=-1, shell_complete=offering(lambda: ISAS))
+@click.option(
+    "--isa", "named", metavar="ISA", shell_complete=offering(lambda: ISAS), help="The ISA, instead of the first word."
+)
 @click.option("--hex", "as_hex", is_flag=True, help="CODE is bytes in hexadecimal, not assembly.")
 @click.option(
     "--at", "address", default="0", callback=_number, metavar="ADDRESS", help="The address of the code; default: 0."

@@ -10,6 +10,7 @@ from emu.support.did_you_mean import counted
 from trapline.commands.shared import OutputFile, write
 from trapline.export import flame, folded
 from trapline.export.events import ExportError
+from trapline.support.input_files import readable
 
 _FORMS = {".svg": flame.svg, ".html": flame.page, ".htm": flame.page}
 
@@ -35,7 +36,7 @@ def flame_command(stacks: Path, output: str | None, title: str | None) -> None:
     if form is None:
         raise click.UsageError(f"-o {output}: the suffix must be .svg or .html")
     try:
-        with click.open_file(str(stacks), encoding="utf-8", errors="surrogateescape") as file:
+        with click.open_file(str(readable(stacks)), encoding="utf-8", errors="surrogateescape") as file:
             read = folded.read(file.read(), name)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {(error.strerror or str(error)).lower()}") from None

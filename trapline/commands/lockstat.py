@@ -20,6 +20,7 @@ from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from emu.support.words import decimal
+from trapline.commands.completion import TracerCommand, complete_word, getopt_flags
 from trapline.commands.dtrace import Console
 from trapline.consumer.errors import ConsumerError
 from trapline.d.errors import CompileError
@@ -36,6 +37,8 @@ from trapline.support.output_files import STANDARD, OutputError, prepare
 
 _SHORT: Final = "x:bths:n:d:i:l:f:e:ckwWgCHEATID:RpPo:V"
 _LONG: Final = ("isa=", "trap=", "cpus=", "seed=", "jsonl=", "help")
+# The values of the flags that have few.
+_VALUES: Final = getopt_flags(_SHORT, _LONG) | {"--isa": tuple(ISAS), "--trap": tuple(path.value for path in TrapPath)}
 _RECORDS: Final = 10_000
 _FASTEST: Final = 1000
 _DEEPEST: Final = 50
@@ -127,11 +130,13 @@ class Request:
 
 @click.command(
     "lockstat",
+    cls=TracerCommand,
+    flags=lambda: _VALUES,
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     short_help="Trace the locks of the kernel guest; the flags are those of lockstat(1).",
 )
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_word)
 @click.pass_context
 def lockstat_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
     """Run a command in the kernel guest and tell about its locks.

@@ -11,6 +11,7 @@ import click
 
 from emu.elf.file import ElfError
 from emu.isa import ISAS, Isa
+from trapline.commands.completion import offering
 from trapline.commands.shared import json_option, output_option, say, write, write_json
 from trapline.lab.race.methods import METHODS, OURS, SCENARIOS, USUAL, Own
 from trapline.lab.race.model import Model, Race, erratum_of
@@ -116,6 +117,7 @@ class _Wanted:
 @click.option(
     "--glue",
     metavar="NAME",
+    shell_complete=offering(lambda: GLUES),
     help=f"What --object is: {', '.join(GLUES)}, or FILE.py:CLASS of your own; default: text-poke.",
 )
 @click.option("--entry", metavar="FUNCTION", help="With --object: the function that patches, if there are several.")

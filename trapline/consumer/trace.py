@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trapline.consumer.environment import TracedMachine
     from trapline.consumer.export import Exporter
     from trapline.consumer.loop import HostLimit
+    from trapline.consumer.oformat import Document
     from trapline.consumer.output import Messages, Output
     from trapline.consumer.program.compile import Compiled
     from trapline.consumer.program.describe import Describer
@@ -47,6 +48,8 @@ class Tracing:
     limit: HostLimit
     messages: Messages
     exporter: Exporter | None
+    document: Document | None
+    """The document of -x oformat."""
 
     def run(self, compiled: Sequence[Compiled]) -> int:
         """Enable programs, trace until the end, and return the status of the command.
@@ -70,15 +73,14 @@ class Tracing:
             self._notice("allowing destructive actions")
         if self._is_endless(compiled):
             self._notice("no command (-c) and no exit(): ^C ends the trace, or -x timeout=10s")
+        if self.document is not None:
+            self.document.begin()
         loop = TracingLoop(self.session, self.machine, self.limit, self.output, self._notice, self.messages.say)
         try:
             loop.run(commands=len(self.request.machine.commands))
         except ConsumerError as error:
             self.messages.fail(f"processing aborted: {error}")
-        if not jsonlines.wanted(self.session.options):
-            self.output.write("\n")
-        if not self.session.consumer.abandoned:
-            self.output.write(self._aggregations())
+        self._finish()
         self.output.flush()
         self._tell_lines()
         self._export()
@@ -90,6 +92,17 @@ class Tracing:
             seconds = self.session.options.number("timeout") / NANOSECONDS
             self.messages.say(f"stopped after {seconds:g} s of the guest's time (-x timeout): a command has not ended")
         return (self.session.status or SUCCESS) & 0xFF
+
+    def _finish(self) -> None:
+        """Write what follows the records: the aggregations, and the end of a document."""
+        abandoned = self.session.consumer.abandoned
+        if self.document is not None:
+            self.document.end(aggregations=self.request.all_aggregations and not abandoned)
+            return
+        if not jsonlines.wanted(self.session.options):
+            self.output.write("\n")
+        if not abandoned:
+            self.output.write(self._aggregations())
 
     def _is_endless(self, compiled: Sequence[Compiled]) -> bool:
         """Return whether probes of the clock fire without end: nothing here stops them."""

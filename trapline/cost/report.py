@@ -15,6 +15,7 @@ from trapline.cost.models import CostModel, of_isa
 from trapline.cost.program import Hits, Profile
 from trapline.cost.program_rows import PROGRAM_MECHANISMS
 from trapline.cost.rows import Part, Row
+from trapline.support.input_files import readable
 
 # The format of `--json`; it changes when a field goes away or means something else.
 VERSION: Final = 2
@@ -248,7 +249,7 @@ def compared(path: Path, rows: Sequence[Row], threshold: float) -> Compared:
     `ComparisonError`.
     """
     try:
-        earlier = json.loads(path.read_text(encoding="utf-8"))
+        earlier = json.loads(readable(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ComparisonError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except (ValueError, RecursionError) as error:

@@ -207,7 +207,8 @@ class CodeHooks:
         self._counted = counted
         self._untested.value = 0
         self.block.untested = ctypes.addressof(self._ignored if counted else self._untested)
-        self.block.everywhere = counted and (bool(self._places.blocks) or self._accrued is not None)
+        looks = any(one is not None for one in (self._accrued, self._corrected))
+        self.block.everywhere = counted and (looks or bool(self._places.blocks))
         self._range[0], self._range[1] = (1, 0) if self.block.everywhere else (NOWHERE, NOWHERE)
 
     def _run(self, uc: int, address: int, size: int, _data: int) -> None:

@@ -131,7 +131,7 @@ class SoftTlb:
         self.change: Callable[[int], object] | None = None
         """What is to be done before the run goes on; None: nothing."""
         self._flush_page, self._flush = cpu.flush_page, cpu.flush_tlb
-        ignored, untag = cpu.model.ignored, cpu.model.untagged
+        untagged = cpu.model.untagged
         self._tags = {0}
         """What programs have written into the ignored bits of addresses."""
         self._state = state
@@ -143,10 +143,9 @@ class SoftTlb:
 
         def fill(_uc: int, address: int, kind: int, entry: Any, _data: int) -> bool:
             access = _ACCESS[kind]
-            if address & ignored and access is not Access.EXECUTE:
-                untagged = untag(address)
-                self._tags.add(address ^ untagged)
-                address = untagged
+            if access is not Access.EXECUTE:
+                tagged, address = address, untagged(address)
+                self._tags.add(tagged - address)
             try:
                 found = memory.space.look_up(address, access)
             except CodeChangesError as error:

@@ -99,6 +99,8 @@ class Kernel:
         self.isa = isa
         self.abi = isa.linux
         self.report = report
+        self.left_out_of_maps: frozenset[str] = frozenset()
+        """The names of mappings that /proc/PID/maps does not list."""
         nothing = Space(Frames(memoryview(b""), memoryview(b""), lambda _p, _s: None), 0, 0)
         self.engine = Engine(
             isa, ram, pages=nothing, on_system_call=self._on_system_call, accelerated=accelerated, blocks=blocks

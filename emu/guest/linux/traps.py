@@ -64,6 +64,10 @@ class Traps(TrapTaker):
         try:
             run()  # AArch64 programs may wait for an interrupt, which is as if it had come
         except PageFaultError as error:
+            untagged = self._isa.unicorn.untagged(error.address)
+            if error.access is Access.EXECUTE and untagged != error.address:
+                engine.pc = untagged  # the CPU ignores the tag of a jump's target
+                return self.advance(thread, run)
             failed = Failed(error.address)
             if error.access is not Access.EXECUTE:
                 failed = failed_access(engine, error.address, error.access)

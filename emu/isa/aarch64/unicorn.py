@@ -29,6 +29,15 @@ _SCR_RW_NS: Final = 1 << 10 | 1
 _HCR_RW: Final = 1 << 31
 
 
+_TAG: Final = 0xFF << 56
+_KERNEL: Final = 1 << 55
+
+
+def _untagged(address: int) -> int:
+    # Arm ARM D8.8 (address tagging): TBI0 is about addresses whose bit 55 is 0.
+    return address if address & _KERNEL else address & ~_TAG
+
+
 def _prepare(cpu: ModelledCpu) -> None:
     """Do what firmware does before it enters EL1.
 
@@ -65,7 +74,7 @@ UNICORN = UnicornModel(
     system_call=_EXCEPTION_SVC,
     # Otherwise it is 1 KiB: each page has four misses, and only the first quarter of a changed page is forgotten.
     page_size=4096,
-    ignored=0xFF << 56,
+    untagged=_untagged,
     prepare=_prepare,
     reservation=_EXCLUSIVE_ADDRESS,
     # As signed words: LLVM's i32.

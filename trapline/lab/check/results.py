@@ -20,7 +20,7 @@ from typing import Any, Final
 from emu.isa.disassembly import Syntax
 from trapline.lab.check.cpu.site import CheckSite
 from trapline.lab.check.cpu.states import State
-from trapline.lab.check.site.compare import TROUBLE, Difference, Divergence, Outcome, SiteResult, why_left_out
+from trapline.lab.check.site.compare import TROUBLE, Difference, Divergence, Outcome, SiteResult
 
 # The path of results that are not kept.
 MEMORY: Final = ":memory:"
@@ -81,8 +81,6 @@ class Tally:
     """(file, provider) -> the outcomes there."""
     states: int = 0
     left_out: int = 0
-    left_out_because: Counter[str] = field(default_factory=Counter)
-    """Reason -> the states that were left out for it."""
     refusals: Counter[str] = field(default_factory=Counter)
     """Rule -> sites that it refuses."""
     trouble: list[tuple[str, str, SiteResult]] = field(default_factory=list)
@@ -249,8 +247,6 @@ class Results:
                     tally.files.setdefault((subject, provider), Counter())[Outcome(outcome)] = count
                     tally.states += states
                     tally.left_out += left_out
-                    if left_out:
-                        tally.left_out_because[why_left_out(provider)] += left_out
                 for why, count in cursor.execute(
                     "SELECT why, COUNT(*) FROM site WHERE outcome = ? GROUP BY why ORDER BY 2 DESC, 1",
                     (Outcome.REFUSED.value,),

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from emu.isa import ISAS
+from trapline.support.input_files import readable
 
 # The file with the answers, in TOML.
 ANSWERS: Final = "answers.toml"
@@ -91,7 +92,7 @@ def work_in(folder: Path) -> Work:
     """Return the work in a folder.  Raises `CourseError`."""
     path = folder / ANSWERS
     try:
-        answers = tomllib.loads(path.read_text("utf-8"))
+        answers = tomllib.loads(readable(path).read_text("utf-8"))
     except FileNotFoundError:
         raise CourseError(f"{path}: no such file; `trapline lab start NUMBER` makes a folder with it") from None
     except OSError as error:

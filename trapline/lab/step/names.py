@@ -175,8 +175,6 @@ class Names:
         at, after = 0, 0
         while at < len(code) and after < _AFTER:
             size, text = self.instruction(code[at : at + 16], start + at)
-            if text.startswith("lock ") and at + 1 in begins:
-                size, text = 1, "lock"  # the patch is a prefix: what follows is the next instruction still
             own = at + size
             while at + size not in begins and at + size < len(code):
                 size += 1

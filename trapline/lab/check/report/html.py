@@ -15,7 +15,7 @@ from emu.support.one_line import one_line
 from trapline.lab.check.report import facts
 from trapline.lab.check.report.facts import Trouble
 from trapline.lab.check.results import Tally
-from trapline.lab.check.site.compare import Divergence, Outcome
+from trapline.lab.check.site.compare import WHY_LEFT_OUT, Divergence, Outcome
 from trapline.version import installed_version
 
 STYLE: Final = """
@@ -145,7 +145,7 @@ def _body(tally: Tally, verdict: str) -> Iterator[ET.Element]:
 def _facts(tally: Tally) -> ET.Element:
     words = {name: _spec(value) for name, value in tally.spec.items() if value not in ((), [])}
     if tally.left_out:
-        words["left out"] = f"{counted(tally.left_out, 'state')} that the CPU emulator gets wrong"
+        words["left out"] = f"{counted(tally.left_out, 'state')}: {WHY_LEFT_OUT}"
     if rate := facts.rate(tally):
         words["this run"] = rate
     return _list("facts", words.items())
