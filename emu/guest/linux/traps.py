@@ -25,7 +25,7 @@ from emu.guest.linux.process.pid_table import Tasks
 from emu.guest.linux.process.process import Thread
 from emu.guest.processes import EXECUTED
 from emu.isa.base import Isa
-from emu.isa.linux_abi import GENERAL_PROTECTION, NOTHING_FOLLOWS, Fault
+from emu.isa.linux_abi import GENERAL_PROTECTION, MISALIGNED, NOTHING_FOLLOWS, Fault
 from emu.isa.linux_signals import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, Signal, SignalInfo
 from emu.probe.hit_cache import HitCache
 from emu.probe.trap import TrapHandler
@@ -185,8 +185,9 @@ class Traps(TrapTaker):
 
 
 def exception_signal(isa: Isa, number: int, pc: int) -> SignalInfo:
-    """Return the signal for an exception of the CPU."""
-    return _signal(isa.linux.faults.get(number, GENERAL_PROTECTION), pc)
+    """Return the signal for an exception of the CPU, which looks first whether the pc is aligned."""
+    fault = isa.linux.faults.get(number, GENERAL_PROTECTION)
+    return _signal(MISALIGNED if pc % isa.instruction_alignment else fault, pc)
 
 
 def _signal(fault: Fault, pc: int) -> SignalInfo:

@@ -73,3 +73,11 @@ def test_the_last_instruction_before_a_page_that_cannot_be_executed_has_its_own_
     for run in (by_guest, *([by_judge] if command(isa) else [])):
         (ended,) = run(isa, [case])
         assert (ended.signal, ended.code, ended.pc) == (SIGFPE, FPE_INTDIV, CODE + 0xFFE), run.__name__
+
+
+def test_a_jump_to_an_address_that_is_not_aligned_is_a_bus_error():
+    # br x0
+    case = Case(bytes.fromhex("00001fd6"), (), (CODE + 0x22, *[0x2000_0800] * 31), ())
+    for run in (by_guest, *([by_judge] if command("aarch64") else [])):
+        (ended,) = run("aarch64", [case])
+        assert (ended.signal, ended.code, ended.address, ended.pc) == (SIGBUS, 1, CODE + 0x22, CODE + 0x22)
