@@ -161,6 +161,14 @@ def test_ssse3_does_not_enter_mmx():
     assert elsewhere("tag_after_ssse3()") == 0xFFFF  # none is empty on a CPU
 
 
+def test_loope_loses_the_flags():
+    # mov $1,%ecx; mov $5,%edx; sub $6,%edx; loope; sbb %eax,%eax
+    code = bytes.fromhex("b901000000 ba05000000 83ea06 e100 19c0")
+    engine = machine("x86", code)
+    run(engine, len(code))
+    assert engine.reg_read(x86.UC_X86_REG_EAX) == 0  # 0xffffffff on a CPU
+
+
 def test_a_horizontal_sum_reads_what_it_wrote():
     assert elsewhere("horizontal_sum(1 << 64)") == 1 << 112 | 1 << 96 | 1 << 80 | 1 << 32  # 1 << 96 | 1 << 32 on a CPU
 

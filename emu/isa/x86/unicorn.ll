@@ -212,6 +212,7 @@ byte:
   %behind = add i64 %at, 1
   switch i32 %first, label %other [
     i32 15, label %escape  i32 217, label %d9  i32 219, label %db  i32 221, label %dd  i32 223, label %df
+    i32 224, label %yes  i32 225, label %yes
     i32 38, label %prefix  i32 46, label %prefix  i32 54, label %prefix  i32 62, label %prefix  i32 100, label %prefix
     i32 101, label %prefix  i32 102, label %prefix  i32 103, label %prefix  i32 242, label %prefix
     i32 243, label %prefix
