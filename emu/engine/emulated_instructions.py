@@ -102,6 +102,9 @@ class InstructionEmulator:
         """
         rules, code = self._isa.unicorn.corrections, self._code(address)
         assert rules is not None
+        after = self._rules.after(self._cpu)
+        if after is not None and not self._programs_only:
+            return False
         try:
             done = rules.execute(self, code, next(addresses(self, code, Access.WRITE), None))
         except BadAddressError:
@@ -113,6 +116,8 @@ class InstructionEmulator:
         if done:
             self._counter.settle_behind()
             self._now.pc.value = address + self._isa.instruction_length(code)
+            if after is not None:
+                after(self._now)
         return done
 
     def _serve(self, pc: int) -> int:

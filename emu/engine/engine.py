@@ -39,20 +39,21 @@ from emu.engine.hits.plan_encoding import Adjust, Encoder, Windows
 from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.memory.memory import GuestMemory, HostMemory, Memory
 from emu.engine.memory.pages import AddressSpace, PageMap, Window
-from emu.engine.qemu import exit_checks, exits, hooks, inline_caches, jump_cache, rewriters
+from emu.engine.qemu import alignment, exit_checks, exits, helpers, hooks, inline_caches, jump_cache, rewriters
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.corrections import Corrected
 from emu.engine.qemu.cpu import NOWHERE, Cpu
 from emu.engine.qemu.hooks import Hooks
 from emu.engine.qemu.inlined_count import MARKER
 from emu.engine.qemu.sticky_flags import Accrued
-from emu.engine.qemu.temporaries import Temporaries
+from emu.engine.qemu.temporaries import Temporaries, context
 from emu.engine.qemu.tlb import SoftTlb
 from emu.engine.qemu.ud_hooks import Refusals
 from emu.engine.run import Running
 from emu.engine.state import BLOCKS, NO_CLOCK, ClockState, Word
 from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
+from emu.support.words import BadAddressError
 
 _ON_INSTRUCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -98,7 +99,7 @@ class Engine:
         self._plans = Encoder(isa, self.cpu.env)
         self.tracepoints = Tracepoints(self._plans, *self._who())
         self.handlers = Handlers(isa, self.cpu, self.memory, self.counter, self.tracepoints, on_system_call)
-        self._code_hooks = CodeHooks(*self._translation(), self._corrected())
+        self._code_hooks = CodeHooks(*self._translation(), self._corrected(), self._aligned())
         self.code = Code(self.cpu, self.memory, self.counter, self._code_hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
         self._windows = Windows()
@@ -246,8 +247,23 @@ class Engine:
 
     def _corrected(self) -> Corrected | None:
         """Return what is done when instructions are executed that Unicorn gets wrong."""
-        rules = self.isa.unicorn.corrections
+        rules = helpers.corrections(self.isa.unicorn)
         return Corrected(rules, self.cpu, self.memory, self.handlers.correct) if rules else None
+
+    def _aligned(self) -> Callable[[int], None] | None:
+        """Return what says, of an instruction that is to be translated, whether its operand must be aligned."""
+        rule, here = self.isa.unicorn.aligned, context(self.cpu.handle)
+        if rule is None or not alignment.runs(self.isa.unicorn):
+            return None
+
+        def note(address: int) -> None:
+            try:
+                wanted = rule(lambda at: self.memory.read(at, 1)[0], address)
+            except BadAddressError:
+                wanted = False
+            alignment.PENDING.value = here if wanted else 0
+
+        return note
 
     def _who(self) -> tuple[int, int]:
         """Return the addresses of the words with the current address space and the current thread."""

@@ -25,7 +25,7 @@ from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.hits.watched import Hooked
 from emu.engine.hits.watched_code import WatchedCode
 from emu.engine.memory.memory import HostMemory, Memory
-from emu.engine.qemu import jump_cache, layout, library, temporaries
+from emu.engine.qemu import alignment, jump_cache, layout, library, temporaries
 from emu.engine.qemu.code_addresses import HookPlaces
 from emu.engine.qemu.code_hooks import CodeHooks
 from emu.engine.qemu.code_hooks_code import CodeHooksCode
@@ -115,6 +115,7 @@ class Callbacks:
             "hooked": hooked.address,
             "context": temporaries.context(cpu.handle),
             "code_hooks": code_hooks.block.address,
+            "pending": ctypes.addressof(alignment.PENDING),
             # If the guest has page tables, no TLB is filled.
             "on_fill": windows.address if tlb is None else function_address(tlb.callback),
         }
@@ -192,6 +193,7 @@ def _write_firing(module: Module, isa: Isa, symbols: Mapping[str, Value], *, hos
         next_block=symbols["helper_lookup_tb_ptr"],
         correct=symbols["on_correction"],
         leave=symbols["cpu_loop_exit"],
+        pending=symbols["pending"],
     )
     CodeHooksCode(module, isa, hooks, firing)
     WatchedCode(module, isa, places, plans, firing, symbols["hooked"], symbols["on_left"])

@@ -250,7 +250,7 @@ class Running:
             self._state[Word.STOP_AT] = NEVER
         if self._pc == at:
             self._cpu.halted.value = 0
-        return self._pc != start
+        return self._pc != start or bool(self._state[Word.STOPPED])
 
     def stop(self) -> None:
         """End the current run before its next block; between two runs this does nothing.

@@ -194,6 +194,9 @@ class LinuxAbi:
     frame: SignalFrame
     page_fault: PageFaultTrap | None = field(default=None, kw_only=True)
     """Returns what frames tell after a page fault; None: nothing."""
+    beyond: Callable[[int, int, bool], int | None] = field(default=lambda *_: None, kw_only=True)
+    """(address, size, whether an x86 CPU takes it for the stack's) -> the exception that an access
+    raises in place of a page fault, where no page could be; None: there may be one."""
     exception: Callable[[int, Trap], Trap] | None = field(default=None, kw_only=True)
     """(number, the last fault before) -> what frames tell after another exception; None: nothing."""
     restorer: bytes

@@ -176,6 +176,9 @@ class Corrections:
     execute: Callable[[ServingCpu, bytes, int | None], bool | Raise]
     """(CPU, code, address of the operand in memory): executes it, but for the pc; False: Unicorn
     does it right.  Or returns the exception that a program gets.  Raises `BadAddressError`."""
+    inline: bool = False
+    """Whether they are frequent, and go with replaced helpers: each is the last instruction of its
+    block, and machine code executes it (`execute_correction`)."""
 
 
 # So many temporaries are safe in one block, of 512: one instruction may take dozens, which it frees.
@@ -243,6 +246,15 @@ class UnicornModel:
     """None: QEMU's own accounts of exceptions are right."""
     corrections: Corrections | None = None
     """None: there are no such instructions."""
+    aligned: Callable[[Callable[[int], int], int], bool] | None = None
+    """(fetch, address): whether the instruction at an address needs an operand of 16 bytes to be
+    aligned, and QEMU does not; `aligned` in machine code.  None: there are none."""
+    helpers: str = ""
+    """The functions that replace QEMU's helpers, as LLVM's assembly language; `library.NAME` is
+    QEMU's own function for this CPU (`emu.engine.qemu.helpers`)."""
+    operations: int | None = None
+    """The offset in QEMU's context for translation of the number of a block's operations (nb_ops),
+    for a CPU with corrections that end a block."""
     leaking: Leaking | None = None
     """None: QEMU's translator frees all temporaries."""
     left_out: tuple[str, ...] = ()

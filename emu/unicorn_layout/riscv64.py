@@ -19,6 +19,9 @@ _ECALL, _WFI, _NOP, _EBREAK, _LR, _SC = 0x73, 0x1050_0073, 0x13, 0x10_0073, 0x10
 # The machine's interrupts of software and timer, and the supervisor's timer; none is enabled in mstatus.
 _INTERRUPTS: Final = (1 << 5 | 1 << 1, 1 << 9 | 1 << 5)
 _HARD: Final = 2
+# Instructions of two blocks, and the bytes of the context for translation that may have its counts.
+_LENGTHS: Final = (20, 40)
+_COUNTS: Final = 0x80
 # Fields of mstatus: a bit of FS, and MIE.
 _STATUS: Final = (1 << 13, 1 << 3)
 # satp: sv39, and the number of a page.
@@ -31,6 +34,8 @@ def _experiments(bench: Bench) -> dict[str, int]:
         "INVALID_ERROR": _error(bench),
         "MIE": bench.found("mie", uc.UC_RISCV_REG_MIE, _INTERRUPTS),
         "MIP": _pending(bench),
+        "MSTATUS": _status(bench),
+        "TCG_OPS": _operations(bench),
         "SATP": bench.found("satp", uc.UC_RISCV_REG_SATP, _TABLES),
     }
 
@@ -66,14 +71,31 @@ def _pending(bench: Bench) -> int:
     return offset
 
 
+def _operations(bench: Bench) -> int:
+    """Find the count of a block's operations, by blocks of two lengths: a nop is one."""
+    context = bench.reader.word(bench.handle + bench.facts["UC_TCG"]) or 0
+    counts = []
+    for number in _LENGTHS:
+        bench.run(_code(*[_NOP] * number, _WFI))
+        counts.append(list(memoryview(bench.reader.read(context, _COUNTS)).cast("i")))
+    grown = [after - before for before, after in zip(*counts, strict=True)]
+    length = _LENGTHS[1] - _LENGTHS[0]
+    return _INT * only("operations", (at for at, more in enumerate(grown) if more == length))
+
+
 def _blocks(bench: Bench) -> dict[str, int]:
-    """Find mstatus by two of its bits, and the error that ends a run, of any CPU."""
+    """Find mstatus, and the error that ends a run, of any CPU."""
+    return {"RISCV_MSTATUS": _status(bench), "UC_INVALID_ERROR": _error(bench)}
+
+
+def _status(bench: Bench) -> int:
+    """Find mstatus by two of its bits."""
 
     def fits(bit: int) -> set[int]:
         before, after = (_with_status(bench, value) for value in (0, bit))
         return {at for at in range(0, len(before) - _WORD, _WORD) if _word(before, at) ^ _word(after, at) == bit}
 
-    return {"RISCV_MSTATUS": agreed("mstatus", map(fits, _STATUS)), "UC_INVALID_ERROR": _error(bench)}
+    return agreed("mstatus", map(fits, _STATUS))
 
 
 def _with_status(bench: Bench, value: int) -> bytes:
@@ -93,6 +115,7 @@ RISCV64: Final = Subject(
     # x0 is always 0, so the others are searched.
     runs=(
         RegisterRun("GPR", _GENERAL[1:], _MAGIC, before=_WORD),
+        RegisterRun("FPR", tuple(uc.UC_RISCV_REG_F0 + number for number in range(32)), _MAGIC),
         RegisterRun("PC", (uc.UC_RISCV_REG_PC,), (0x0012_3456_7890, 0x0034_5678_9ABC)),
     ),
     traps=((_code(_ECALL), 8), (bytes(_INT), 2)),

@@ -10,6 +10,8 @@ import ctypes
 import math
 import re
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,8 @@ from unicorn import x86_const as x86
 from emu.engine.qemu.temporaries import context
 from emu.isa.x86.registers import OFFSETS
 
-PAGE = Path(__file__).parents[2] / "docs" / "unicorn.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "unicorn.md"
 CODE, DATA, SIZE = 0x1000, 0x2000, 0x10000
 
 
@@ -44,6 +47,13 @@ def words(*encodings):
 
 def run(engine, size):
     engine.emu_start(CODE, CODE + size)
+
+
+def elsewhere(expression):
+    """Return the value of an expression in this module, in a process that has replaced no helpers of QEMU's."""
+    program = f"from tests.emu.test_unicorn_mistakes import *; print({expression})"
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    return int(ended.stdout)
 
 
 def test_lock_is_skipped():
@@ -106,13 +116,14 @@ def risc_v_float(code, *operands):
 
 
 def test_singles_are_not_boxed():
-    (pattern,) = struct.unpack("<Q", struct.pack("<d", 1.5))
-    assert risc_v_float(words(0x4010F053), pattern) == 0x3FC00000  # fcvt.s.d; 0xffffffff3fc00000 on a CPU
+    boxed = 0xFFFF_FFFF_3FC0_0000
+    assert risc_v_float(words(0x2010_9053), boxed) == 0xBFC0_0000  # fneg.s; 0xffffffffbfc00000 on a CPU
 
 
 def test_the_smaller_of_a_signalling_nan_is_a_nan():
-    signalling, one = 0x7FF0_0000_0000_0001, 0x3FF0_0000_0000_0000
-    assert risc_v_float(words(0x2A208053), signalling, one) == 0x7FF8_0000_0000_0000  # fmin.d; 1.0 on a CPU
+    # fmin.d of a signalling NaN and 1.0, which is 1.0 on a CPU.
+    minimum = "risc_v_float(words(0x2A208053), 0x7FF0_0000_0000_0001, 0x3FF0_0000_0000_0000)"
+    assert elsewhere(minimum) == 0x7FF8_0000_0000_0000
 
 
 def test_movaps_may_be_misaligned():
@@ -129,6 +140,37 @@ def test_a_reciprocal_is_a_division():
     run(engine, 4)
     # 1 / 3 by a division, which is inexact; a CPU takes 12 bits from a table, and accrues nothing
     assert engine.reg_read(x86.UC_X86_REG_XMM0) == 0x3EAAAAAB
+
+
+def horizontal_sum(value):
+    """Return `phaddw %xmm0,%xmm0` of a value of 128 bits."""
+    engine = machine("x86", bytes.fromhex("66 0f 38 01 c0"))
+    engine.reg_write(x86.UC_X86_REG_XMM0, value)
+    run(engine, 5)
+    return engine.reg_read(x86.UC_X86_REG_XMM0)
+
+
+def tag_after_ssse3():
+    """Return the x87's tag word after `pabsb %mm1,%mm0` in an x87 whose registers are empty."""
+    engine = machine("x86", bytes.fromhex("db e3 0f 38 1c c1"))  # fninit; pabsb
+    run(engine, 6)
+    return engine.reg_read(x86.UC_X86_REG_FPTAG)
+
+
+def test_ssse3_does_not_enter_mmx():
+    assert elsewhere("tag_after_ssse3()") == 0xFFFF  # none is empty on a CPU
+
+
+def test_loope_loses_the_flags():
+    # mov $1,%ecx; mov $5,%edx; sub $6,%edx; loope; sbb %eax,%eax
+    code = bytes.fromhex("b901000000 ba05000000 83ea06 e100 19c0")
+    engine = machine("x86", code)
+    run(engine, len(code))
+    assert engine.reg_read(x86.UC_X86_REG_EAX) == 0  # 0xffffffff on a CPU
+
+
+def test_a_horizontal_sum_reads_what_it_wrote():
+    assert elsewhere("horizontal_sum(1 << 64)") == 1 << 112 | 1 << 96 | 1 << 80 | 1 << 32  # 1 << 96 | 1 << 32 on a CPU
 
 
 def test_a_stepped_pause_has_no_exception():

@@ -29,3 +29,5 @@ class HookPlaces:
     """U64 correct(address): executes the instruction there; 0: QEMU does it right."""
     leave: Value
     """Void cpu_loop_exit(cpu): jumps to the emulator's loop, which goes on at the pc."""
+    pending: Value
+    """`emu.engine.qemu.alignment.PENDING`."""

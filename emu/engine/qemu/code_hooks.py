@@ -91,7 +91,9 @@ class CodeHooks:
         accrued: Accrued | None = None,
         temporaries: Temporaries | None = None,
         corrected: Corrected | None = None,
+        aligned: Callable[[int], None] | None = None,
     ) -> None:
+        self._aligned = aligned
         self._accrued = accrued
         self._corrected = corrected
         self._temporaries = temporaries
@@ -187,6 +189,8 @@ class CodeHooks:
         """
         if self._temporaries is not None:
             self._temporaries.leave_room()
+        if self._aligned is not None:
+            self._aligned(address)
         calls = [call for call, _ in self._functions.get(address, ()) if call.function]
         hooked = bool(calls) or any(one is not None and one.asked(address) for one in (self._accrued, self._corrected))
         if not self.block.everywhere:

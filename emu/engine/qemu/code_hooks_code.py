@@ -19,7 +19,7 @@ from __future__ import annotations
 from emu.engine.hits.address_table import return_found
 from emu.engine.hits.firing_code import FiringCode
 from emu.engine.hits.watched import Hooked
-from emu.engine.qemu import temporaries
+from emu.engine.qemu import alignment, helpers, temporaries
 from emu.engine.qemu.code_addresses import HookPlaces
 from emu.engine.qemu.code_hooks import NOWHERE, CodeHookTable, HookedAddress, HookedCall
 from emu.engine.qemu.inline_caches_code import ServedSitesCode
@@ -42,7 +42,9 @@ class CodeHooksCode:
         self._places = places
         self._firing = firing
         self._accruing = isa.unicorn.accruing is not None
-        self._corrected = isa.unicorn.corrections is not None
+        self._corrected = helpers.corrections(isa.unicorn)
+        self._operations = isa.unicorn.operations
+        self._aligning = alignment.runs(isa.unicorn)
         self._leaking = isa.unicorn.leaking
         self._find = self._make_find(module)
         self._served = self._make_served(module)
@@ -90,6 +92,9 @@ class CodeHooksCode:
             used = f.load(self._places.context, self._leaking.temporaries, 4)
             with f.when(f.ugt(used, MOST_TEMPORARIES), likely=False):
                 f.store(self._places.context, temporaries.ENOUGH, self._leaking.operations, 4)
+        if self._aligning:
+            wanted = f.value(f"call i64 @aligned(i64 {address})")
+            f.store(self._places.pending, f.select(f.ne(wanted, 0), self._places.context, 0))
         place = f.call(self._find, address)
         chosen, served = f.variable(NOWHERE), f.variable(0)
         with f.when(f.ne(place, 0), likely=False):
@@ -107,9 +112,12 @@ class CodeHooksCode:
         if self._accruing:
             with f.when(f.ne(f.value(f"call i64 @accruing(i64 {address})"), 0), likely=False):
                 chosen.set(address)
-        if self._corrected:
+        if self._corrected is not None:
             with f.when(f.ne(f.value(f"call i64 @corrected(i64 {address})"), 0), likely=False):
                 chosen.set(address)
+                if self._corrected.inline:
+                    assert self._operations is not None
+                    f.store(self._places.context, temporaries.ENOUGH, self._operations, 4)
         untested = f.load(self._places.table, CodeHookTable.offset("untested"))
         f.store(untested, f.flag(f.eq(chosen.get(), NOWHERE)), 0, 1)
         f.ret_if(f.ne(f.load(self._places.table, CodeHookTable.offset("everywhere")), 0), served.get(), likely=False)
@@ -155,16 +163,25 @@ class CodeHooksCode:
             f.store(back, f.call(self._places.next_block, self._places.env))
             f.ret()
         self._merge_accrued(f)
-        if self._corrected:
+        if self._corrected is not None:
             env = f.value(f"inttoptr i64 {self._places.env} to ptr")
-            with (
-                f.when(f.ne(f.value(f"call i64 @correction_needed(ptr {env}, i64 {address})"), 0), likely=False),
-                f.when(f.ne(f.value(f"call i64 @corrected(i64 {address})"), 0)),
-                f.when(f.ne(f.call(self._places.correct, address), 0)),
-            ):
+            with f.when(f.ne(self._executed(f, env, address), 0), likely=self._corrected.inline):
                 back = self._back(f)
                 f.store(back, f.call(self._places.next_block, self._places.env))
         f.ret()
+
+    def _executed(self, f: Function, env: Value, address: Value) -> Value:
+        """Execute the instruction at an address, if it is to be corrected; return whether it was."""
+        assert self._corrected is not None
+        if self._corrected.inline:
+            return f.value(f"call i64 @execute_correction(ptr {env}, i64 {address})")
+        done = f.variable(0)
+        with (
+            f.when(f.ne(f.value(f"call i64 @correction_needed(ptr {env}, i64 {address})"), 0), likely=False),
+            f.when(f.ne(f.value(f"call i64 @corrected(i64 {address})"), 0)),
+        ):
+            done.set(f.call(self._places.correct, address))
+        return done.get()
 
     def _back(self, f: Function) -> Value:
         """Return the address of the return address; while Unicorn counts, leave the block instead."""

@@ -10,7 +10,7 @@ import unicorn
 from unicorn.unicorn_py3.unicorn import UcContext, uclib
 
 from emu.engine.errors import EngineError
-from emu.engine.qemu import layout
+from emu.engine.qemu import alignment, helpers, layout
 from emu.isa.base import Isa
 from emu.support.words import WORD_MASK
 
@@ -36,6 +36,7 @@ class Cpu:
     def __init__(self, isa: Isa) -> None:
         self.isa = isa
         self.model = isa.unicorn
+        helpers.installed(self.model)
         self.uc = unicorn.Uc(self.model.architecture, self.model.mode)
         self.reference = self.uc._uch  # noqa: SLF001  there is no public way to the handle
         """Unicorn's handle, as its C functions take it."""
@@ -54,6 +55,7 @@ class Cpu:
         """Is called when a register is written by Unicorn's own call: it may change the CPU's mode."""
         self.address, self.env = layout.check(self.uc, isa)
         """The addresses of QEMU's CPUState, and of the CPU state in it."""
+        alignment.install(self.model, self.address)
         self.words = memoryview((ctypes.c_uint64 * _STATE_WORDS).from_address(self.env)).cast("B").cast("Q")
         """The CPU state as 64-bit words, indexed by `Register.slot`."""
         self.halted = ctypes.c_uint32.from_address(self.address + layout.CPU_HALTED)

@@ -1,6 +1,7 @@
 """Rewriters of QEMU's translated code, and the variable that switches each off.
 
-Each makes guests faster, and nothing else: counts, traces and faults are the same without it.  All
+Each makes guests faster, and nothing else: counts, traces and faults are the same without it; but
+`qemu-helpers` and `sse-alignment` make right what QEMU gets wrong (docs/unicorn.md).  All
 rest on the machine code of one build, so they run only where that build is known
 (`emu.unicorn_layout.library`).  `TRAPLINE_WITHOUT=jump-cache,exit-checks` switches some off by
 name, and `all` all of them, so that a wrong result can be bisected.
@@ -26,6 +27,8 @@ EXIT_CHECKS: Final = "exit-checks"
 INLINE_COUNTS: Final = "inline-counts"
 JUMP_CACHE: Final = "jump-cache"
 INLINE_CACHES: Final = "inline-caches"
+QEMU_HELPERS: Final = "qemu-helpers"
+SSE_ALIGNMENT: Final = "sse-alignment"
 
 
 class Rewriter(NamedTuple):
@@ -62,6 +65,13 @@ REWRITERS: Final[Mapping[str, Rewriter]] = {
         "remembers the tracepoint and the next block at each breakpoint that machine code serves",
         "emu.engine.qemu.inline_caches",
         needs=INLINE_COUNTS,
+    ),
+    QEMU_HELPERS: Rewriter(
+        "replaces QEMU's functions for RISC-V's singles, and for x86's reciprocals and horizontal sums",
+        "emu.engine.qemu.helpers",
+    ),
+    SSE_ALIGNMENT: Rewriter(
+        "makes SSE instructions fault whose operand is not aligned and has to be", "emu.engine.qemu.alignment"
     ),
 }
 

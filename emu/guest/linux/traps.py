@@ -15,7 +15,7 @@ from emu.engine.errors import GuestCrashError, PageFaultError
 from emu.engine.handlers import TrapTaker
 from emu.engine.hits.hit_steps import COPY_FAULT, of_exception
 from emu.engine.memory.access import Access
-from emu.engine.memory.operands import addresses, fault_address
+from emu.engine.memory.operands import Failed, addresses, failed_access
 from emu.engine.memory.pages import PAGE
 from emu.engine.state import DELIVER, HANDLED
 from emu.guest.base import GuestError
@@ -25,7 +25,7 @@ from emu.guest.linux.process.pid_table import Tasks
 from emu.guest.linux.process.process import Thread
 from emu.guest.processes import EXECUTED
 from emu.isa.base import Isa
-from emu.isa.linux_abi import GENERAL_PROTECTION, NOTHING_FOLLOWS, Fault
+from emu.isa.linux_abi import GENERAL_PROTECTION, MISALIGNED, NOTHING_FOLLOWS, Fault
 from emu.isa.linux_signals import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, Signal, SignalInfo
 from emu.probe.hit_cache import HitCache
 from emu.probe.trap import TrapHandler
@@ -64,14 +64,19 @@ class Traps(TrapTaker):
         try:
             run()  # AArch64 programs may wait for an interrupt, which is as if it had come
         except PageFaultError as error:
-            address = error.address
-            untagged = self._isa.unicorn.untagged(address)
-            if error.access is Access.EXECUTE and untagged != address:
+            untagged = self._isa.unicorn.untagged(error.address)
+            if error.access is Access.EXECUTE and untagged != error.address:
                 engine.pc = untagged  # the CPU ignores the tag of a jump's target
                 return self.advance(thread, run)
+            failed = Failed(error.address)
             if error.access is not Access.EXECUTE:
-                address = fault_address(engine, address, error.access)
-            self._fault = self.page_fault(thread, error.access, address)
+                failed = failed_access(engine, error.address, error.access)
+            beyond = self._isa.linux.beyond(*failed)
+            if beyond is None:
+                self._fault = self.page_fault(thread, error.access, failed.address)
+            else:
+                self._note(beyond)
+                self._fault = exception_signal(self._isa, beyond, engine.pc)
         except OutOfMemoryError as error:
             raise GuestError(f"{error}; {thread.process.name} (pid {thread.process.pid}) asked for more") from None
         except GuestCrashError as error:
@@ -180,8 +185,9 @@ class Traps(TrapTaker):
 
 
 def exception_signal(isa: Isa, number: int, pc: int) -> SignalInfo:
-    """Return the signal for an exception of the CPU."""
-    return _signal(isa.linux.faults.get(number, GENERAL_PROTECTION), pc)
+    """Return the signal for an exception of the CPU, which looks first whether the pc is aligned."""
+    fault = isa.linux.faults.get(number, GENERAL_PROTECTION)
+    return _signal(MISALIGNED if pc % isa.instruction_alignment else fault, pc)
 
 
 def _signal(fault: Fault, pc: int) -> SignalInfo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 from typing import Final
 
 from emu.isa.disassembly import CS_MODE_32
@@ -30,6 +31,7 @@ from emu.isa.x86.linux import (
     USER,
     USER_DATA,
     Loads,
+    beyond,
     exception,
     frame_state,
     page_fault,
@@ -123,8 +125,13 @@ LINUX: Final = LinuxAbi(
     breakpoint=FAULTS[BREAKPOINT],
     raised=raised,
     page_fault=page_fault,
+    beyond=partial(beyond, start=0, length=1 << 32),
     exception=exception,
     probe_registers=_PROBE_REGISTERS,
+    operand_names={
+        **{name: (f"e{name}", 0xFFFF) for name in ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp")},
+        "al": ("eax", 0xFF),
+    },
     initial_registers={
         "hflags": _PROTECTED_MODE | USER,
         "cs_selector": 0x23,  # as a 64-bit kernel has it (arch/x86/include/asm/segment.h)

@@ -11,7 +11,9 @@ from emu.isa.i386.registers import GENERAL
 from emu.isa.i386.traps import INT3
 from emu.isa.unicorn_model import InterruptedCpu, Leaking, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
+from emu.isa.x86.alignment import aligned
 from emu.isa.x86.emulated import emulated
+from emu.isa.x86.helpers import HELPERS
 from emu.isa.x86.registers import OFFSETS
 from emu.isa.x86.sticky_flags import accruing
 
@@ -49,6 +51,8 @@ UNICORN = UnicornModel(
     interrupt=x86.interrupt,
     emulated=emulated(GENERAL, "eflags"),
     accruing=accruing(long_mode=False),
+    aligned=partial(aligned, long_mode=False),
+    helpers=HELPERS,
     leaking=Leaking(OFFSETS["TCG_TEMPS"], OFFSETS["TCG_OPS"]),
     vectors=(VectorFile(x86.IDS["xmm0"], x86.IDS["xmm7"], 16), x86.X87),
     breakpoint=x86.BREAKPOINT,

@@ -17,12 +17,17 @@ PART: Final = "riscv64"
 KNOWN: Final[Mapping[str, int]] = {
     # x0 to x31
     "GPR": 0x0,
+    # f0 to f31
+    "FPR": 0x100,
     "PC": 0x200,
     # The address that lr has reserved (load_res); all ones: none.
     "RESERVATION": 0x208,
     "MIP": 0x278,
     "MIE": 0x288,
+    "MSTATUS": 0x270,
     "SATP": 0x2A0,
+    # In TCGContext (qemu/include/tcg/tcg.h): the operations of the block that is translated.
+    "TCG_OPS": 0x38,
     # In struct uc_struct: the error that ends the run.
     "INVALID_ERROR": 0x590,
 }

@@ -11,7 +11,9 @@ from typing import Final
 import unicorn
 from unicorn import riscv_const as uc
 
+from emu.isa.riscv64.corrections import DIRTY, MOVE, MOVE_MASK, SIGN_INJECTION, SIGN_INJECTION_MASK, UNBOXED
 from emu.isa.riscv64.emulated import CYCLE, EMULATED, INSTRET, READ, READ_MASK, RESERVED, TIME
+from emu.isa.riscv64.helpers import CANONICAL_NAN, HELPERS
 from emu.isa.riscv64.registers import OFFSETS
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, UnicornModel, VectorFile, register_ids
 
@@ -57,8 +59,20 @@ UNICORN = UnicornModel(
     left_out=("fcsr",),
     system_call=_ECALL,
     reservation=_RESERVATION,
+    corrections=UNBOXED,
+    helpers=HELPERS,
+    operations=OFFSETS["TCG_OPS"],
     names={
         "UC_INVALID_ERROR": _INVALID_ERROR,
+        "FLOAT_MOVE_MASK": MOVE_MASK,
+        "FLOAT_MOVE": MOVE,
+        "FLOAT_SIGN_MASK": SIGN_INJECTION_MASK,
+        "FLOAT_SIGN": SIGN_INJECTION,
+        "FLOAT_STATUS": OFFSETS["MSTATUS"],
+        "FLOAT_DIRTY": DIRTY,
+        "FLOAT_REGISTERS": OFFSETS["FPR"],
+        "FLOAT_TO_GENERAL": OFFSETS["GPR"] - OFFSETS["FPR"],
+        "CANONICAL_NAN": CANONICAL_NAN,
         "CSR_READ_MASK": READ_MASK,
         "CSR_READ": READ,
         "CSR_CYCLE": CYCLE,

@@ -71,6 +71,8 @@ _STREAM, _GROUP_15 = 0x2B, 0xAE
 # tpause, umonitor and umwait; without a prefix the same are mfence.
 _WAITS: Final = range(0xF0, 0xF8)
 _CARRY: Final = 1
+# The privilege level in QEMU's hflags.
+_USER: Final = 3
 # OF SF ZF AF PF CF, which rdrand sets.
 _FLAGS: Final = 0x8D5
 _HALF: Final = 0xFFFF_FFFF
@@ -200,6 +202,9 @@ def _serve(cpu: ServingCpu, code: bytes, registers: tuple[str, ...], flags: str)
         case _Kind.IDENTITY:
             return found.at + _identify(cpu, registers)
         case _Kind.RANDOM:
+            # cpuid promises no rdseed; kernels look there, and some of ours do not.
+            if code[found.at + 2] >= _RDSEED_REGISTER and cpu.read_register("hflags") & _USER == _USER:
+                return invalid_opcode
             return found.at + _draw(cpu, found, registers[code[found.at + 2] & 7 | (found.rex & _REX_B) << 3], flags)
         case _:
             return invalid_opcode

@@ -240,7 +240,8 @@ LOCK: Final = 0xF0
 _OTHER_PREFIXES: Final = PREFIXES - {LOCK}
 # add, or, adc, sbb, and, sub, xor with a register as the source; not cmp.
 _ARITHMETIC: Final = frozenset({row + low for row in range(0x00, 0x38, 8) for low in (0, 1)})
-_IMMEDIATE: Final = frozenset({0x80, 0x81, 0x83})
+# 82 is 80 again, in 32-bit code.
+_IMMEDIATE: Final = frozenset({0x80, 0x81, 0x82, 0x83})
 # Opcode -> what may be in the reg field of the ModRM byte.
 _LOCKABLE: Final = {
     **dict.fromkeys(_ARITHMETIC, range(8)),

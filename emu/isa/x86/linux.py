@@ -39,7 +39,7 @@ from emu.isa.x86.cpuid import AREA, STATES
 from emu.isa.x86.instruction import LOCK
 from emu.isa.x86.length import PREFIXES
 from emu.isa.x86.unicorn import BREAKPOINT, DEBUG, X87
-from emu.support.words import BadAddressError
+from emu.support.words import WORD_MASK, BadAddressError
 
 # A number of our own for the debug exception of icebp, of which Linux tells programs another reason.
 _ICEBP_VECTOR: Final = 0x101
@@ -52,6 +52,7 @@ FAULTS: Final = {
     4: GENERAL_PROTECTION,
     5: GENERAL_PROTECTION,
     6: Fault(Signal.SIGILL, ILL_ILLOPN),
+    x86.STACK_FAULT: Fault(Signal.SIGBUS, SI_KERNEL, has_address=False),
     13: GENERAL_PROTECTION,
     16: Fault(Signal.SIGFPE, 0),
     17: MISALIGNED._replace(has_address=False),
@@ -107,6 +108,17 @@ _PAGE: Final = 4096
 _FLAT: Final = frozenset({"ds", "es", "ss"})
 _WITH_BASE: Final = frozenset({"fs", "gs"})
 _SELECTOR: Final = 2
+
+
+def beyond(address: int, size: int, on_stack: bool, *, start: int, length: int) -> int | None:
+    """Return the exception of an access that is not within the `length` bytes from `start` on.
+
+    Those are the canonical addresses of 64-bit code, and the segments of 32-bit code.  Source:
+    Intel SDM volume 1, 3.3.7.1; volume 3, 6.15, vectors 12 and 13.
+    """
+    if (address - start & WORD_MASK) + size <= length:
+        return None
+    return x86.STACK_FAULT if on_stack else x86.GENERAL_PROTECTION
 
 
 class Loads(NamedTuple):

@@ -10,6 +10,11 @@ registers, what has accrued is moved there.
                                           d9 /4 /6, in memory:      fldenv fnstenv
                                           dd /4 /6 /7, in memory:   frstor fnsave fnstsw
                                           db e2, db e3, df e0:      fnclex fninit fnstsw %ax
+                                          e0, e1:                   loopne loope
+
+The latter two look at the flags.  QEMU computes them only where the count is not 0 yet, but takes
+them for computed behind the loop (target/i386/translate.c, gen_jcc1): they would be those of an
+earlier instruction.  Before a hook they are always put where they belong.
 """
 
 from __future__ import annotations
@@ -31,6 +36,7 @@ _ESCAPE, _GROUP_15 = 0x0F, 0xAE
 _REGISTER: Final = 0xC0
 # First byte -> values of the reg field with an operand in memory; whole ModRM bytes.
 _IN_MEMORY: Final = {0xD9: {4, 6}, 0xDD: {4, 6, 7}}
+_LOOPS: Final = frozenset({0xE0, 0xE1})
 _WHOLE: Final = {0xDB: {0xE2, 0xE3}, 0xDF: {0xE0}}
 # IE ZE OE UE PE, which have the same bits everywhere (fpu/softfloat-types.h), and a result that was flushed to zero.
 _SAME: Final = 0x3D
@@ -55,7 +61,7 @@ def _found(fetch: Callable[[int], int], address: int, *, long_mode: bool) -> boo
     if first in _IN_MEMORY:
         modrm = fetch(at + 1)
         return modrm < _REGISTER and (modrm >> 3 & 7) in _IN_MEMORY[first]
-    return first in _WHOLE and fetch(at + 1) in _WHOLE[first]
+    return first in _LOOPS or (first in _WHOLE and fetch(at + 1) in _WHOLE[first])
 
 
 def _merge(env: int) -> None:

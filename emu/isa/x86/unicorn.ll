@@ -212,6 +212,7 @@ byte:
   %behind = add i64 %at, 1
   switch i32 %first, label %other [
     i32 15, label %escape  i32 217, label %d9  i32 219, label %db  i32 221, label %dd  i32 223, label %df
+    i32 224, label %yes  i32 225, label %yes
     i32 38, label %prefix  i32 46, label %prefix  i32 54, label %prefix  i32 62, label %prefix  i32 100, label %prefix
     i32 101, label %prefix  i32 102, label %prefix  i32 103, label %prefix  i32 242, label %prefix
     i32 243, label %prefix
@@ -311,7 +312,8 @@ entry:
     i32 40, label %any  i32 41, label %any  i32 48, label %any  i32 49, label %any
     i32 134, label %any  i32 135, label %any
     ; those with an immediate, but for cmp
-    i32 128, label %immediate  i32 129, label %immediate  i32 131, label %immediate
+    i32 128, label %immediate  i32 129, label %immediate  i32 130, label %immediate
+    i32 131, label %immediate
     ; not, neg
     i32 246, label %negate  i32 247, label %negate
     ; inc, dec
@@ -373,4 +375,80 @@ define internal i64 @translation_key(ptr %env) alwaysinline {
   %upper = shl i64 %base.64, 32
   %key = or i64 %upper, %flags.64
   ret i64 %key
+}
+
+@aligned_table = internal constant [32 x i64] [
+  i64 $X86_ALIGNED_0, i64 $X86_ALIGNED_1, i64 $X86_ALIGNED_2, i64 $X86_ALIGNED_3,
+  i64 $X86_ALIGNED_4, i64 $X86_ALIGNED_5, i64 $X86_ALIGNED_6, i64 $X86_ALIGNED_7,
+  i64 $X86_ALIGNED_8, i64 $X86_ALIGNED_9, i64 $X86_ALIGNED_10, i64 $X86_ALIGNED_11,
+  i64 $X86_ALIGNED_12, i64 $X86_ALIGNED_13, i64 $X86_ALIGNED_14, i64 $X86_ALIGNED_15,
+  i64 $X86_ALIGNED_16, i64 $X86_ALIGNED_17, i64 $X86_ALIGNED_18, i64 $X86_ALIGNED_19,
+  i64 $X86_ALIGNED_20, i64 $X86_ALIGNED_21, i64 $X86_ALIGNED_22, i64 $X86_ALIGNED_23,
+  i64 $X86_ALIGNED_24, i64 $X86_ALIGNED_25, i64 $X86_ALIGNED_26, i64 $X86_ALIGNED_27,
+  i64 $X86_ALIGNED_28, i64 $X86_ALIGNED_29, i64 $X86_ALIGNED_30, i64 $X86_ALIGNED_31
+]
+
+; Whether the instruction at an address needs an aligned operand in memory (emu/isa/x86/alignment.py).
+define internal i64 @aligned(i64 %start) {
+entry:
+  %end = add i64 %start, 14
+  br label %byte
+byte:
+  %at = phi i64 [ %start, %entry ], [ %behind, %prefix ]
+  %wide = phi i1 [ false, %entry ], [ %wide.now, %prefix ]
+  %repeat = phi i32 [ 0, %entry ], [ %repeat.now, %prefix ]
+  %first = call i32 @code(i64 %at)
+  %behind = add i64 %at, 1
+  switch i32 %first, label %other [
+    i32 15, label %escape
+    i32 38, label %prefix  i32 46, label %prefix  i32 54, label %prefix  i32 62, label %prefix  i32 100, label %prefix
+    i32 101, label %prefix  i32 102, label %prefix  i32 103, label %prefix  i32 240, label %prefix
+    i32 242, label %prefix  i32 243, label %prefix
+  ]
+other:
+  %high = and i32 %first, 240
+  %is.rex = icmp eq i32 %high, $REX
+  br i1 %is.rex, label %prefix, label %no
+prefix:
+  %is.wide = icmp eq i32 %first, 102
+  %wide.now = or i1 %wide, %is.wide
+  %is.repeat = icmp eq i32 %first, 243
+  %is.repeat.not = icmp eq i32 %first, 242
+  %repeat.1 = select i1 %is.repeat, i32 4, i32 %repeat
+  %repeat.now = select i1 %is.repeat.not, i32 8, i32 %repeat.1
+  %too.many = icmp uge i64 %at, %end
+  br i1 %too.many, label %no, label %byte
+escape:
+  %second = call i32 @code(i64 %behind)
+  %no.repeat = icmp eq i32 %repeat, 0
+  %by.size = select i1 %wide, i32 2, i32 1
+  %kind.1 = select i1 %no.repeat, i32 %by.size, i32 %repeat
+  switch i32 %second, label %opcode [ i32 56, label %longer  i32 58, label %longer ]
+longer:
+  %with.66 = icmp eq i32 %kind.1, 2
+  br i1 %with.66, label %third, label %no
+third:
+  %is.map.2 = icmp eq i32 %second, 56
+  %kind.3 = select i1 %is.map.2, i32 16, i32 32
+  %third.at = add i64 %at, 2
+  %third.byte = call i32 @code(i64 %third.at)
+  br label %opcode
+opcode:
+  %kind = phi i32 [ %kind.1, %escape ], [ %kind.3, %third ]
+  %number = phi i32 [ %second, %escape ], [ %third.byte, %third ]
+  %last = phi i64 [ %behind, %escape ], [ %third.at, %third ]
+  %entry.p = getelementptr i8, ptr @aligned_table, i32 %number
+  %kinds = load i8, ptr %entry.p
+  %wanted = trunc i32 %kind to i8
+  %common = and i8 %kinds, %wanted
+  %listed = icmp ne i8 %common, 0
+  br i1 %listed, label %operand, label %no
+operand:
+  %modrm.at = add i64 %last, 1
+  %modrm = call i32 @code(i64 %modrm.at)
+  %in.memory = icmp ult i32 %modrm, 192
+  %answer = zext i1 %in.memory to i64
+  ret i64 %answer
+no:
+  ret i64 0
 }

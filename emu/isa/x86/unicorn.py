@@ -8,7 +8,7 @@ from typing import Final
 from unicorn import x86_const as uc
 
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, VectorFile, register_ids
-from emu.isa.x86 import sticky_flags, x87
+from emu.isa.x86 import alignment, sticky_flags, x87
 from emu.isa.x86.registers import OFFSETS
 
 # QEMU's name of the CPU: one model serves both modes.
@@ -21,6 +21,7 @@ IN, OUT, RDTSC, SYSCALL = uc.UC_X86_INS_IN, uc.UC_X86_INS_OUT, uc.UC_X86_INS_RDT
 DEBUG: Final = 1
 BREAKPOINT: Final = 3
 INVALID_OPCODE: Final = 6
+STACK_FAULT: Final = 12
 GENERAL_PROTECTION: Final = 13
 # The opcode of `int` with a number.
 INT: Final = 0xCD
@@ -53,6 +54,7 @@ _OLD_EXCEPTION: Final = OFFSETS["OLD_EXCEPTION"]
 
 NAMES: Final = {
     **sticky_flags.NAMES,
+    **alignment.NAMES,
     "X86_EFLAGS": FLAGS,
     "X86_HFLAGS": HFLAGS,
     "X86_NO_X87": NO_X87,

@@ -25,7 +25,6 @@ _ESCAPE, _CMPXCHG = 0x0F, 0xB1
 _REGISTER: Final = 0xC0
 _HALF: Final = 0xFFFF_FFFF
 _SIZE: Final = 4
-_TRAP_FLAG: Final = 0x100
 # OF SF ZF AF PF CF, of which a comparison of equal numbers sets ZF and PF.
 _FLAGS, _EQUAL = 0x8D5, 0x44
 
@@ -66,7 +65,7 @@ def corrections(registers: tuple[str, ...]) -> Corrections:
             return False
         else:
             now = cpu.load(place, _SIZE)
-        if now != old or flags & _TRAP_FLAG:
+        if now != old:
             return False
         if target:
             cpu.write_register(target, new)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 from typing import Final
 
 from emu.isa.disassembly import CS_MODE_64
@@ -26,6 +27,7 @@ from emu.isa.x86.linux import (
     USER,
     USER_DATA,
     Loads,
+    beyond,
     exception,
     frame_state,
     page_fault,
@@ -120,9 +122,17 @@ LINUX: Final = LinuxAbi(
     breakpoint=FAULTS[BREAKPOINT],
     raised=raised,
     page_fault=page_fault,
+    beyond=partial(beyond, start=-1 << 47, length=1 << 48),
     exception=exception,
     execute=Loads(CS_MODE_64, GENERAL, pc="rip", flags="rflags", mask=WORD_MASK).execute,
     probe_registers=_PROBE_REGISTERS,
+    operand_names={
+        **{f"e{name}": (f"r{name}", 0xFFFF_FFFF) for name in ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp")},
+        **{f"r{number}d": (f"r{number}", 0xFFFF_FFFF) for number in range(8, 16)},
+        **{name: (f"r{name}", 0xFFFF) for name in ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp")},
+        **{f"r{number}w": (f"r{number}", 0xFFFF) for number in range(8, 16)},
+        "al": ("rax", 0xFF),
+    },
     initial_registers={
         "hflags": _LONG_MODE | USER,
         "cs_selector": 0x33,

@@ -10,7 +10,9 @@ import unicorn
 
 from emu.isa.unicorn_model import InterruptedCpu, Leaking, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
+from emu.isa.x86.alignment import aligned
 from emu.isa.x86.emulated import emulated
+from emu.isa.x86.helpers import HELPERS
 from emu.isa.x86.registers import OFFSETS
 from emu.isa.x86.sticky_flags import accruing
 from emu.isa.x86_64.corrections import corrections
@@ -61,6 +63,8 @@ UNICORN = UnicornModel(
     emulated=emulated(GENERAL_REGISTERS, "rflags"),
     accruing=accruing(long_mode=True),
     corrections=corrections(GENERAL_REGISTERS),
+    aligned=partial(aligned, long_mode=True),
+    helpers=HELPERS,
     leaking=Leaking(OFFSETS["TCG_TEMPS"], OFFSETS["TCG_OPS"]),
     vectors=(VectorFile(x86.IDS["xmm0"], x86.IDS["xmm15"], 16), x86.X87),
     breakpoint=x86.BREAKPOINT,

@@ -1,19 +1,24 @@
 """What rewrites translated code: each can be switched off by its name, and traces and counts stay the same."""
 
+import os
+import subprocess
+import sys
 from functools import cache
 from importlib import import_module
 
 import pytest
 
 from emu.engine import native_callbacks
-from emu.engine.qemu import exit_checks, inlined_count, rewriters
+from emu.engine.qemu import alignment, exit_checks, inlined_count, rewriters
 from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.rewriters import (
     EXIT_CHECKS,
     INLINE_CACHES,
     INLINE_COUNTS,
     JUMP_CACHE,
+    QEMU_HELPERS,
     REWRITERS,
+    SSE_ALIGNMENT,
     VARIABLE,
     RewriterError,
 )
@@ -41,10 +46,12 @@ KERNEL_PROGRAM = "fbt::sys_getpid:, fbt::malloc: { @[probefunc, probename] = cou
 MILLISECONDS = 1_000_000
 # What stays of all when one is switched off.
 LEFT = {
-    EXIT_CHECKS: {INLINE_COUNTS, JUMP_CACHE, INLINE_CACHES},
-    INLINE_COUNTS: {EXIT_CHECKS},
-    JUMP_CACHE: {EXIT_CHECKS, INLINE_COUNTS, INLINE_CACHES},
-    INLINE_CACHES: {EXIT_CHECKS, INLINE_COUNTS, JUMP_CACHE},
+    EXIT_CHECKS: {INLINE_COUNTS, JUMP_CACHE, INLINE_CACHES, QEMU_HELPERS, SSE_ALIGNMENT},
+    INLINE_COUNTS: {EXIT_CHECKS, QEMU_HELPERS, SSE_ALIGNMENT},
+    JUMP_CACHE: {EXIT_CHECKS, INLINE_COUNTS, INLINE_CACHES, QEMU_HELPERS, SSE_ALIGNMENT},
+    INLINE_CACHES: {EXIT_CHECKS, INLINE_COUNTS, JUMP_CACHE, QEMU_HELPERS, SSE_ALIGNMENT},
+    QEMU_HELPERS: {EXIT_CHECKS, INLINE_COUNTS, JUMP_CACHE, INLINE_CACHES, SSE_ALIGNMENT},
+    SSE_ALIGNMENT: {EXIT_CHECKS, INLINE_COUNTS, JUMP_CACHE, INLINE_CACHES, QEMU_HELPERS},
     "all": set(),
 }
 
@@ -60,6 +67,8 @@ def active(isa):
     calls = sites(traced.guest.engine) if state[Word.FREE] else {}
     table = state[Word.JUMPS] and state[Word.LATEST]
     seen = {
+        QEMU_HELPERS: bool(ISAS[isa].unicorn.helpers) and rewriters.runs(QEMU_HELPERS),
+        SSE_ALIGNMENT: alignment.runs(ISAS[isa].unicorn),
         EXIT_CHECKS: exit_checks.mark(cpu) is not None,
         INLINE_COUNTS: state[Word.FREE] > machine.engine.counter._written[0],
         JUMP_CACHE: bool(table and machine.found),
@@ -71,12 +80,31 @@ def active(isa):
 @pytest.mark.parametrize("isa", ISAS)
 def test_the_variable_switches_each_off(isa, monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
-    assert active(isa) == set(REWRITERS)
+    model = ISAS[isa].unicorn
+    others = {QEMU_HELPERS: bool(model.helpers), SSE_ALIGNMENT: model.aligned is not None}
+    here = {name for name in REWRITERS if others.get(name, True)}
+    assert active(isa) == here
     for name, left in LEFT.items():
         monkeypatch.setenv(VARIABLE, name)
-        assert active(isa) == left, name
+        assert active(isa) == left & here, name
     monkeypatch.setenv(VARIABLE, f"{JUMP_CACHE},{EXIT_CHECKS}")
-    assert active(isa) == {INLINE_COUNTS, INLINE_CACHES}
+    assert active(isa) == {INLINE_COUNTS, INLINE_CACHES, QEMU_HELPERS, SSE_ALIGNMENT} & here
+
+
+@pytest.mark.parametrize(("name", "boxed"), [("", True), (QEMU_HELPERS, False)])
+def test_helpers_are_replaced_for_a_process(name, boxed):
+    code = "0x2010_9053, 0xE200_0553, 0x0000_8067"  # fneg.s ft0,ft1; fmv.x.d a0,ft0; ret
+    program = (
+        "import struct; from emu.guest.function import FunctionGuest; from emu.isa import ISAS;"
+        f"guest = FunctionGuest(ISAS['riscv64'], struct.pack('<3I', {code}));"
+        "guest.engine.cpu.write_public('mstatus', 3 << 13);"
+        "guest.engine.cpu.write_public('f1', 0xFFFF_FFFF_3F80_0000); print(hex(guest.call()))"
+    )
+    environment = {**os.environ, VARIABLE: name, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment, cwd=ROOT
+    )
+    assert ended.stdout.strip() == ("0xffffffffbf800000" if boxed else "0xbf800000")
 
 
 def linux_run(isa):
@@ -149,6 +177,8 @@ def test_doctor_lists_them_with_the_reason(monkeypatch):
         INLINE_COUNTS: f"off, since {VARIABLE} names it",
         JUMP_CACHE: f"off, since it needs {INLINE_COUNTS}",
         INLINE_CACHES: f"off, since it needs {INLINE_COUNTS}",
+        QEMU_HELPERS: "on",
+        SSE_ALIGNMENT: "on",
     }
 
 

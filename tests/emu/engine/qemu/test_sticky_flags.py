@@ -103,6 +103,15 @@ def test_the_status_word_is_that_of_the_host(isa, case, accelerated):
     assert found & EXCEPTIONS == execute(code) & EXCEPTIONS
 
 
+@engines
+@modes
+@pytest.mark.parametrize("loop", ["e0", "e1"])
+def test_flags_behind_the_last_turn_of_a_loop_are_those_before_it(isa, loop, accelerated):
+    # mov $1,%ecx; xor %eax,%eax; mov $5,%edx; sub $6,%edx; loope or loopne; sbb %eax,%eax
+    code = bytes.fromhex(f"b901000000 31c0 ba05000000 83ea06 {loop}00 19c0 c3")
+    assert FunctionGuest(ISAS[isa], code, accelerated=accelerated).call() & 0xFFFF_FFFF == 0xFFFF_FFFF
+
+
 @pytest.mark.skipif(not native_callbacks.available(), reason="llvmlite is not installed")
 @modes
 def test_machine_code_finds_what_python_finds(isa):

@@ -51,7 +51,7 @@ def x86(isa):
         code += b"\xb8" + word(leaf) + b"\x31\xc9\x0f\xa2" + store("eax", "ebx", "ecx", "edx")
     for _ in range(2):
         code += b"\x0f\x31" + store("eax", "edx") + b"\x0f\x01\xf9" + store("eax", "ecx", "edx")  # rdtsc, rdtscp
-        code += b"\x0f\xc7\xf0" + store("eax") + b"\x0f\xc7\xf8" + store("eax")  # rdrand, rdseed
+        code += 2 * (b"\x0f\xc7\xf0" + store("eax"))  # rdrand
     return code + call(_WRITE, 1, BUFFER, SIZE) + call(_EXIT, 0)
 
 
