@@ -80,6 +80,8 @@ class Running:
         self._tlb = tlb
         self._watch: Watch | None = None
         self._steps = False
+        self.on_no_code: Callable[[int], bool] = lambda _pc: False
+        """Is asked where there is no code to execute: whether the run goes on, at the pc."""
         self.runs = 0
         """How many runs there were: each has deadlines of its own."""
         self.between: Callable[[], object] | None = None
@@ -214,6 +216,8 @@ class Running:
             if self._tlb.failure:
                 failure, self._tlb.failure = self._tlb.failure, None
                 raise failure
+            if access is Access.EXECUTE and self.on_no_code(self._pc):
+                return not count
             raise PageFaultError(self._pc if access is Access.EXECUTE else address, access, self._pc)
         raise GuestCrashError(f"the CPU cannot continue at {self._pc:#x}: {crash}", self._pc)
 

@@ -93,6 +93,16 @@ class Stops:
         self._again: int | None = None
         """The address before whose instruction `reached` was called already."""
         self._rest: _Rest | None = None
+        running.on_no_code = self._no_code
+
+    def _no_code(self, address: int) -> bool:
+        """Stop at an address that cannot be executed: gdb lets functions return to the stack."""
+        if address not in self.points:
+            return False
+        self._reached(address)
+        self.changed = False
+        self.apply()
+        return True
 
     def apply(self) -> None:
         """Let changes take effect, between two runs."""
@@ -189,4 +199,6 @@ class Stops:
         if self._again is not None:
             self._cpu.pc_word.value = self._again  # Unicorn has left it at the hook
         self._install(self._wanted())
+        if not self._now.each and self._again not in self._now.points:
+            self._again = None  # no hook is called there
         self._counter.translate_anew()

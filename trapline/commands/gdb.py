@@ -171,9 +171,10 @@ def _debugger() -> str | None:
 def _words(server: Server, address: str) -> Iterator[str]:
     yield _debugger() or _DEBUGGERS[0]
     path = server.target.executable
-    if path and Path(path).is_file() and server.target.osabi == "none":
+    if path and server.target.osabi == "none":
         yield path
-    yield from ("-ex", f"target remote {address}")
+    # Without the first, gdb shows code as it was before `monitor enable`.
+    yield from ("-ex", "set code-cache off", "-ex", f"target remote {address}")
 
 
 def _quoted(server: Server, address: str) -> Iterator[str]:

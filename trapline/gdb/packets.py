@@ -87,6 +87,8 @@ class Connection:
     def __init__(self, reader: int, writer: int, wake: Callable[[], object], close: Callable[[], object]) -> None:
         self._reader, self._writer, self._wake, self._close = reader, writer, wake, close
         self._queue: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
+        self._unanswered = b""
+        """The packet that was not answered yet: gdb sends it again if that takes long."""
         self.acknowledges = True
         threading.Thread(target=self._read, name="gdb", daemon=True).start()
 
@@ -102,7 +104,9 @@ class Connection:
                 for body, right in parser.feed(data):
                     if self.acknowledges and body != INTERRUPT:
                         self._write(b"+" if right else b"-")
-                    if right:
+                    again = self.acknowledges and body == self._unanswered
+                    if right and not again:
+                        self._unanswered = b"" if body == INTERRUPT else body
                         self._queue.put(body)
                         self._wake()
         except RubbishError as error:
@@ -121,6 +125,7 @@ class Connection:
 
     def send(self, data: bytes) -> None:
         """Send a packet.  Raises `Gone`."""
+        self._unanswered = b""
         try:
             self._write(framed(data))
         except OSError:

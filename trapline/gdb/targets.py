@@ -12,7 +12,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from emu.engine.engine import Engine
 from emu.guest.base import Guest
@@ -91,6 +91,11 @@ class Target:
         offset = f"+{found.offset:#x}" if found.offset else ""
         return f"{found.module.rsplit('/', 1)[-1]}`{found.symbol or '?'}{offset}"
 
+    def stage(self, pc: int) -> str:
+        """Return which stage of a firing an instruction belongs to, in the words of `step`; "": none."""
+        del pc
+        return ""
+
     def tracepoints(self) -> Sequence[Tracepoint]:
         """Return the breakpoints of probes in the kernel."""
         patcher = getattr(self.guest, "patcher", None)
@@ -113,10 +118,28 @@ class Target:
         return b"W00"
 
 
+# Functions of the teaching kernel that take an exception (testbins/kernel/<isa>/exception.S), on any ISA.
+_VECTOR: Final = frozenset(
+    {"Xbpt", "Xill", "alltraps", "calltrap", "exception_vectors", "handle_el1h_sync", "cpu_exception_handler",
+     "do_trap_supervisor"}
+)  # fmt: skip
+_CHAIN: Final = {"dtrace_invop": "handler chain", "dtrace_probe": "probe", "dtrace_pid_probe": "probe"}
+
+
 class KernelTarget(Target):
     """The teaching kernel."""
 
     guest: KernelGuest
+
+    def stage(self, pc: int) -> str:
+        """Return the stage of a firing through the kernel's own vector."""
+        found = self.guest.locate(pc)
+        symbol, answered = found.symbol if found else "", self.guest.host_trap.probe_taken
+        if symbol in _VECTOR:
+            return "return" if answered else "trap frame, if this is the trap of a breakpoint"
+        if symbol == "dtrace_invop_start":
+            return "displaced instruction" if answered else "handler chain"
+        return _CHAIN.get(symbol, "")
 
     def threads(self) -> list[GdbThread]:
         """Return the CPUs."""
@@ -146,6 +169,10 @@ class KernelTarget(Target):
     def ending(self) -> bytes:
         """Return the status with which the kernel powered off."""
         return b"W%02x" % ((self.guest.exit_status or 0) & 0xFF)
+
+
+# The names of the areas in which providers let displaced instructions run.
+_SLOTS: Final = frozenset({"[fasttrap]", "[uprobes]"})
 
 
 class LinuxTarget(Target):
@@ -196,6 +223,11 @@ class LinuxTarget(Target):
         del address
         current = self._linux.kernel.current
         return current is not None and current.process is self._process
+
+    def stage(self, pc: int) -> str:
+        """Return that an instruction is a copy of a displaced one."""
+        area = self._code(self.current).space.area_at(pc)
+        return f"displaced instruction, out of line in {area.name}" if area is not None and area.name in _SLOTS else ""
 
     def _code(self, number: int) -> Any:
         thread = self._linux.kernel.threads.get(number)
