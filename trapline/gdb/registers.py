@@ -23,7 +23,7 @@ class Field(NamedTuple):
     bits: int
     type: str = "int"
     source: str = ""
-    """Unicorn's name, if it is another one; "-": there is none, and it reads as 0."""
+    """Unicorn's name, if it is another one; "-": there is none, and all its bits are 1."""
     group: str = ""
 
 
@@ -137,6 +137,10 @@ def _x86(general: Iterable[str], pc: str, bits: int, vectors: int) -> Descriptio
         Feature("org.gnu.gdb.i386.core", core, _EFLAGS),
         Feature("org.gnu.gdb.i386.sse", sse, _XMM + _MXCSR),
     ]
+    # gdb knows a Linux program by this register alone: the number of the system call that is to be made again, or -1.
+    features.append(
+        Feature("org.gnu.gdb.i386.linux", (Field("orig_rax" if bits == 64 else "orig_eax", bits, source="-"),))
+    )
     if bits == 64:
         features.append(Feature("org.gnu.gdb.i386.segments", _Names(("fs_base", "gs_base"), 64).fields()))
     features.append(Feature("org.trapline.system", system))
@@ -237,7 +241,7 @@ class Registers:
         """Return a register of a CPU, or of a Unicorn context, in the order of memory."""
         one = self.fields[number]
         source = self._ids.get(one.source or one.name)
-        value = cpu.reg_read(source) if source is not None else 0
+        value = cpu.reg_read(source) if source is not None else -1
         if isinstance(value, tuple):  # the x87: the mantissa, and the exponent with the sign
             value = value[0] | value[1] << 64
         return int(value & (1 << one.bits) - 1).to_bytes(one.bits // 8, "little")

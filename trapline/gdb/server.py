@@ -31,7 +31,7 @@ _AGAIN: Final = 0.05
 _ANY: Final = 0
 _FEATURES: Final = (
     f"PacketSize={MOST:x};QStartNoAckMode+;swbreak+;hwbreak+;vContSupported+;qXfer:features:read+;"
-    "qXfer:exec-file:read+;qXfer:auxv:read+;qXfer:memory-map:read+"
+    "qXfer:exec-file:read+;qXfer:auxv:read+;qXfer:libraries-svr4:read+;qXfer:memory-map:read+"
 )
 # The numbers of the kinds of breakpoints in packets Z and z.
 _SOFTWARE, _HARDWARE, _WRITE, _READ, _ACCESS = range(5)
@@ -457,6 +457,9 @@ class Server:
                 return b"vCont;c;C;s;S;r"
             case "qAttached":
                 return b"1"
+            case "qOffsets":
+                bias = target.bias
+                return b"" if bias is None else b"Text=%x;Data=%x;Bss=%x" % (bias, bias, bias)
             case "qC":
                 return b"QC%x" % target.current
             case "qfThreadInfo":
@@ -486,6 +489,8 @@ class Server:
                 data = target.registers.description.xml(target.osabi).encode()
             case "exec-file":
                 data = target.executable.encode()
+            case "libraries-svr4":
+                data = target.libraries().encode()
             case "auxv":
                 data = target.auxiliary
             case "memory-map":

@@ -13,10 +13,12 @@ import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from xml.sax.saxutils import quoteattr
 
 from emu.engine.engine import Engine
 from emu.guest.base import Guest
 from emu.guest.kernel.guest import KernelGuest
+from emu.guest.objects import LoadedObject
 from emu.probe.patcher import Tracepoint
 from trapline.gdb.registers import Registers
 
@@ -45,6 +47,8 @@ class Target:
     """gdb's name of the system whose programs it runs."""
     auxiliary = b""
     """The auxiliary vector of the program; empty: there is none."""
+    bias: int | None = None
+    """The number that is added to the addresses in the program's file; None: there is no program."""
 
     def __init__(self, guest: Guest, engine: Engine) -> None:
         self.guest, self.engine, self.isa = guest, engine, guest.isa
@@ -107,6 +111,10 @@ class Target:
     def executable(self) -> str:
         """Path of the program, or of the kernel; "": it is not known."""
         return ""
+
+    def libraries(self) -> str:
+        """Return the loaded libraries, as qXfer:libraries-svr4 has them."""
+        return '<library-list-svr4 version="1.0"/>'
 
     def file(self, path: str) -> File | None:
         """Return a file that gdb asks for; None: there is none of that name."""
@@ -194,6 +202,12 @@ class LinuxTarget(Target):
         return bytes(self._process.auxiliary)
 
     @property
+    def bias(self) -> int | None:  # type: ignore[override]
+        """The number that is added to the addresses in the program's file."""
+        found = self._linux.objects.of(self._process)
+        return found[0].bias if found and found[0].file is self._process.executable else None
+
+    @property
     def current(self) -> int:
         """The number of the thread that runs; while none does, that of the first process."""
         current = self._linux.kernel.current
@@ -248,6 +262,19 @@ class LinuxTarget(Target):
         """Path of the program in the guest."""
         return str(self._process.path)
 
+    def libraries(self) -> str:
+        """Return the libraries of the first process.  gdb wants the address of a link map of each.
+
+        Any number that no other has serves: gdb reads nothing there.
+        """
+        program = self._process.executable
+        lines = [
+            f'<library name={quoteattr(one.path)} lm="{one.bias:#x}" l_addr="{one.bias:#x}" l_ld="{_dynamic(one):#x}"/>'
+            for one in self._linux.objects.of(self._process)
+            if one.file is not program
+        ]
+        return f'<library-list-svr4 version="1.0">{"".join(lines)}</library-list-svr4>'
+
     def file(self, path: str) -> File | None:
         """Return a file of the guest."""
         from emu.guest.linux.errno import LinuxError  # noqa: PLC0415  only Linux programs need them
@@ -267,6 +294,12 @@ class LinuxTarget(Target):
         """Return the exit status of the first process, or the signal that has ended it."""
         status = self._process.status or 0
         return b"X%02x" % (status & 0x7F) if status & 0x7F else b"W%02x" % (status >> 8 & 0xFF)
+
+
+def _dynamic(loaded: LoadedObject) -> int:
+    """Return the address of an object's dynamic section."""
+    section = loaded.image.section(".dynamic")
+    return loaded.bias + (section.address if section is not None else 0)
 
 
 def target_of(guest: Any) -> Target:
