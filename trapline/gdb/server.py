@@ -69,6 +69,8 @@ class Server:
         self._stops = self.target.engine.stops(self._reached)
         self._breakpoints: dict[int, int] = {}
         """The kinds of breakpoints, by address."""
+        self._placed: set[int] = set()
+        """Where gdb has ever had a breakpoint."""
         self._watches: dict[Watch, bytes | None] = {}
         """The watched ranges, with their content at the last look."""
         self._accessed: Watch | None = None
@@ -372,6 +374,8 @@ class Server:
                 return self._register(int(text[1:], 16)).hex().encode()
             case "P":
                 number, _, value = text[1:].partition("=")
+                if self._skips(int(number, 16), bytes.fromhex(value)):
+                    return b"OK"
                 cpu = self._cpu()
                 if not target.registers.write(int(number, 16), bytes.fromhex(value), cpu):
                     raise Refusal
@@ -409,6 +413,18 @@ class Server:
                 return self._query(text, body)
         return b""
 
+    def _skips(self, number: int, value: bytes) -> bool:
+        """Return whether gdb moves the pc over a probe's breakpoint, at which it has one of its own.
+
+        It takes the instruction for a breakpoint that was compiled into the program
+        (`gdbarch_skip_permanent_breakpoint`).  But it stands for the displaced instruction, so it runs.
+        """
+        target, here = self.target, self.where_stopped
+        if here is None or target.registers.fields[number].type != "code_ptr" or here not in self._placed:
+            return False
+        sizes = [len(one) for one in target.isa.traps.breakpoints if self._read(here, len(one)) == one]
+        return int.from_bytes(value, "little") - here in sizes
+
     def _cpu(self) -> Any:
         cpu = self.target.registers_of(self._chosen)
         if cpu is None:
@@ -434,6 +450,7 @@ class Server:
         if kind in {_SOFTWARE, _HARDWARE}:
             if text[0] == "Z":
                 self._breakpoints[address] = kind
+                self._placed.add(address)
             else:
                 self._breakpoints.pop(address, None)
             return b"OK"
@@ -457,9 +474,6 @@ class Server:
                 return b"vCont;c;C;s;S;r"
             case "qAttached":
                 return b"1"
-            case "qOffsets":
-                bias = target.bias
-                return b"" if bias is None else b"Text=%x;Data=%x;Bss=%x" % (bias, bias, bias)
             case "qC":
                 return b"QC%x" % target.current
             case "qfThreadInfo":

@@ -47,8 +47,6 @@ class Target:
     """gdb's name of the system whose programs it runs."""
     auxiliary = b""
     """The auxiliary vector of the program; empty: there is none."""
-    bias: int | None = None
-    """The number that is added to the addresses in the program's file; None: there is no program."""
 
     def __init__(self, guest: Guest, engine: Engine) -> None:
         self.guest, self.engine, self.isa = guest, engine, guest.isa
@@ -200,12 +198,6 @@ class LinuxTarget(Target):
     def auxiliary(self) -> bytes:  # type: ignore[override]
         """The auxiliary vector."""
         return bytes(self._process.auxiliary)
-
-    @property
-    def bias(self) -> int | None:  # type: ignore[override]
-        """The number that is added to the addresses in the program's file."""
-        found = self._linux.objects.of(self._process)
-        return found[0].bias if found and found[0].file is self._process.executable else None
 
     @property
     def current(self) -> int:
