@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.engine.time.clock import NANOSECONDS
 from emu.guest.base import GuestError
+from trapline.consumer.client import Client
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.request import Source, Specifier
 from trapline.consumer.tracer import Tracer
 from trapline.d.errors import CompileError
+from trapline.framework.base.program import ProbeDescription
 from trapline.options import OptionError
 
 if TYPE_CHECKING:
@@ -188,20 +190,15 @@ class Monitor:
     def _list(self, text: str) -> str:
         if not text:
             return "".join(f"{line}\n" for line in self.traces.listed()) or "no program is enabled\n"
-        from trapline.framework.base.program import ProbeDescription  # noqa: PLC0415
-
         parts = [""] * (3 - text.count(":")) + text.split(":")
         if len(parts) != 4:  # noqa: PLR2004
             raise MonitorError(f"'{text}' is no description: PROVIDER:MODULE:FUNCTION:NAME")
-        probes = self._device().probes(ProbeDescription(*parts))
-        lines = [":".join((one.provider, one.module, one.function, one.name)) for one in probes[: _LONGEST + 1]]
+        device = Client(self._server.machine.dtrace.open())
+        found = [one.description for one in device.probes(ProbeDescription(*parts))[: _LONGEST + 1]]
+        device.close()
+        lines = [":".join((one.provider, one.module, one.function, one.name)) for one in found]
         more = ["..."] if len(lines) > _LONGEST else []
         return "".join(f"{line}\n" for line in (*lines[:_LONGEST], *more)) or f"no probe matches {text}\n"
-
-    def _device(self) -> object:
-        from trapline.consumer.client import Client  # noqa: PLC0415
-
-        return Client(self._server.machine.dtrace.open())
 
     def _output(self, _rest: str) -> str:
         return self.traces.output() or "nothing was printed\n"
