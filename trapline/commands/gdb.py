@@ -73,10 +73,7 @@ def gdb_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
         return
     try:
         own, rest = _own(arguments)
-        request = parse_arguments(rest)
-        if request.mode is not Mode.TRACE:
-            raise UsageError(f"{request.mode.value}: there is nothing to debug; use trapline dtrace")
-        ctx.exit(_debug(own, request))
+        ctx.exit(_debug(own, _request(rest)))
     except (UsageError, MachineError, ListenError, MonitorError, OptionError, ConsumerError) as error:
         raise click.ClickException(str(error)) from None
     except GuestError as error:
@@ -105,6 +102,14 @@ def _own(arguments: Sequence[str]) -> tuple[_Own, list[str]]:
         raise UsageError(f"--port {port}: not the number of a port, 1 to {_LARGEST_PORT}")
     path = Path(found["--socket"]) if "--socket" in found else None
     return _Own(int(port), path, "--stdio" in found, "--run" in found), rest
+
+
+def _request(arguments: Sequence[str]) -> Request:
+    """Read the flags of dtrace.  Raises `UsageError`."""
+    request = parse_arguments(arguments)
+    if request.mode is not Mode.TRACE:
+        raise UsageError(f"{request.mode.value}: there is nothing to debug; use trapline dtrace")
+    return request
 
 
 def _say(text: str) -> None:
@@ -184,4 +189,4 @@ def _quoted(server: Server, address: str) -> Iterator[str]:
 def _start(server: Server, address: str) -> subprocess.Popen[bytes]:
     if _debugger() is None:
         raise MachineError("--run: there is no gdb here; install Debian's package gdb-multiarch")
-    return subprocess.Popen(list(_words(server, address)))
+    return subprocess.Popen(list(_words(server, address)))  # noqa: S603

@@ -6,20 +6,19 @@ A command answers with text; an error is one line.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from emu.engine.time.clock import NANOSECONDS
 from emu.guest.base import GuestError
 from trapline.consumer.client import Client
+from trapline.consumer.environment import TracedMachine
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.request import Source, Specifier
 from trapline.consumer.tracer import Tracer
 from trapline.d.errors import CompileError
 from trapline.framework.base.program import ProbeDescription
+from trapline.gdb.targets import Target
 from trapline.options import OptionError
-
-if TYPE_CHECKING:
-    from trapline.gdb.server import Server
 
 # The most lines of `list`.
 _LONGEST: Final = 200
@@ -42,8 +41,8 @@ class Trace(NamedTuple):
 class Traces:
     """The programs that are enabled on one machine."""
 
-    def __init__(self, server: Server) -> None:
-        self._machine = server.machine
+    def __init__(self, machine: TracedMachine) -> None:
+        self._machine = machine
         self._traces: list[Trace] = []
         self._last = 0
 
@@ -67,15 +66,17 @@ class Traces:
             raise MonitorError(str(error)) from None
         try:
             matched = sum(tracer.enable_source(source) for source in sources)
-            if not matched:
-                raise MonitorError("no probes matched")
-            tracer.session.go()
+            if matched:
+                tracer.session.go()
         except CompileError as error:
             tracer.close()
             raise MonitorError(error.text(errtags=False)) from None
-        except (ConsumerError, GuestError, MonitorError, OSError) as error:
+        except (ConsumerError, GuestError, OSError) as error:
             tracer.close()
             raise MonitorError(str(error)) from None
+        if not matched:
+            tracer.close()
+            raise MonitorError("no probes matched")
         self._last += 1
         self._traces.append(Trace(self._last, " ".join(one.text for one in sources), tracer))
         return self._last, matched
@@ -141,11 +142,13 @@ class Traces:
 
 
 class Monitor:
-    """The commands."""
+    """The commands; `here` returns the address of the instruction that is next."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self.traces = Traces(server)
+    def __init__(self, machine: TracedMachine, target: Target, here: Callable[[], int]) -> None:
+        self._machine = machine
+        self._target = target
+        self._here = here
+        self.traces = Traces(machine)
         self._commands: dict[str, tuple[Callable[[str], str], str]] = {
             "enable": (self._enable, "CLAUSE: enable a D program, such as fbt::malloc:entry { trace(arg0); }"),
             "disable": (self._disable, "[N]: disable program N, or all"),
@@ -191,12 +194,17 @@ class Monitor:
         if not text:
             return "".join(f"{line}\n" for line in self.traces.listed()) or "no program is enabled\n"
         parts = [""] * (3 - text.count(":")) + text.split(":")
-        if len(parts) != 4:  # noqa: PLR2004
+        if len(parts) != 4:
             raise MonitorError(f"'{text}' is no description: PROVIDER:MODULE:FUNCTION:NAME")
-        device = Client(self._server.machine.dtrace.open())
-        found = [one.description for one in device.probes(ProbeDescription(*parts))[: _LONGEST + 1]]
+        device = Client(self._machine.dtrace.open())
+        found = [
+            one.description
+            for one in device.probes(
+                ProbeDescription(provider=parts[0], module=parts[1], function=parts[2], name=parts[3])
+            )[: _LONGEST + 1]
+        ]
         device.close()
-        lines = [":".join((one.provider, one.module, one.function, one.name)) for one in found]
+        lines = [f"{one.provider}:{one.module}:{one.function}:{one.name}" for one in found]
         more = ["..."] if len(lines) > _LONGEST else []
         return "".join(f"{line}\n" for line in (*lines[:_LONGEST], *more)) or f"no probe matches {text}\n"
 
@@ -204,26 +212,25 @@ class Monitor:
         return self.traces.output() or "nothing was printed\n"
 
     def _time(self, _rest: str) -> str:
-        now = self._server.machine.guest.now()
+        now = self._machine.guest.now()
         return f"{now / NANOSECONDS:.9f} s\n"
 
     def _instructions(self, _rest: str) -> str:
-        return f"{self._server.target.engine.instructions}\n"
+        return f"{self._target.engine.instructions}\n"
 
     def _sites(self, name: str) -> str:
         if not name:
             raise MonitorError("monitor sites FUNCTION: the name of a function is missing")
         lines = [
-            f"{site.address:#x}  {self._server.target.name(site.address)}: {site.original.hex()} is {site.patch.hex()}, "
+            f"{site.address:#x}  {self._target.name(site.address)}: {site.original.hex()} is {site.patch.hex()}, "
             f"written by {site.owner}"
-            for site in self._server.target.tracepoints()
-            if self._server.target.name(site.address).partition("+")[0].rpartition("`")[2] == name
+            for site in self._target.tracepoints()
+            if self._target.name(site.address).partition("+")[0].rpartition("`")[2] == name
         ]
         return "".join(f"{line}\n" for line in lines) or f"no instruction of {name} is probed now\n"
 
     def _where(self, _rest: str) -> str:
-        target = self._server.target
-        pc = target.engine.pc if self._server.where_stopped is None else self._server.where_stopped
+        target, pc = self._target, self._here()
         text = f"{pc:#x} {target.name(pc)}"
         for site in target.tracepoints():
             if site.address == pc:

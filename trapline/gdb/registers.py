@@ -128,9 +128,7 @@ def _x86(general: Iterable[str], pc: str, bits: int, vectors: int) -> Descriptio
         *_Names(_numbered("st", 8), 80, "i387_ext").fields(),
         *_Names((*_X87_CONTROL, "fop"), 32).fields(_X87_CONTROL, "float"),
     )
-    core = tuple(
-        one._replace(type="data_ptr") if one.name in {"rsp", "rbp", "esp", "ebp"} else one for one in core
-    )
+    core = tuple(one._replace(type="data_ptr") if one.name in {"rsp", "rbp", "esp", "ebp"} else one for one in core)
     sse = (*_Names(_numbered("xmm", vectors), 128, "vec128").fields(), Field("mxcsr", 32, "i386_mxcsr", "", "vector"))
     system = _Names(("cr0", "cr2", "cr3", "cr4"), bits).fields(group="system")
     features = [

@@ -11,6 +11,7 @@ are between two runs.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import threading
 from collections.abc import Callable
@@ -62,7 +63,7 @@ class Server:
     def __init__(self, machine: TracedMachine, say: Callable[[str], object] = lambda _text: None) -> None:
         self.machine = machine
         self.target: Target = target_of(machine.guest)
-        self.monitor = Monitor(self)
+        self.monitor = Monitor(machine, self.target, self._here)
         self.where_stopped: int | None = None
         """The address of the instruction that has not run, in a stop."""
         self._say = say
@@ -151,6 +152,7 @@ class Server:
 
     def _wake(self) -> None:
         """Interrupt the guest, from another thread, until the server has noticed."""
+
         def again() -> None:
             connection = self._connection
             while self._running and connection is not None and self._connection is connection:
@@ -305,7 +307,7 @@ class Server:
         self._start = self.target.engine.pc if self.where_stopped is None else None
 
     def _tell_accesses(self, watch: Watch) -> None:
-        def accessed(writes: bool, _address: int, _size: int) -> None:  # noqa: FBT001
+        def accessed(writes: bool, _address: int, _size: int) -> None:
             if watch.kind == _ACCESS or not writes:
                 self._accessed = watch
 
@@ -398,7 +400,7 @@ class Server:
             case "Z" | "z":
                 return self._breakpoint(text)
             case "H":
-                number = int(text[2:], 16)
+                number = int(text, 0)
                 if number > 0:
                     if number not in {one.number for one in target.threads()}:
                         raise Refusal
@@ -412,6 +414,9 @@ class Server:
             case "q" | "Q" | "v":
                 return self._query(text, body)
         return b""
+
+    def _here(self) -> int:
+        return self.target.engine.pc if self.where_stopped is None else self.where_stopped
 
     def _skips(self, number: int, value: bytes) -> bool:
         """Return whether gdb moves the pc over a probe's breakpoint, at which it has one of its own.
@@ -444,7 +449,7 @@ class Server:
             return self.target.read(self._chosen, address, error.address - address)
 
     def _breakpoint(self, text: str) -> bytes:
-        kind, address, size = (int(one, 16) for one in text[1:].split(";")[0].split(","))
+        kind, address, size = (int(one, 16) for one in text[1:].split(";", maxsplit=1)[0].split(","))
         if kind > _ACCESS:
             return b""
         if kind in {_SOFTWARE, _HARDWARE}:
@@ -464,7 +469,7 @@ class Server:
 
     def _query(self, text: str, body: bytes) -> bytes:
         target = self.target
-        name = text.split(":")[0].split(",")[0].split(";")[0]
+        name = re.split("[:,;]", text, maxsplit=1)[0]
         match name:
             case "qSupported":
                 return _FEATURES.encode()
@@ -510,8 +515,7 @@ class Server:
             case "memory-map":
                 top = (1 << 8 * target.isa.word) - 1
                 data = (
-                    '<?xml version="1.0"?><memory-map>'
-                    f'<memory type="ram" start="0x0" length="{top:#x}"/></memory-map>'
+                    f'<?xml version="1.0"?><memory-map><memory type="ram" start="0x0" length="{top:#x}"/></memory-map>'
                 ).encode()
             case _:
                 return b""

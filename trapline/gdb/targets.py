@@ -301,4 +301,3 @@ def target_of(guest: Any) -> Target:
     if hasattr(guest, "kernel"):
         return LinuxTarget(guest)
     return Target(guest, guest.engine)
-

@@ -115,7 +115,7 @@ def test_a_breakpoint_stops_before_the_probes_trap_and_is_no_byte(isa: Isa) -> N
             assert client.ask(b"vCont;c").startswith(b"T05swbreak:;")
             assert _pc(client, session) == site
             assert "patched bytes" in client.monitor("where")
-        assert client.monitor("output").split() .split() == ["2"]  # the third is before its trap
+        assert client.monitor("output").split() == ["2"]  # the third is before its trap
         assert client.ask(b"z0,%x,1" % site) == b"OK"
         client.ask(b"vCont;s")
         assert _pc(client, session) != site
@@ -128,7 +128,7 @@ def test_a_breakpoint_stops_before_the_probes_trap_and_is_no_byte(isa: Isa) -> N
 
 def _trace(session: Session, script: Callable[[Client], Any] | None) -> tuple[Any, ...]:
     """Return the trace of a run with or without a debugger, its instructions and its time."""
-    from trapline.consumer.tracer import Tracer  # noqa: PLC0415
+    from trapline.consumer.tracer import Tracer
 
     machine = session.machine
     tracer = Tracer(machine.guest, machine.dtrace, {"bufsize": "4m"}, libraries=machine.libraries)
@@ -140,7 +140,7 @@ def _trace(session: Session, script: Callable[[Client], Any] | None) -> tuple[An
     else:
         session.run(script)
     tracer.session.consume_now()
-    records = [(one.timestamp, one.probe, one.values) for one in tracer._events]  # noqa: SLF001
+    records = [(one.timestamp, one.probe, one.values) for one in tracer._events]
     return records, session.target.engine.instructions, machine.guest.now()
 
 
