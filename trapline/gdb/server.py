@@ -401,10 +401,10 @@ class Server:
                 return self._breakpoint(text)
             case "H":
                 number = int(text, 0)
-                if number > 0:
-                    if number not in {one.number for one in target.threads()}:
+                if thread > 0:
+                    if thread not in {one.number for one in target.threads()}:
                         raise Refusal
-                    self._chosen = number
+                    self._chosen = thread
                 elif text[1] == "g":
                     self._chosen = target.current
                 return b"OK"
