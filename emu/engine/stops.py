@@ -1,4 +1,4 @@
-"""Stops before instructions, for a debugger: the run is not over meanwhile, and nothing in it changes.
+"""Stops before instructions, for a debugger: the run goes on afterwards as it would have.
 
 A stop is a call from a code hook: `reached` returns when the CPU is to go on.  So no run ends, no
 deadline is looked at earlier than without a debugger, and no byte of the guest is written.  There
@@ -41,7 +41,7 @@ _WIDEST: Final = 64
 
 
 class _Rest(NamedTuple):
-    """The rest of a block that was left, and the deadlines that are put off until its end."""
+    """A part of a block, after the block was left before it, and the deadlines that are put off until its end."""
 
     begin: int
     end: int

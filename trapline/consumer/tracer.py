@@ -103,7 +103,7 @@ class Tracer:
     def enable_source(self, source: Source) -> int:
         """Enable a description or a script, as a command line has it, and return as `enable`.
 
-        Raises OSError, `trapline.d.errors.CompileError` and `trapline.consumer.errors.ConsumerError`.
+        Raises OSError, `trapline.d.errors.CompileError`, `trapline.consumer.errors.ConsumerError`.
         """
         return self.session.enable(self._compiler.compile(source))
 

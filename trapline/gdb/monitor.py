@@ -186,7 +186,7 @@ class Monitor:
 
     def _disable(self, text: str) -> str:
         if text and not text.isdecimal():
-            raise MonitorError(f"'{text}' is no number; `monitor list` has the numbers")
+            raise MonitorError(f"'{text}' is not a number; `monitor list` has the numbers")
         numbers = [text] if text else [line.partition(":")[0] for line in self.traces.listed()]
         return "".join(self.traces.disable(int(number)) for number in numbers)
 
@@ -195,7 +195,7 @@ class Monitor:
             return "".join(f"{line}\n" for line in self.traces.listed()) or "no program is enabled\n"
         parts = [""] * (3 - text.count(":")) + text.split(":")
         if len(parts) != 4:
-            raise MonitorError(f"'{text}' is no description: PROVIDER:MODULE:FUNCTION:NAME")
+            raise MonitorError(f"'{text}' is not a description: PROVIDER:MODULE:FUNCTION:NAME")
         device = Client(self._machine.dtrace.open())
         found = [
             one.description

@@ -1,7 +1,7 @@
 """Packets of gdb's remote serial protocol, over a socket or a pair of pipes.
 
-A packet is `$data#sum`, where the sum has two hexadecimal digits; the receiver answers + or -, until
-QStartNoAckMode.  A byte 3 outside of packets interrupts the target.
+A packet is `$data#sum`, where the sum has two hexadecimal digits; the receiver answers + or -,
+until QStartNoAckMode.  A byte 3 outside of packets interrupts the target.
 
 Source: the gdb manual, appendix "gdb Remote Serial Protocol".
 """
@@ -39,11 +39,11 @@ def framed(data: bytes) -> bytes:
 
 
 class RubbishError(Exception):
-    """The other side does not speak the protocol; the message says what it sent."""
+    """A client does not speak the protocol; the message says what it sent."""
 
 
 class Gone(Exception):  # noqa: N818  it is not an error
-    """The other side has closed the connection."""
+    """A client has closed the connection."""
 
 
 class Parser:
@@ -66,7 +66,7 @@ class Parser:
                 self._data = self._data[1:]
                 continue
             if self._data and not _START.match(self._data):
-                raise RubbishError(f"{self._data[:20]!r} is no packet of gdb's remote protocol")
+                raise RubbishError(f"{self._data[:20]!r} is not a packet of gdb's remote protocol")
             end = self._data.find(b"#")
             if end < 0 and len(self._data) > 2 * MOST:
                 raise RubbishError(f"a packet of more than {2 * MOST} bytes")

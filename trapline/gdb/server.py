@@ -1,6 +1,6 @@
 """The machine under gdb: the guest's run, and the stops in which gdb's packets are answered.
 
-gdb's breakpoints are no bytes in the guest: the engine calls the server before an instruction
+gdb's breakpoints are not bytes in the guest: the engine calls the server before an instruction
 (`emu.engine.stops`).  So memory shows the guest's own bytes, with the breakpoints of probes, and
 where both are at one address gdb stops before the trap.
 
@@ -400,7 +400,7 @@ class Server:
             case "Z" | "z":
                 return self._breakpoint(text)
             case "H":
-                number = int(text, 0)
+                thread = int(text[len("Hg") :], 16)
                 if thread > 0:
                     if thread not in {one.number for one in target.threads()}:
                         raise Refusal
@@ -419,10 +419,11 @@ class Server:
         return self.target.engine.pc if self.where_stopped is None else self.where_stopped
 
     def _skips(self, number: int, value: bytes) -> bool:
-        """Return whether gdb moves the pc over a probe's breakpoint, at which it has one of its own.
+        """Return whether gdb moves the pc over a probe's breakpoint that has one of gdb's, too.
 
         It takes the instruction for a breakpoint that was compiled into the program
-        (`gdbarch_skip_permanent_breakpoint`).  But it stands for the displaced instruction, so it runs.
+        (`gdbarch_skip_permanent_breakpoint`).  But it stands for the displaced instruction, and so
+        it runs.
         """
         target, here = self.target, self.where_stopped
         if here is None or target.registers.fields[number].type != "code_ptr" or here not in self._placed:

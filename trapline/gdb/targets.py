@@ -1,4 +1,4 @@
-"""What each guest is to gdb: its threads and their registers, memory, files, and how it ends.
+"""Guests as gdb sees them: threads and their registers, memory, files, and how it ends.
 
 | guest | threads | memory | breakpoints hold |
 | --- | --- | --- | --- |
@@ -94,7 +94,7 @@ class Target:
         return f"{found.module.rsplit('/', 1)[-1]}`{found.symbol or '?'}{offset}"
 
     def stage(self, pc: int) -> str:
-        """Return which stage of a firing an instruction belongs to, in the words of `step`; "": none."""
+        """Return the stage of a firing that an instruction belongs to, as `step` names it; "": none."""
         del pc
         return ""
 
