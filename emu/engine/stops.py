@@ -41,7 +41,7 @@ _WIDEST: Final = 64
 
 
 class _Rest(NamedTuple):
-    """A part of a block, after the block was left before it, and the deadlines that are put off until its end."""
+    """A part of a block that was left, and the deadlines that are put off until its end."""
 
     begin: int
     end: int

@@ -94,7 +94,7 @@ class Target:
         return f"{found.module.rsplit('/', 1)[-1]}`{found.symbol or '?'}{offset}"
 
     def stage(self, pc: int) -> str:
-        """Return the stage of a firing that an instruction belongs to, as `step` names it; "": none."""
+        """Return the stage of a firing that an instruction is in, as `step` names it; "": none."""
         del pc
         return ""
 
