@@ -28,7 +28,9 @@ def _session(arguments: str, commands: list[str]) -> str:
     for command in commands:
         script += [f"echo {_MARK.rstrip()}\\ {command}\\n".replace("$", "\\$"), command]
     words = [_GDB or "", "-nx", "-batch", *(word for line in script for word in ("-ex", line))]
-    result = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=ROOT, check=False)
+    result = subprocess.run(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, cwd=ROOT, check=False
+    )
     _, mark, shown = result.stdout.partition(_MARK)
     return mark + shown
 
