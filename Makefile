@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed-test
 ENGINES := reference
 ENGINE_TESTS := $(addprefix tests/trapline/framework/, test_firing.py buffers/test_buffers.py test_accounting.py)
 
-.PHONY: demo test test-exhaustive test-debian test-new-examples test-arm64 coverage engines lint testbins debian programs bench sweep encodings check course fuzz docs picture clean kernels release test-pythons release-check
+.PHONY: demo test test-exhaustive test-debian test-new-examples test-arm64 coverage engines lint testbins debian programs bench sweep toolchains encodings lengths check course fuzz docs picture clean kernels release test-pythons release-check
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
@@ -146,6 +146,11 @@ programs: $(STAMP) debian
 sweep: $(STAMP)
 	$(BIN)/python -m benchmarks.sweep
 
+# Programs of gcc, clang, rustc and Go, by four linkers, with every function probed, for each ISA (Debian: gcc, its cross
+# compilers, clang, lld, mold, rustc, golang-go, qemu-user, systemtap-sdt-dev): some minutes; stopped, it goes on where it was.
+toolchains: $(STAMP)
+	$(BIN)/python -m benchmarks.toolchains
+
 # Every lab sheet on every ISA, with wrong answers, and every command of the sheets: some minutes.
 course: $(STAMP)
 	TRAPLINE_COURSE=all $(BIN)/python -m pytest tests/trapline/lab/course/test_sheets.py
@@ -153,6 +158,11 @@ course: $(STAMP)
 # Every encoding of every ISA against capstone: an hour or so; stopped, it goes on where it was.
 encodings: $(STAMP)
 	$(BIN)/python -m benchmarks.encodings
+
+# The lengths of x86 instructions against iced-x86, LLVM and objdump: a million strings, and this system's programs.
+lengths: $(STAMP)
+	$(INSTALL) -e '.[fast,test,decoders]'
+	$(BIN)/python -m benchmarks.lengths
 
 # Every instruction of the kernel guest's programs, of busybox and of Linux kernels, each in many states: hours; stopped,
 # it goes on where it was.

@@ -29,7 +29,7 @@ from trapline.lab.check.results import Results, Tally
 from trapline.lab.check.run.guest_runs import RunSpec
 from trapline.lab.check.runner.check import check, default_results, describe
 from trapline.lab.check.runner.unit import Spec
-from trapline.lab.check.site.compare import Outcome
+from trapline.lab.check.site.compare import WHY_LEFT_OUT, Outcome
 from trapline.lab.check.site.subject import Subject
 from trapline.support.targets import STORED, TargetError, find_files
 
@@ -121,7 +121,7 @@ def _row(isa: str, case: str, tally: Tally, jobs: int) -> dict[str, Any]:
             "states": tally.states,
             "states_of_a_site": _states(case),
             "left_out": tally.left_out,
-            "left_out_because": dict(tally.left_out_because),
+            "left_out_because": {WHY_LEFT_OUT: tally.left_out} if tally.left_out else {},
             "outcomes": {one.value: tally.outcomes[one] for one in Outcome if one in tally.outcomes},
             "refusals": dict(tally.refusals.most_common()),
             "runs": [{"name": run.name.rsplit("/", 1)[-1], "same": run.same, "fired": run.fired} for run in tally.runs],

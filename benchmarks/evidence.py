@@ -13,11 +13,8 @@ from textwrap import fill
 from typing import Any, Final
 
 from benchmarks.provenance import projection
-from trapline.lab.check.site.compare import why_left_out
 
 RESULTS: Final = Path(__file__).parent / "results"
-# The only reason for which states of user programs are left out.
-_LAST_PAGE: Final = why_left_out("")
 # Reasons of refusals that are shown; the others are counted together.
 _SHOWN: Final = 9
 _WIDTH: Final = 100
@@ -40,7 +37,7 @@ def _paragraph(text: str) -> str:
 
 def _totals() -> list[tuple[object, ...]]:
     """Return the rows of the table of totals, with its head."""
-    check, alike, sweep, race = map(_saved, ("check", "alike", "sweep", "race"))
+    check, alike, sweep, race, chains = map(_saved, ("check", "alike", "sweep", "race", "toolchains"))
     tables = [table for isa in _saved("encodings").values() for table in isa["tables"]]
     encodings = sum(table["encodings"] for table in tables)
     wrong = sum(len(table["disagreements"]) for table in tables if table["right"])
@@ -57,6 +54,9 @@ def _totals() -> list[tuple[object, ...]]:
         ("encodings decided, over all tables", "`python -m benchmarks.encodings`", encodings, wrong),
         ("probed runs of programs", "`make sweep`", sweep["runs"], len(sweep["different"])),
         ("probes in them that fired", "", sweep["fired"], len(sweep["different"])),
+        ("programs of other compilers and linkers, probed", "`make toolchains`", chains["programs"],
+         len(chains["different"])),
+        ("their probes that fired", "", chains["fired"], len(chains["different"])),
         ("races, by our method of patching", "`python -m benchmarks race`", sum(o["races"] for o in ours),
          sum(o["wrong"] for o in ours)),
         ("their states, in every order", "", sum(o["states"] for o in ours), sum(o["undecided"] for o in ours)),
@@ -112,9 +112,7 @@ def _left_out(rows: list[dict[str, Any]]) -> Iterator[str]:
     found: Counter[tuple[str, str]] = Counter()
     for row in rows:
         where = f"{row['isa']}, {row['case']}"
-        unsaid = "not recorded" if row["case"] == "kernel" else _LAST_PAGE
-        reasons = row.get("left_out_because", {unsaid: row["left_out"]})
-        found.update({(where, reason): count for reason, count in reasons.items() if count})
+        found.update({(where, reason): count for reason, count in row["left_out_because"].items() if count})
     yield f"{found.total():,} more states were left out:"
     yield _table(("where", "states left out", "reason"), *((where, n, reason) for (where, reason), n in found.items()))
 
@@ -151,7 +149,7 @@ def _runs(rows: list[dict[str, Any]]) -> Iterator[str]:
     results = [(f"check: {row['isa']}, {row['case']}", row) for row in rows]
     results += [(f"alike: {row['isa']}, {row['case']}", row) for row in _saved("alike")["rows"]]
     results += [(f"encodings: {isa}", one) for isa, one in _saved("encodings").items()]
-    results += [(name, _saved(name)) for name in ("sweep", "race")]
+    results += [(name, _saved(name)) for name in ("sweep", "race", "toolchains")]
     results += [(f"objects: {one['glue']}, {one['sources']}, {one['ISA']}", one) for one in _saved("objects")["rows"]]
     results += [(f"fuzz: {name}", one) for name, one in _saved("fuzz").items()]
     # Results from before provenance was saved: the commit that has brought each is in the history.

@@ -124,7 +124,7 @@ def enter(uc: unicorn.Uc, isa: Isa, sp: int, landing: int, argument: int, memory
 
     `memory`: physical address of `sp`.
     """
-    ids = {register.name: register.unicorn for register in isa.registers.registers}
+    ids = isa.unicorn.ids
     at = sp if memory is None else memory
     uc.reg_write(ids[isa.registers.sp], sp)
     if isa.registers.link is not None:

@@ -25,13 +25,13 @@ from emu.guest.linux_kernel.files.image_file import read_kernel
 from emu.guest.linux_kernel.kallsyms import Symbols, symbols_of
 from emu.isa import ISAS
 from providers import fasttrap, kinst
+from providers.sequences import REACH
 from trapline.lab.sites.fbt import SitesError
 from trapline.lab.sites.instructions import UserCount, user_summary
 
 RESULTS = Path(__file__).parent / "results" / "kernel_code.json"
 # The bytes that the linker puts between functions: a symbol of kallsyms has no size but extends to the next one.
 _FILL = {"x86_64": b"\xcc"}
-_BEFORE = 64
 _LONGEST = 16
 _WHAT = {Emulated: "emulated", OutOfLine: "out of line", Stepped: "single-stepped", Refused: "refused"}
 
@@ -62,11 +62,7 @@ def _kernel(path: Path) -> tuple[str, list[UserCount]]:
         at = symbol.value - first
         body = image.data[at : at + symbol.size].rstrip(_FILL.get(image.isa, b""))
         for offset in fasttrap_port.boundaries(body):
-            code = Code(
-                image.data[at + offset : at + offset + _LONGEST],
-                symbol.value + offset,
-                body[max(0, offset - _BEFORE) : offset],
-            )
+            code = Code.at(body, offset, symbol.value + offset, longest=_LONGEST, around=REACH)
             decision = port.treat(code)
             counts[_WHAT[type(decision)], decision.rule] += 1
     return image.isa, [

@@ -62,7 +62,7 @@ class BareUnicorn:
         sp = _STACK - (_FRAME if isa.registers.link else _FRAME + isa.word)
         enter(self._uc, isa, sp, _LANDING, self._rounds, self._stack_end - (_STACK - sp))
         self._uc.emu_start(self._entry, _LANDING)
-        ids = {register.name: register.unicorn for register in isa.registers.registers}
+        ids = isa.unicorn.ids
         return int(self._uc.reg_read(ids[isa.calling.results[0]]))
 
 

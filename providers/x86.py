@@ -50,6 +50,8 @@ class Table:
     malformed: Rule
     """The rule for bytes that are not an instruction."""
     rows: tuple[Row, ...]
+    read: Callable[[bytes, Mode, int], Instruction | None] = take_apart
+    """The decoder: of some bytes, in a mode; their length, if it is known."""
     _known: dict[bytes, Decision] = field(default_factory=dict, init=False, repr=False, compare=False)
     """The decisions, by the bytes of the instruction."""
 
@@ -65,7 +67,7 @@ class Table:
         for size in (code.length,) if code.length else range(1, min(len(data), _LONGEST) + 1):
             if (found := known.get(data[:size])) is not None:
                 return found
-        insn = take_apart(data, self.mode, code.length)
+        insn = self.read(data, self.mode, code.length)
         if insn is None:
             return Refused(self.malformed)
         row = next(row for row in self.rows if row.test(insn))

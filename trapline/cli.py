@@ -180,7 +180,7 @@ class LazyGroup(click.Group):
             with _writing():
                 return super().invoke(ctx)
         except click.ClickException as error:
-            vars(error)["message"] = one_line(error.message, "\n")
+            vars(error)["message"] = one_line(error.message, "\n\t")
             raise
         except KeyboardInterrupt as end:
             why, status = process.ending(end)

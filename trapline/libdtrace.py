@@ -21,7 +21,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from emu.guest.base import RunState
@@ -32,6 +31,7 @@ from trapline.consumer.program.compile import Compiler, Provide, provide_nothing
 from trapline.consumer.records.consume import Handlers
 from trapline.consumer.request import Request, Source, Specifier
 from trapline.consumer.session import Session, Work
+from trapline.support.input_files import readable
 
 if TYPE_CHECKING:
     from emu.guest.base import Guest
@@ -76,7 +76,7 @@ class Handle:
 
     def fcompile(self, path: str, arguments: Sequence[str] = ()) -> Program:
         """Compile a script.  Raises `trapline.d.errors.CompileError` and OSError."""
-        text = Path(path).read_text("utf-8", "surrogateescape")
+        text = readable(path).read_text("utf-8", "surrogateescape")
         return self._compiler.compile_text(text, Source(Specifier.SCRIPT, path), arguments)
 
     def program_exec(self, program: Program) -> ProgramInfo:

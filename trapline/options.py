@@ -204,6 +204,20 @@ def _parse_indent(text: str | None) -> Value:
     return value
 
 
+_STYLES: Final = frozenset({"text", "json", "xml", "html"})
+
+
+def _parse_oformat(text: str | None) -> Value:
+    """Read a style of libxo, with `pretty` behind a comma; its other options are refused."""
+    styles = [word for word in (text or "").split(",") if word != "pretty"]
+    unknown = next((word for word in styles if word not in _STYLES), None)
+    if unknown:
+        raise OptionError(f"'{unknown}': of libxo's words there are json, xml, html, text and pretty")
+    if len(styles) != 1:
+        raise OptionError(INVALID_VALUE)
+    return ",".join([*styles, *(["pretty"] if text != styles[0] else [])])
+
+
 def _words(*words: str) -> Callable[[str | None], Value]:
     return _one_of(**{word: word for word in words})
 
@@ -266,6 +280,7 @@ def _rows() -> list[Option]:
         Option("libdir", compile_time, parse_text, repeats=True),
         Option("linkmode", compile_time, _words("kernel", "primary", "dynamic", "static")),
         Option("linktype", compile_time, _words("elf", "dof")),
+        Option("oformat", compile_time, _parse_oformat),
         Option("pgmax", compile_time, _parse_count(0)),
         Option("setenv", compile_time, parse_text, in_program=False, repeats=True),
         Option("stdc", compile_time, _words("a", "c", "s", "t"), in_program=False),

@@ -94,7 +94,7 @@ def _told(isa: Isa, found: list[Statement], codes: list[bytes], addresses: list[
     for statement, code, address in zip(found, codes, addresses, strict=False):
         if not code:
             continue  # labels at the end
-        told = disassembly.first(isa.capstone, code, address)
+        told = disassembly.first(isa, code, address)
         yield Assembled(address, code, told.text if told else disassembly.NO_INSTRUCTION, statement.text)
 
 
@@ -159,9 +159,9 @@ def _checked(isa: Isa, assembly: Assembly, text: str, code: bytes, address: int,
 
     Raises ValueError; if it is readable, but another one, `_OtherError`.
     """
-    told = disassembly.first(isa.capstone, code, address)
+    told = disassembly.first(isa, code, address)
     bytes_ = f"{assembler} makes {code.hex()} of it"
-    if told is None:
+    if told is None or told.text in {disassembly.NO_INSTRUCTION, disassembly.NO_NAME}:
         raise ValueError(f"{bytes_}, which is not an instruction for the disassembler: give the bytes if you mean that")
     if told.size != len(code):
         raise _OtherError(f"{bytes_}, which is more than one instruction, from '{told.text}' on")

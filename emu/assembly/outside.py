@@ -17,6 +17,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 
 from emu.isa.assembly import OutsideAssembler
+from emu.support import child
 
 # Far more than one instruction needs, in seconds.
 _LIMIT = 10
@@ -42,9 +43,7 @@ def assembled(outside: OutsideAssembler, statement: str) -> bytes | None:
         command = [program, *outside.arguments, "-o", str(made)]
         text = f"{outside.before}\n{statement}\n"
         try:
-            done = subprocess.run(  # noqa: S603  one instruction, whose characters have been checked
-                command, input=text.encode("ascii", "replace"), capture_output=True, timeout=_LIMIT, check=False
-            )
+            done = child.run(command, timeout=_LIMIT, given=text.encode("ascii", "replace"))
         except (OSError, subprocess.TimeoutExpired):
             return None
         return _code(made) if done.returncode == 0 and made.is_file() else None

@@ -43,7 +43,7 @@ class Displaced(NamedTuple):
 
 @immutable
 class Code:
-    """An instruction in its place: its bytes, its address, and the code before it."""
+    """An instruction in its place: its bytes, its address, and the code around it."""
 
     data: bytes
     address: int
@@ -51,6 +51,15 @@ class Code:
     """The bytes of its function that precede it, as far as they are known."""
     length: int = 0
     """Bytes of the instruction, if they are known; 0: they are not."""
+    after: bytes = b""
+    """The bytes behind `data`, as far as they are known."""
+
+    @classmethod
+    def at(cls, body: bytes, offset: int, address: int, *, longest: int, around: int, length: int = 0) -> Code:
+        """Return the instruction at an offset of some code, with as many bytes around it."""
+        end = offset + longest
+        before = body[max(0, offset - around) : offset]
+        return cls(body[offset:end], address, before, length, body[end : end + around])
 
 
 @immutable

@@ -25,8 +25,10 @@ class SegmentKind(IntEnum):
     """The kinds of program headers that are needed here (PT_*)."""
 
     LOAD = 1
+    DYNAMIC = 2
     INTERPRETER = 3
     THREAD = 7
+    FRAME_HEADER = 0x6474_E550
 
 
 class SectionKind(IntEnum):

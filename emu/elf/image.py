@@ -7,23 +7,25 @@ Machines share images: a file that many of them have is read once in a process.
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from enum import IntFlag
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from emu.elf.dynamic import Dynamic
 from emu.elf.file import ElfError, ElfFile, ElfKind
-from emu.elf.headers import SectionKind, SegmentKind, decompressed
+from emu.elf.headers import SectionKind, SegmentHeader, SegmentKind, decompressed
 from emu.elf.source.inlined import Source
 from emu.elf.source.lines import SourceLines
 from emu.elf.source.units import Units
 from emu.elf.stripped import debug_companion, file_symbols
-from emu.elf.symbols import Symbol, SymbolTable, SymbolType
+from emu.elf.symbols import MARKS, Binding, Symbol, SymbolTable, SymbolType, told_apart
 from emu.elf.unwind.entries import FrameEntries, FrameSection
 from emu.elf.unwind.rows import FrameTable
 from emu.isa import Isa
@@ -43,6 +45,9 @@ from emu.isa.disassembly import instructions
 _LARGEST = 1 << 36
 _WRITABLE, _ALLOCATED, _EXECUTABLE, _COMPRESSED = 1, 2, 4, 0x800  # SHF_*
 _LINKAGE = ".plt"
+# Version 1; the frames' address pc-relative, their number absolute, the table relative to its section: what binutils
+# and all other linkers write.
+FRAME_HEADER: Final = bytes((1, 0x1B, 0x03, 0x3B))
 
 
 class SegmentFlag(IntFlag):
@@ -131,29 +136,105 @@ class Image:
         Without a symbol table they are those that `emu.elf.stripped` finds.
         """
         addresses = self._section_addresses if self.kind is ElfKind.RELOCATABLE else {}
-        return tuple(file_symbols(self._file, addresses, self.frame_entries))
+        return tuple(self._true_sizes(tuple(file_symbols(self._file, addresses, self.frame_entries))))
+
+    @staticmethod
+    def _true_sizes(symbols: Sequence[Symbol]) -> Iterator[Symbol]:
+        """Yield symbols; a function that reaches into a part of another one ends at the next.
+
+        mold 1 shortens RISC-V code when it relaxes it, and leaves the sizes of the symbols.
+        """
+        extents = sorted({(one.value, one.value + one.size) for one in symbols if one.is_function and one.size})
+        for one in symbols:
+            end = one.value + one.size
+            if one.is_function and one.size:
+                first = bisect_right(extents, (one.value, 1 << 64))
+                inside = extents[first : bisect_right(extents, (end - 1, 1 << 64), lo=first)]
+                if any(other_end > end for _, other_end in inside):
+                    yield one._replace(size=inside[0][0] - one.value)
+                    continue
+            yield one
 
     @cached_property
     def functions(self) -> tuple[Symbol, ...]:
         """The symbols that name functions, in the order of the symbol table."""
         return tuple(symbol for symbol in self.symbols if symbol.is_function)
 
+    def is_code(self, symbol: Symbol) -> bool:
+        """Return whether a symbol names code: without a type it has to be in a section of code."""
+        if symbol.is_function:
+            return bool(symbol.section)
+        plain = symbol.type is SymbolType.NOTYPE and not symbol.name.startswith(MARKS)
+        return plain and any(one.address <= symbol.value < one.end for one in self.code_sections)
+
+    @cached_property
+    def function_names(self) -> Sequence[str]:
+        """The names by which `named` finds each function, sorted.
+
+        Where several functions have a name, they are `name@MARK`.
+        """
+        found: list[str] = []
+        for name, symbols in self._table.names.items():
+            code = {one.value: one for one in reversed(symbols) if self.is_code(one)}
+            plain = {one.value for one in self._table.named(name)} & code.keys()
+            hidden = [one for value, one in code.items() if value not in plain]
+            several = [code[value] for value in sorted(plain)]
+            found += told_apart(name, several) if len(several) > 1 else [name] if several else []
+            found += told_apart(name, hidden)
+        return sorted(found)
+
     @cached_property
     def _table(self) -> SymbolTable:
         return SymbolTable(self.symbols)
 
-    def symbol(self, name: str) -> Symbol:
-        """Return a symbol by name, a global one before a local one.
+    def named(self, name: str) -> Sequence[Symbol]:
+        """Return the symbols that a name means, one for each address (`SymbolTable.named`)."""
+        return list({symbol.value: symbol for symbol in reversed(self._table.named(name))}.values())[::-1]
+
+    def meant(self, name: str, near: int) -> Sequence[Symbol]:
+        """Return the symbols that the code at an address can mean by a name; several are ambiguous.
+
+        The local symbol of its own source file hides all others, and is hidden from other files.
+        """
+        found = self.named(name)
+        if len(found) < 2 or not (file := self.source_file(near)):
+            return found
+        own = [one for one in found if one.file.rpartition("/")[2] == file]
+        return own[:1] or [one for one in found if one.binding is not Binding.LOCAL] or found
+
+    def source_file(self, address: int) -> str:
+        """Return the base name of the source file of some code, "" if it is not known.
+
+        It is what DWARF says, or the file of the local function that has it, or of those on both
+        sides.
+        """
+        lines = [frame.line for frame in self.source.frames(address)]
+        if lines and lines[-1] is not None:
+            return lines[-1].file.rpartition("/")[2]
+        here = self.symbol_at(address)
+        if here is not None and here[0].file:
+            return here[0].file.rpartition("/")[2]
+        index = bisect_right(self._local_functions, address, key=attrgetter("value"))
+        before, after = self._local_functions[:index][-1:], self._local_functions[index:][:1]
+        same = before and after and before[0].file == after[0].file
+        return before[0].file.rpartition("/")[2] if same else ""
+
+    @cached_property
+    def _local_functions(self) -> Sequence[Symbol]:
+        """The functions whose source files are known, by address."""
+        return sorted((one for one in self.functions if one.file), key=attrgetter("value"))
+
+    def symbol(self, name: str, near: int | None = None) -> Symbol:
+        """Return a symbol by name, a global one before a local one; the code at `near` asks for it.
 
         Raises `ElfError`, naming the nearest.
         """
-        try:
-            return self._table.by_name[name]
-        except KeyError:
-            pass
+        found = self._table.named(name) if near is None else self.meant(name, near)
+        if found:
+            return found[0]
         if not self.symbols:
             raise self._file.error("no symbols (stripped?)")
-        raise self._file.error(f"no symbol '{name}'{did_you_mean(name, self._table.by_name)}")
+        raise self._file.error(f"no symbol '{name}'{did_you_mean(name, self._table.names)}")
 
     def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
         """Return the symbol that contains an address, and the offset in it.
@@ -267,13 +348,13 @@ class Image:
             return False
         return True
 
-    def thread_offset(self, name: str) -> int:
+    def thread_offset(self, name: str, near: int | None = None) -> int:
         """Return the distance of a thread-local variable of a program from the thread pointer.
 
-        Raises `ElfError`.  Source: the processor supplements of the System V ABI; lld's
-        getTlsTpOffset().
+        The code at `near` asks for it (`symbol`).  Raises `ElfError`.  Source: the processor
+        supplements of the System V ABI; lld's getTlsTpOffset().
         """
-        symbol = self.symbol(name)
+        symbol = self.symbol(name, near)
         header = next((one for one in self._file.program_headers if one.kind == SegmentKind.THREAD), None)
         if header is None or symbol.type is not SymbolType.TLS:
             raise self._file.error(f"'{name}' is not thread-local")
@@ -285,46 +366,32 @@ class Image:
     @cached_property
     def soname(self) -> str | None:
         """The name by which other files request this library (DT_SONAME), None if it has none."""
-        dynamic, strings = self.section(".dynamic"), self.section(".dynstr")
-        if dynamic is None or strings is None:
-            return None
-        # Tag of the dynamic section (System V ABI).
-        soname, entry = 14, struct.Struct("<QQ" if self.isa.word == 8 else "<II")
-        whole = len(dynamic.data) // entry.size * entry.size
-        for tag, value in entry.iter_unpack(dynamic.data[:whole]):
-            if tag == soname:
-                return strings.data[value:].split(b"\0", 1)[0].decode(errors="backslashreplace")
-        return None
+        return Dynamic(self._file).soname
 
-    def address_of(self, offset: int) -> int | None:
-        """Return the virtual address of a byte of the file, None if no loaded segment has it.
+    def addresses_of(self, offset: int, size: int = 1) -> Sequence[int]:
+        """Return the virtual addresses of a byte of the file.
 
-        Segments are mapped by whole pages: a page's first byte may lie before the segment's.
+        There is one for each loaded segment that has some of the `size` bytes from there on.
+        Several segments may share a page of the file, which is then mapped once for each of them.
+        Those that contain code come first.
         """
-        for start, end, bias in self._mapped:
-            if start <= offset < end:
-                return offset + bias
-        return None
-
-    @cached_property
-    def _mapped(self) -> tuple[tuple[int, int, int], ...]:
-        """The loaded parts of the file: start, end, and what is added for their addresses."""
-        return tuple(
-            (
-                header.offset & ~0xFFF,
-                header.offset + max(header.file_size, 1),
-                header.address - header.offset,
-            )
-            for header in self._file.program_headers
-            if header.kind == SegmentKind.LOAD
-        )
+        found = [
+            (not header.flags & SegmentFlag.EXECUTE, offset + header.address - header.offset)
+            for header in self._loaded
+            if header.offset < offset + size and offset < header.offset + max(header.file_size, 1)
+        ]
+        return list(dict.fromkeys(address for _, address in sorted(found, key=itemgetter(0))))
 
     def offset_of(self, address: int) -> int | None:
         """Return the offset in the file of a virtual address, None if no loaded segment has it."""
-        for header in self._file.program_headers:
-            if header.kind == SegmentKind.LOAD and 0 <= address - header.address < header.file_size:
+        for header in self._loaded:
+            if 0 <= address - header.address < header.file_size:
                 return int(address - header.address + header.offset)
         return None
+
+    @cached_property
+    def _loaded(self) -> Sequence[SegmentHeader]:
+        return [header for header in self._file.program_headers if header.kind == SegmentKind.LOAD]
 
     def code(self, symbol: Symbol, beyond: int = 0) -> bytes:
         """Return the bytes of a function, and up to `beyond` of those that follow.
@@ -351,9 +418,24 @@ class Image:
                 segment = Segment(header.address, header.physical, b"", header.memory_size, flags)
                 yield self._filled(f"segment {number}", segment, header.offset, header.file_size)
 
+    @cached_property
+    def frame_header(self) -> FileSection | None:
+        """The sorted table of the frames (`.eh_frame_hdr`, PT_GNU_EH_FRAME), None if it has none."""
+        for header in self._file.program_headers:
+            if header.kind == SegmentKind.FRAME_HEADER:
+                data = self._file.data[header.offset : header.offset + header.file_size]
+                return FileSection(header.address, bytes(data))
+        return None
+
     def _frame_sections(self) -> Iterator[FrameSection]:
         if self.kind is ElfKind.RELOCATABLE:
             return
+        header = self.frame_header
+        if not self._file.sections and header is not None and header.data.startswith(FRAME_HEADER):
+            # The distance from here to .eh_frame, which ends with a zero before its segment does.
+            start = header.address + 4 + int.from_bytes(header.data[4:8], "little", signed=True)
+            with suppress(BadAddressError):
+                yield FrameSection(start, bytes(self.read(start, _LARGEST)), debug=False)
         for name, debug in ((".eh_frame", False), (".debug_frame", True)):
             found = next((section for section in self._file.sections if section.name == name), None)
             if found is not None and found.kind != SectionKind.NO_BITS:

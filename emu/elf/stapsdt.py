@@ -272,14 +272,15 @@ def address_of(operand: InMemory, read_register: Callable[[str], int], resolve: 
     return symbol + base + index * operand.scale + operand.displacement & WORD_MASK
 
 
-def resolver(image: Image, bias: int) -> Callable[[str, bool], int]:
+def resolver(image: Image, bias: int, pc: Callable[[], int]) -> Callable[[str, bool], int]:
     """Return the look-up of a file's symbols, which is loaded at `bias`, for `evaluate`.
 
-    It raises `ElfError`.
+    `pc` returns the address of the code that asks.  The look-up raises `ElfError`.
     """
 
     def resolve(symbol: str, thread: bool) -> int:
-        return image.thread_offset(symbol) if thread else image.symbol(symbol).value + bias
+        near = pc() - bias
+        return image.thread_offset(symbol, near) if thread else image.symbol(symbol, near).value + bias
 
     return resolve
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import NamedTuple
 
 _SYMBOL_64 = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, section, value, size
 _SYMBOL_32 = struct.Struct("<IIIBBH")  # Elf32_Sym: name, value, size, info, other, section
 _NO_SECTION = 0xFF00  # SHN_LORESERVE
-_MARKS = ("$", ".")  # assemblers' marks ($x, $d, .L1): they are not names of functions or data
+MARKS = ("$", ".")  # assemblers' marks ($x, $d, .L1): they are not names of functions or data
 
 
 class SymbolType(IntEnum):
@@ -61,6 +62,22 @@ class Symbol(NamedTuple):
     section: int
     """Number of its section; from SHN_LORESERVE (0xff00) on it has none, for example an absolute
     value."""
+    version: str = ""
+    """The version, which is not part of the name; "": it has none."""
+    hidden: bool = False
+    """Whether the plain name means another version (`name@VERSION`, not `name@@VERSION`)."""
+    file: str = ""
+    """The source file of a local symbol, as its compiler was given it; "": unknown."""
+
+    @property
+    def marks(self) -> frozenset[str]:
+        """What may follow the name and an `@`, to tell it from others of that name."""
+        return frozenset({self.version, self.file, self.file.rpartition("/")[2], hex(self.value)}) - {""}
+
+    @property
+    def mark(self) -> str:
+        """The shortest of them that tells it from most others."""
+        return self.version or self.file.rpartition("/")[2] or hex(self.value)
 
     @property
     def is_function(self) -> bool:
@@ -75,13 +92,27 @@ class SymbolTable:
         self._symbols = symbols
 
     @cached_property
-    def by_name(self) -> Mapping[str, Symbol]:
-        """Symbols by name; of two with one name, the global one, else the first."""
-        found: dict[str, Symbol] = {}
+    def names(self) -> Mapping[str, Sequence[Symbol]]:
+        """All symbols by name, global ones before local ones."""
+        found: dict[str, list[Symbol]] = {}
         for symbol in self._symbols:
-            if symbol.name not in found or found[symbol.name].binding is Binding.LOCAL is not symbol.binding:
-                found[symbol.name] = symbol
+            found.setdefault(symbol.name, []).append(symbol)
+        for symbols in found.values():
+            if len(symbols) > 1:
+                symbols.sort(key=lambda symbol: symbol.binding is Binding.LOCAL)
         return found
+
+    def named(self, name: str) -> Sequence[Symbol]:
+        """Return the symbols that a name means, global ones before local ones.
+
+        A plain name means the default version, as in a linker, and each local symbol of that name.
+        `name@MARK` means those with a version, a source file or an address (`Symbol.marks`).
+        """
+        found = self.names.get(name)
+        if found is not None:
+            return [one for one in found if not one.hidden] or found
+        plain, _, mark = name.partition("@")
+        return [one for one in self.names.get(plain, ()) if mark.removeprefix("@") in one.marks] if mark else []
 
     @cached_property
     def _by_address(self) -> tuple[tuple[list[int], list[Symbol]], ...]:
@@ -90,7 +121,7 @@ class SymbolTable:
         others = [
             symbol
             for symbol in self._symbols
-            if symbol.type in _PLACED and symbol.section < _NO_SECTION and not symbol.name.startswith(_MARKS)
+            if symbol.type in _PLACED and symbol.section < _NO_SECTION and not symbol.name.startswith(MARKS)
         ]
         return tuple(_sorted_by_address(symbols) for symbols in (functions, others))
 
@@ -124,9 +155,28 @@ class SymbolTable:
         return found
 
 
+def matcher(glob: str | None) -> Callable[[Symbol], bool]:
+    """Return the test whether a symbol has a name, `name@MARK` included; None: any has."""
+    if glob is None:
+        return lambda _symbol: True
+    plain, _, mark = glob.partition("@")
+    mark = mark.removeprefix("@")
+    return lambda one: (
+        fnmatchcase(one.name, glob) or (bool(mark) and mark in one.marks and fnmatchcase(one.name, plain))
+    )
+
+
+def told_apart(name: str, symbols: Sequence[Symbol]) -> Sequence[str]:
+    """Return names for symbols of one name: `name@MARK`, which `SymbolTable.named` takes."""
+    marks = [one.mark for one in symbols]
+    return [f"{name}@{one.mark if marks.count(one.mark) == 1 else hex(one.value)}" for one in symbols]
+
+
 def _sorted_by_address(symbols: Sequence[Symbol]) -> tuple[list[int], list[Symbol]]:
     """Return one symbol per address, by address: global symbols first, then those with a size."""
-    ranked = sorted(symbols, key=lambda symbol: (symbol.value, symbol.binding is Binding.LOCAL, not symbol.size))
+    ranked = sorted(
+        symbols, key=lambda symbol: (symbol.value, symbol.binding is Binding.LOCAL, not symbol.size, symbol.hidden)
+    )
     unique = {symbol.value: symbol for symbol in reversed(ranked)}
     chosen = sorted(unique.values(), key=lambda symbol: symbol.value)
     return [symbol.value for symbol in chosen], chosen

@@ -105,6 +105,16 @@ class Code:
         self._forget_translation(physical, physical + size)
         self.changed()
 
+    def store(self, address: int, data: bytes, root: int | None = None) -> None:
+        """Write memory of a program, which may be code, and drop what was translated from it.
+
+        Raises `BadAddressError`; then nothing is written.
+        """
+        places = self._memory.places(address, len(data), Access.WRITE, root)
+        self._memory.write(address, data, root)
+        for start, end in places:
+            self.forget(start, end - start)
+
     def forget_instruction(self, physical: int, address: int, size: int) -> None:
         """Do the same for a few instructions of a program, which are at a virtual address.
 

@@ -6,7 +6,9 @@ import random
 from collections.abc import Callable
 from typing import Final
 
+from emu.engine.memory.access import Access
 from emu.engine.memory.memory import Memory
+from emu.engine.memory.operands import addresses
 from emu.engine.memory.pages import PAGE
 from emu.engine.python_callbacks import Interrupted
 from emu.engine.qemu.cpu import Cpu
@@ -21,7 +23,10 @@ _SEED: Final = 0
 
 
 class InstructionEmulator:
-    """The emulated instructions of one CPU: an `emu.isa.unicorn_model.ServingCpu`."""
+    """The emulated instructions of one CPU: an `emu.isa.unicorn_model.ServingCpu`.
+
+    `programs_only`: there is no kernel in the guest, whose vector would get exceptions.
+    """
 
     def __init__(
         self,
@@ -30,14 +35,18 @@ class InstructionEmulator:
         memory: Memory,
         counter: Counter,
         now: Interrupted,
+        *,
+        programs_only: bool,
     ) -> None:
         self.time: Callable[[], int] = lambda: 10 * counter.instructions
         """Returns virtual nanoseconds since the machine started; a clock replaces it."""
         self.cpu_number: Callable[[], int] = lambda: 0
         """Returns the number of the CPU that runs; a guest with several CPUs replaces it."""
+        self._programs_only = programs_only
         self.served: Callable[[], object] = lambda: None
         """Called after an instruction was served."""
         self.read_register, self.write_register = cpu.read_register, cpu.write_register
+        self.isa, self.read, self.load, self.store = isa, memory.read, memory.load, memory.store
         self.read_public, self.write_public = cpu.read_public, cpu.write_public
         self._rules = isa.unicorn.emulated
         self._isa = isa
@@ -49,6 +58,11 @@ class InstructionEmulator:
         self._serving = False
         """Whether the exception of an emulated instruction is being raised: it is not looked at again."""
         self._draw = random.Random(_SEED)  # noqa: S311  the same in every run
+
+    @property
+    def pc(self) -> int:
+        """The address of the instruction."""
+        return int(self._now.pc.value)
 
     def random(self) -> int:
         """Return 64 bits that are the same in every run."""
@@ -81,6 +95,26 @@ class InstructionEmulator:
             return None
         return self._serve(pc)
 
+    def correct(self, address: int) -> bool:
+        """Execute the instruction at the pc, which Unicorn would do wrong; False: it does it right.
+
+        Call it from a hook before the instruction.
+        """
+        rules, code = self._isa.unicorn.corrections, self._code(address)
+        assert rules is not None
+        try:
+            done = rules.execute(self, code, next(addresses(self, code, Access.WRITE), None))
+        except BadAddressError:
+            return False
+        if callable(done):
+            if self._programs_only:
+                done(self._now)
+            return False
+        if done:
+            self._counter.settle_behind()
+            self._now.pc.value = address + self._isa.instruction_length(code)
+        return done
+
     def _serve(self, pc: int) -> int:
         """Execute an instruction; return DELIVER if the guest gets an exception, else HANDLED."""
         served = self._rules.serve(self, self._code(pc))
@@ -99,7 +133,9 @@ class InstructionEmulator:
             self._serving = False
 
     def found(self, address: int) -> bool:
-        """Return whether there is an emulated instruction at an address."""
+        """Return whether there is an emulated instruction at an address, or the run ends there."""
+        if address == self._counter.state[Word.STOP_AT]:
+            return True
         try:
             return self._rules.found(self._cpu, self._fetch, address)
         except BadAddressError:

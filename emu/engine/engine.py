@@ -41,6 +41,7 @@ from emu.engine.memory.memory import GuestMemory, HostMemory, Memory
 from emu.engine.memory.pages import AddressSpace, PageMap, Window
 from emu.engine.qemu import exit_checks, exits, hooks, inline_caches, jump_cache, rewriters
 from emu.engine.qemu.code_hooks import CodeHooks
+from emu.engine.qemu.corrections import Corrected
 from emu.engine.qemu.cpu import NOWHERE, Cpu
 from emu.engine.qemu.hooks import Hooks
 from emu.engine.qemu.inlined_count import MARKER
@@ -98,7 +99,7 @@ class Engine:
         self._plans = Encoder(isa, self.cpu.env)
         self.tracepoints = Tracepoints(self._plans, *self._who())
         self.handlers = Handlers(isa, self.cpu, self.memory, self.counter, self.tracepoints, on_system_call)
-        self._code_hooks = CodeHooks(*self._translation())
+        self._code_hooks = CodeHooks(*self._translation(), self._corrected())
         self.code = Code(self.cpu, self.memory, self.counter, self._code_hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
         self._windows = Windows()
@@ -112,7 +113,9 @@ class Engine:
         self.spaces = Spaces(self.memory, self._tlb, self._state, self.counter.forget_user_blocks)
         self.callbacks = self._install_callbacks(delivers=on_system_call is None)
         now = python_callbacks.Interrupted(self.cpu, self._state, self.handlers)
-        self.emulated = InstructionEmulator(isa, self.cpu, self.memory, self.counter, now)
+        self.emulated = InstructionEmulator(
+            isa, self.cpu, self.memory, self.counter, now, programs_only=on_system_call is not None
+        )
         self._exits = self.callbacks.emulated or exits.interpreted(self._code_hooks.choose, self.emulated.found)
         exits.install(self.cpu, *self._exits)
         mark = exit_checks.mark(self.cpu)
@@ -131,6 +134,7 @@ class Engine:
             self.handlers,
             self.emulated,
             self._hooks,
+            self.memory,
             self._tlb,
         )
         if isinstance(pages, PageMap):
@@ -240,6 +244,11 @@ class Engine:
         model = self.isa.unicorn
         accrued = Accrued(model.accruing, self.cpu.env, self.memory) if model.accruing else None
         return accrued, Temporaries(self.cpu.handle, model.leaking) if model.leaking else None
+
+    def _corrected(self) -> Corrected | None:
+        """Return what is done when instructions are executed that Unicorn gets wrong."""
+        rules = self.isa.unicorn.corrections
+        return Corrected(rules, self.cpu, self.memory, self.handlers.correct) if rules else None
 
     def _who(self) -> tuple[int, int]:
         """Return the addresses of the words with the current address space and the current thread."""

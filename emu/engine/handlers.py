@@ -59,6 +59,9 @@ class Emulator(Protocol):
     def take_fault(self) -> int | None:
         """Emulate the instruction at the pc; None: the exception is not an emulated one's."""
 
+    def correct(self, address: int) -> bool:
+        """Execute an instruction that Unicorn gets wrong; False: Unicorn executes it."""
+
 
 class Handlers:
     """Pass each exception of one CPU on to its `taker`.
@@ -151,6 +154,14 @@ class Handlers:
             return self._memory.load(address, size)
         except BadAddressError:
             return 0
+        except BaseException as error:  # noqa: BLE001  raised again by the engine
+            self.fail(error)
+            return 0
+
+    def correct(self, address: int) -> int:
+        """Execute an instruction that Unicorn gets wrong in this state; 0: it gets it right."""
+        try:
+            return int(self.emulator is not None and self.emulator.correct(address))
         except BaseException as error:  # noqa: BLE001  raised again by the engine
             self.fail(error)
             return 0

@@ -24,7 +24,7 @@ from emu.engine.hits.plan_encoding import Windows
 from emu.engine.hits.tracepoints import Tracepoints
 from emu.engine.hits.watched import Hooked
 from emu.engine.hits.watched_code import WatchedCode
-from emu.engine.memory.memory import Memory
+from emu.engine.memory.memory import HostMemory, Memory
 from emu.engine.qemu import jump_cache, layout, library, temporaries
 from emu.engine.qemu.code_addresses import HookPlaces
 from emu.engine.qemu.code_hooks import CodeHooks
@@ -40,7 +40,7 @@ from emu.native.builder import Module
 from emu.native.compile import compiled
 from emu.native.link import Linked
 from emu.native.operations import Value
-from emu.support.plain import function_address
+from emu.support.plain import address_of, function_address
 from emu.unicorn_layout.functions import CALLBACKS
 
 # Functions of Unicorn that the callbacks call.
@@ -95,6 +95,7 @@ class Callbacks:
             "on_load": _ON_LOAD(handlers.load),
             "on_fired": _ON_FIRED(handlers.fired),
             "on_left": _ON_FIRED(handlers.left),
+            "on_correction": _PLAN(handlers.correct),
             "on_first_block": _ON_FIRST_BLOCK(counter.late.place),
         }
         addresses = {name: function_address(function) for name, function in self._handlers.items()}
@@ -108,6 +109,7 @@ class Callbacks:
             "handle": cpu.handle,
             "ram": memory.pointer,
             "ram_end": memory.pointer + memory.size,
+            "executed": address_of(memory.executed) if isinstance(memory, HostMemory) else 0,
             "windows": windows.address,
             "tracepoints": tracepoints.header.address,
             "hooked": hooked.address,
@@ -172,6 +174,7 @@ def _write_firing(module: Module, isa: Isa, symbols: Mapping[str, Value], *, hos
         handle=symbols["handle"],
         ram=symbols["ram"],
         ram_end=symbols["ram_end"],
+        executed=symbols["executed"],
         windows=symbols["windows"],
         register_read=symbols["uc_reg_read"],
         register_write=symbols["uc_reg_write"],
@@ -187,6 +190,7 @@ def _write_firing(module: Module, isa: Isa, symbols: Mapping[str, Value], *, hos
         context=symbols["context"],
         code_byte=symbols["cpu_ldub_code"],
         next_block=symbols["helper_lookup_tb_ptr"],
+        correct=symbols["on_correction"],
         leave=symbols["cpu_loop_exit"],
     )
     CodeHooksCode(module, isa, hooks, firing)

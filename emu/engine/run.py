@@ -9,11 +9,13 @@ from emu.engine.errors import GuestCrashError, PageFaultError, shut_down
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE
 from emu.engine.state import NEVER, NO_CLOCK, PREPAID, ClockState, Word
+from emu.support.words import BadAddressError
 
 if TYPE_CHECKING:
     from emu.engine.code import Code
     from emu.engine.emulated_instructions import InstructionEmulator
     from emu.engine.handlers import Handlers
+    from emu.engine.memory.memory import Memory
     from emu.engine.qemu.code_hooks import CodeHooks
     from emu.engine.qemu.cpu import Cpu
     from emu.engine.qemu.hooks import Hooks
@@ -66,6 +68,7 @@ class Running:
         handlers: Handlers,
         emulated: InstructionEmulator,
         hooks: Hooks,
+        memory: Memory,
         tlb: SoftTlb | None,
     ) -> None:
         self._cpu = cpu
@@ -77,6 +80,7 @@ class Running:
         self._handlers = handlers
         self._emulated = emulated
         self._hooks = hooks
+        self._memory = memory
         self._tlb = tlb
         self._watch: Watch | None = None
         self._steps = False
@@ -191,7 +195,7 @@ class Running:
             pass
 
     def _run_once(self, count: int) -> bool:
-        """Run Unicorn; True: run it again, because it only stopped before an emulated instruction."""
+        """Run Unicorn; True: run it again, because it only stopped before an instruction."""
         self._counter.refresh()
         self._state[Word.STOPPED] = 0
         if self._tlb is not None:
@@ -207,6 +211,10 @@ class Running:
             return not count
         if not crash:
             return False
+        if self._tlb and self._tlb.change:
+            change, self._tlb.change = self._tlb.change, None
+            change(self._pc)
+            return True
         if self._tlb and self._tlb.missed:
             address, access = self._tlb.missed
             before = address // PAGE == self._pc // PAGE - 1
@@ -218,8 +226,44 @@ class Running:
                 raise failure
             if access is Access.EXECUTE and self.on_no_code(self._pc):
                 return not count
-            raise PageFaultError(self._pc if access is Access.EXECUTE else address, access, self._pc)
+            if access is Access.EXECUTE:
+                page = address // PAGE
+                if page <= self._pc // PAGE:
+                    address = self._pc
+                elif self._state[Word.STOP_AT] != NEVER or not self._run_before(page, count):
+                    address = page * PAGE
+                else:
+                    return not (count or self._state[Word.STOPPED] or self._cpu.halted.value)
+            raise PageFaultError(address, access, self._pc)
         raise GuestCrashError(f"the CPU cannot continue at {self._pc:#x}: {crash}", self._pc)
+
+    def _run_before(self, page: int, count: int) -> bool:
+        """Execute what is before the instruction that ends in a page that cannot be fetched.
+
+        Unicorn translates a block at once, so it has executed nothing of it.  False: nothing is
+        before that instruction.
+        """
+        start = at = self._pc
+        try:
+            code = self._memory.read(start, page * PAGE - start)
+        except BadAddressError:  # it can be executed, but not read
+            return False
+        for part in self._memory.places(start, len(code)):
+            self._cpu.forget_code(*part)  # it may have been translated before the page changed
+        while length := self._cpu.isa.instruction_length(code[at - start :]):
+            at += length
+            if count:
+                break
+        if at == start:
+            return False
+        self._state[Word.STOP_AT] = at
+        try:
+            self._run_once(count)
+        finally:
+            self._state[Word.STOP_AT] = NEVER
+        if self._pc == at:
+            self._cpu.halted.value = 0
+        return self._pc != start
 
     def stop(self) -> None:
         """End the current run before its next block; between two runs this does nothing.

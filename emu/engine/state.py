@@ -113,8 +113,11 @@ class Word(IntEnum):
     REFUSED = 34
     """1: REACH has refused an access, and takes care of the fault; the hit ends there."""
 
+    STOP_AT = 35
+    """An address where the run ends, in code that is translated meanwhile; NEVER: there is none."""
 
-WORDS: Final = 35
+
+WORDS: Final = 36
 # The initial count: instructions may be subtracted from it before the first has run.
 PREPAID: Final = 64
 # Entries of the table, a power of two: 64 MiB of pages.

@@ -2,13 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 from emu.elf.image import Image
 from emu.elf.source.inlined import SourceFrame
 from emu.elf.symbols import Binding, Symbol
 from emu.guest.base import Location
+
+
+class FileArea(Protocol):
+    """A mapping of a part of a file: part of `emu.guest.processes.Area`."""
+
+    @property
+    def start(self) -> int:
+        """Its first address."""
+
+    @property
+    def end(self) -> int:
+        """The address after its last byte."""
+
+    @property
+    def offset(self) -> int:
+        """The offset in the file of its first byte."""
+
+
+def load_bias(image: Image, area: FileArea, areas: Callable[[], Iterable[FileArea]]) -> int | None:
+    """Return what is added to a file's own addresses where `area` maps it; None: it has no segment.
+
+    Linkers let segments share a page of the file, which is then mapped once for each of them (lld
+    does by default).  So the offset of an area alone does not tell its segment: of the possible
+    biases the right one explains most of `areas`, all mappings of the file in the address space.
+    """
+    found = _biases(image, area)
+    if len(found) > 1:
+        counts = Counter(bias for one in areas() for bias in _biases(image, one))
+        found.sort(key=lambda bias: -counts[bias])
+    return found[0] if found else None
+
+
+def _biases(image: Image, area: FileArea) -> list[int]:
+    return [area.start - address for address in image.addresses_of(area.offset, area.end - area.start)]
 
 
 class LoadedObject(NamedTuple):
@@ -54,8 +89,8 @@ class LoadedObject(NamedTuple):
         return list(found.values())
 
     def named(self, name: str) -> Sequence[Symbol]:
-        """Return its functions of one name."""
-        return [one for one in self.image.functions if one.name == name and one.size and one.section]
+        """Return its functions with a size that a name means, one for each address (`Image.named`)."""
+        return [one for one in self.image.named(name) if one.is_function and one.size and one.section]
 
 
 def _preference(symbol: Symbol) -> tuple[bool, int]:

@@ -89,6 +89,10 @@ class Area(Protocol):
     def backing(self) -> object:
         """The file that it maps, None for memory without one."""
 
+    @property
+    def offset(self) -> int:
+        """The offset in the file of its first byte."""
+
 
 # An observer of the processes of any guest.
 ProcessObserver: TypeAlias = Observer[Process, Thread, Area]
@@ -208,8 +212,8 @@ class Objects(Protocol):
     def of(self, process: Process) -> Sequence[LoadedObject]:
         """Return the objects of a process: the program first, then by address."""
 
-    def loaded(self, area: Area) -> LoadedObject | None:
-        """Return the object whose code is in an area."""
+    def loaded(self, process: Process, area: Area) -> LoadedObject | None:
+        """Return the object whose code is in an area of a process."""
 
     def at(self, process: Process, address: int) -> LoadedObject | None:
         """Return the object that contains an address of a process."""

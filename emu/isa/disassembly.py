@@ -1,4 +1,4 @@
-"""The disassembler: capstone, with decoders that are made once.
+"""The disassembler: capstone's names for instructions, with decoders that are made once.
 
 A machine is the pair in `emu.isa.base.Isa.capstone`: capstone's architecture and mode.
 
@@ -8,14 +8,16 @@ import takes longer than that of all ISAs together, and most traces disassemble 
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     import capstone
+
+    from emu.isa.base import Isa
 
 # Capstone's numbers of architectures, modes and kinds (capstone.h: cs_arch, cs_mode and others); a test compares
 # them with capstone's.
@@ -37,8 +39,9 @@ CS_GRP_RET: Final = 3
 
 # The text for bytes that are not an instruction.
 NO_INSTRUCTION: Final = "(no instruction)"
-
-_HALF: Final = 2
+# The text for an instruction of x86 whose length is known, but for which capstone has no name.
+NO_NAME: Final = "(no name)"
+_LOCK: Final = b"\xf0"
 
 
 class Syntax(Enum):
@@ -57,29 +60,6 @@ class Disassembled(NamedTuple):
     text: str
 
 
-class _Binding(NamedTuple):
-    """The C library below capstone's Python binding.
-
-    The binding converts the texts of each instruction to Python's, which takes most of its time.
-    """
-
-    library: Any
-    instruction: Any
-    """The structure of an instruction."""
-    stride: int
-    """The size of an instruction in units of 16 bits."""
-    size: int
-    """The offset of the length in an instruction, in units of 16 bits."""
-
-
-@cache
-def _binding() -> _Binding:
-    import capstone  # noqa: PLC0415  see above
-
-    one = capstone._cs_insn  # noqa: SLF001  there is no public name
-    return _Binding(capstone._cs, one, ctypes.sizeof(one) // _HALF, one.size.offset // _HALF)  # noqa: SLF001
-
-
 @cache
 def decoder(machine: tuple[int, int], syntax: Syntax = Syntax.INTEL, *, detail: bool = False) -> capstone.Cs:
     """Return the only decoder of a machine; `detail`: with operands and groups, which takes longer."""
@@ -93,28 +73,32 @@ def decoder(machine: tuple[int, int], syntax: Syntax = Syntax.INTEL, *, detail: 
 
 
 def disassemble(
-    machine: tuple[int, int], code: bytes, address: int, syntax: Syntax = Syntax.INTEL, *, count: int = 0
+    isa: Isa, code: bytes, address: int, syntax: Syntax = Syntax.INTEL, *, count: int = 0
 ) -> Iterator[Disassembled]:
-    """Yield instructions up to bytes that do not decode, at most `count` unless it is 0."""
-    for at, size, mnemonic, operands in decoder(machine, syntax).disasm_lite(code, address, count):
-        yield Disassembled(at, size, f"{mnemonic} {operands}".rstrip())
+    """Yield instructions up to bytes that are none, at most `count` unless it is 0.
+
+    The lengths are the ISA's: capstone, which gives the texts, does not know every instruction.
+    """
+    for offset, size in islice(instructions(isa.instruction_length, code), count or None):
+        data = code[offset : offset + size]
+        yield Disassembled(address + offset, size, _text(isa, data, address + offset, syntax))
 
 
-def lengths(machine: tuple[int, int], code: bytes) -> tuple[int, ...]:
-    """Return the length of each instruction, up to the first bytes that do not decode."""
-    binding = _binding()
-    found = ctypes.POINTER(binding.instruction)()
-    count = binding.library.cs_disasm(decoder(machine).csh, code, len(code), 0, 0, ctypes.byref(found))
-    if not count:
-        return ()
-    halves = memoryview(ctypes.string_at(found, count * binding.stride * _HALF)).cast("H")
-    binding.library.cs_free(found, count)
-    return tuple(halves[binding.size :: binding.stride])
+def _text(isa: Isa, data: bytes, address: int, syntax: Syntax) -> str:
+    for _address, size, mnemonic, operands in decoder(isa.capstone, syntax).disasm_lite(data, address, 1):
+        # Capstone ends ud0 and ud1 before their operands.
+        return f"{mnemonic} {operands}".rstrip() if size == len(data) else str(mnemonic)
+    if isa.capstone[0] != CS_ARCH_X86:
+        return NO_INSTRUCTION
+    # FBT of i386 and illumos' SDT write it before what cannot be locked.
+    if data.startswith(_LOCK) and len(data) > 1:
+        return f"lock {_text(isa, data[1:], address + 1, syntax)}"
+    return NO_NAME
 
 
-def first(machine: tuple[int, int], code: bytes, address: int, syntax: Syntax = Syntax.INTEL) -> Disassembled | None:
-    """Return the first instruction of some bytes; None if they do not decode."""
-    return next(disassemble(machine, code, address, syntax, count=1), None)
+def first(isa: Isa, code: bytes, address: int, syntax: Syntax = Syntax.INTEL) -> Disassembled | None:
+    """Return the first instruction of some bytes; None if they are none."""
+    return next(disassemble(isa, code, address, syntax, count=1), None)
 
 
 # The longest instruction of all ISAs, in bytes.

@@ -18,6 +18,7 @@ from emu.isa.linux_signals import (
     ILL_ILLOPC,
     SI_KERNEL,
     SIGINFO_SIZE,
+    TRAP_BRKPT,
     FrameState,
     PageFaultTrap,
     Signal,
@@ -83,12 +84,15 @@ class Fault(NamedTuple):
 
     signal: Signal
     code: int
+    has_address: bool = True
+    """Whether si_addr tells the address; else it is 0."""
 
 
 # The faults that most ISAs have.
-GENERAL_PROTECTION: Final = Fault(Signal.SIGSEGV, SI_KERNEL)
+GENERAL_PROTECTION: Final = Fault(Signal.SIGSEGV, SI_KERNEL, has_address=False)
 ILLEGAL: Final = Fault(Signal.SIGILL, ILL_ILLOPC)
 MISALIGNED: Final = Fault(Signal.SIGBUS, BUS_ADRALN)
+BREAKPOINT: Final = Fault(Signal.SIGTRAP, TRAP_BRKPT)
 
 
 class SignalFrame(NamedTuple):
@@ -200,6 +204,8 @@ class LinuxAbi:
     """Whether struct sigaction has a field for the restorer, used or not."""
     red_zone: int
     """Bytes below the stack pointer that a signal's frame must leave alone."""
+    breakpoint: Fault = field(default=BREAKPOINT, kw_only=True)
+    """The signal for a breakpoint of the program's own."""
     faults: Mapping[int, Fault]
     """Signals by the numbers that Unicorn, like QEMU, gives to exceptions (target/*/cpu.h); all
     other exceptions are a general protection fault."""

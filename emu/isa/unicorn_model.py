@@ -106,6 +106,12 @@ class ServingCpu(Protocol):
     def write_public(self, name: str, value: Any) -> None:
         """Set one of the `UnicornModel.ids` by Unicorn's own call."""
 
+    def load(self, address: int, size: int) -> int:
+        """Return an unsigned integer of memory.  Raises `BadAddressError`."""
+
+    def store(self, address: int, size: int, value: int) -> None:
+        """Store an integer.  Raises `BadAddressError`; then nothing is written."""
+
     def time(self) -> int:
         """Return virtual nanoseconds since the machine started."""
 
@@ -152,6 +158,24 @@ class Accruing:
     merge: Callable[[int], None]
     """Moves what has accrued to the registers of the CPU state at an address in this process.
     `merge_accrued` in machine code."""
+
+
+@immutable
+class Corrections:
+    """Instructions that Unicorn executes wrongly in a state of the CPU that is rare.
+
+    A hook before each looks whether the CPU is in that state; if so, the host executes it.
+    """
+
+    found: Callable[[Callable[[int], int], int], bool]
+    """(fetch, address): whether one is at an address; `fetch(address)` returns the byte there.
+    `corrected` in machine code."""
+    needed: Callable[[int, Callable[[int], int], int], bool]
+    """(place of the CPU state in this process, fetch, address): whether the state is such for the
+    instruction at an address. `correction_needed` in machine code."""
+    execute: Callable[[ServingCpu, bytes, int | None], bool | Raise]
+    """(CPU, code, address of the operand in memory): executes it, but for the pc; False: Unicorn
+    does it right.  Or returns the exception that a program gets.  Raises `BadAddressError`."""
 
 
 # So many temporaries are safe in one block, of 512: one instruction may take dozens, which it frees.
@@ -209,12 +233,16 @@ class UnicornModel:
     of SDT as illumos has it (LOCK over a nop); None: breakpoints are never such."""
     page_size: int | None = None
     """Set as the size of pages before all else; None: Unicorn's own choice is 4096 bytes."""
+    untagged: Callable[[int], int] = lambda address: address
+    """Returns a data address without the bits that the CPU ignores; Unicorn's TLB does not."""
     prepare: Callable[[ModelledCpu], None] = lambda _cpu: None
     """Brings the CPU into the state in which firmware leaves it."""
     handled: Callable[[ModelledCpu], None] | None = None
     """Makes QEMU forget an exception that the host has handled; None: nothing is to be forgotten."""
     accruing: Accruing | None = None
     """None: QEMU's own accounts of exceptions are right."""
+    corrections: Corrections | None = None
+    """None: there are no such instructions."""
     leaking: Leaking | None = None
     """None: QEMU's translator frees all temporaries."""
     left_out: tuple[str, ...] = ()

@@ -16,15 +16,12 @@ from typing import Final
 
 from emu.elf.file import ElfError
 from emu.elf.headers import SectionKind
-from emu.elf.image import Image
+from emu.elf.image import FRAME_HEADER, Image
 from emu.support.words import BadAddressError
 
 _RELA: Final = struct.Struct("<QQq")
 # On i386 the addend is in the word that will hold the choice.
 _REL: Final = struct.Struct("<II")
-# Version 1; the frames' address pc-relative, their number absolute, the table relative to its section: what binutils
-# writes.
-_HEADER: Final = bytes((1, 0x1B, 0x03, 0x3B))
 _ROW: Final = struct.Struct("<ii")
 
 
@@ -69,8 +66,8 @@ def function_size(image: Image, address: int) -> int:
 
 def _frame_size(image: Image, address: int) -> int:
     """Return the size of a function by the sorted table of `.eh_frame_hdr`."""
-    header = image.section(".eh_frame_hdr")
-    if header is None or not header.data.startswith(_HEADER):
+    header = image.frame_header
+    if header is None or not header.data.startswith(FRAME_HEADER):
         return 0
     (count,) = struct.unpack_from("<I", header.data, 8)
     low, high = 0, min(count, (len(header.data) - 12) // _ROW.size)

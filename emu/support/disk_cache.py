@@ -74,7 +74,7 @@ def _chosen() -> tuple[Path | None, str]:
 
 
 def _distrusted(status: os.stat_result, is_kind: Callable[[int], bool]) -> str:
-    """Return why another user may have made something of the cache, which has machine code; "": none."""
+    """Return why another user may have made it: the cache has machine code; "": nobody may."""
     if not is_kind(status.st_mode):
         return "is a link, or not of the right kind"
     if status.st_uid != os.geteuid():

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from emu.support import child
 from emu.support.disk_cache import cached
 from emu.unicorn_layout.library import Library, Parts
 
@@ -58,7 +59,7 @@ def experiment(what: str = _LAYOUT) -> bytes:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((root, *filter(None, sys.path)))}
     command = [sys.executable, "-c", _CODE, what]
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603
+        done = child.run(command, timeout=_SECONDS, env=environment)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CalibrationError(f"calibration could not run: {error}") from None
     if done.returncode < 0:
@@ -67,7 +68,7 @@ def experiment(what: str = _LAYOUT) -> bytes:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
         raise CalibrationError(f"calibration failed: {lines[-1]}")
     understood(done.stdout, refusals=False)
-    return done.stdout
+    return bytes(done.stdout)
 
 
 def understood(answer: bytes, *, refusals: bool = True) -> Parts:

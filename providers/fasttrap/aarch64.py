@@ -6,8 +6,9 @@ functions are found as by libdtrace on x86.
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -42,12 +43,10 @@ from emu.isa.aarch64.plans import (
 from emu.isa.aarch64.traps import BRK_DTRACE, NOP_WORD
 from providers.fasttrap.port import Port
 from providers.fidelity import Fidelity, by_fidelity
+from providers.sequences import REACH, Kind, is_between
 
 _XNU: Final = "XNU bsd/dev/arm64/disassembler.c"
 _OURS: Final = "this simulator"
-# The largest number of instructions between a load-exclusive and its store-exclusive (Arm ARM, B2.9.5: 128 bytes in
-# all).
-_SEQUENCE: Final = 16
 # The trap after a copy in scratch space: its immediate differs from the tracepoint's.
 BRK_RETURN: Final = BRK_DTRACE | 1 << 5
 
@@ -135,9 +134,10 @@ _MAY_LEAVE: Final = frozenset(
     if top & mask >> 24 == value >> 24
 )
 # The upper byte of those words.
-_EXCLUSIVE_BYTES: Final = frozenset({0x08, 0x48, 0x88, 0xC8})
+_EXCLUSIVE_BYTES: Final = re.compile(rb"[\x08\x48\x88\xc8]")
 _LOAD: Final = 1 << 22
 _ORDERED: Final = 1 << 23
+_CLREX: Final = 0xFFFFF0FF, 0xD503305F
 
 
 def _is_exclusive(word: int) -> bool:
@@ -148,17 +148,34 @@ def _is_exclusive(word: int) -> bool:
     return word & _EXCLUSIVE[0] == _EXCLUSIVE[1] and not word & _ORDERED
 
 
-def _in_sequence(before: bytes) -> bool:
-    """Return whether a load-exclusive, whose store is still to come, precedes."""
-    if _EXCLUSIVE_BYTES.isdisjoint(before[3::4]):
-        return False
-    for offset in range(len(before) - 4, max(-1, len(before) - 4 * _SEQUENCE - 4), -4):
-        word = int.from_bytes(before[offset : offset + 4], "little")
-        if _is_exclusive(word):
-            return bool(word & _LOAD)
-        if word & _RETURN_MASK == _RETURN:
-            return False
-    return False
+def _loads(code: bytes) -> Iterator[int]:
+    """Yield the offsets of load-exclusives."""
+    for found in _EXCLUSIVE_BYTES.finditer(code):
+        at = found.start() - 3
+        if at >= 0 and at % 4 == 0 and _kind(int.from_bytes(code[at : at + 4], "little")) is Kind.LOAD:
+            yield at
+
+
+def _kind(word: int) -> Kind:
+    if not _is_exclusive(word):
+        return Kind.OTHER
+    return Kind.LOAD if word & _LOAD else Kind.STORE
+
+
+def _read(code: bytes, at: int) -> tuple[Kind, Sequence[int]]:
+    word = int.from_bytes(code[at : at + 4], "little")
+    if word & _RETURN_MASK in {_RETURN, _JUMP} or word & _CLREX[0] == _CLREX[1]:
+        return Kind.OTHER, ()
+    found = next((fields for mask, value, *fields in _BRANCHES if word & mask == value), None)
+    if found is None:
+        return _kind(word), (at + 4,)
+    target = at + 4 * Displaced(word, 0).signed(*found)
+    return Kind.OTHER, (target,) if word & _BRANCHES[0][0] == _BRANCHES[0][1] else (at + 4, target)
+
+
+def in_sequence(code: Code) -> bool:
+    """Return whether an instruction is between a load-exclusive and its store."""
+    return is_between(code, _loads, _read)
 
 
 def _treat(code: Code, fidelity: Fidelity) -> Decision:
@@ -166,7 +183,7 @@ def _treat(code: Code, fidelity: Fidelity) -> Decision:
     if len(code.data) < 4:
         return Refused(MALFORMED)
     word = int.from_bytes(code.data[:4], "little")
-    if fidelity is not Fidelity.FREEBSD and not _is_exclusive(word) and _in_sequence(code.before):
+    if fidelity is not Fidelity.FREEBSD and not _is_exclusive(word) and in_sequence(code):
         return Refused(IN_SEQUENCE)
     found = TABLES[fidelity].decide(code.data, code.address)
     return replace(found, leaves=True) if isinstance(found, Emulated) and found.rule.name == "RET" else found
@@ -207,5 +224,5 @@ PORT: Final = Port(
     second_copy=lambda _move: 0,
     trap_offset=lambda _move: 4,
     always_steps=True,
-    behind=4 * _SEQUENCE,
+    around=REACH,
 )

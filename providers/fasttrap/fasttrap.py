@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from emu.engine.memory.access import Access
 from emu.guest.processes import ProcessObserver
 from emu.probe.patcher import Patcher
+from emu.support.one_line import one_line
 from emu.support.words import BadAddressError
 from providers.fasttrap.hits import Hits
 from providers.fasttrap.out_of_line import CHUNK
@@ -62,7 +63,8 @@ class Fasttrap(ProcessObserver):
         self.limit = limit if limit is not None else (MAX_TRACEPOINTS if fidelity is Fidelity.FREEBSD else None)
         self.total = 0
         """Tracepoints of all probes there are."""
-        self.report = report
+        self.reported = report
+        """Takes the lines that `report` makes printable."""
         self._targets: dict[int, Target] = {}
         self.points = Points(kernel, self.port, fidelity)
         self._gone: list[tuple[Probe, int, object]] = []
@@ -73,6 +75,10 @@ class Fasttrap(ProcessObserver):
         kernel.watch(self)
 
     # -- making probes
+
+    def report(self, text: str) -> None:
+        """Say something about probes; names from a file cannot control a terminal."""
+        self.reported(one_line(text))
 
     def target(self, process: Process) -> Target:
         """Return the record of a process that runs."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.elf.image import no_instruction
 from emu.elf.stripped import selected
-from emu.elf.symbols import Symbol, SymbolType
+from emu.elf.symbols import Symbol, SymbolType, told_apart
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import Objects, Process, ProcessObserver
 from emu.support.words import BadAddressError
@@ -109,7 +109,12 @@ class PidProbes(ProcessObserver):
         self._providers: dict[int, PidProvider] = {}
         self._wanted: dict[int, list[Wanted]] = {}
         self._made: dict[tuple[PidProvider, int, str, str], set[str]] = {}
-        """The names of the probes there are, by provider, where their object is, module and function."""
+        """The names of the probes there are, by provider, module, function, and the function's address.
+
+        On FreeBSD the address does not count: a second function of that name has no probes.
+        """
+        self._told: set[tuple[str, str]] = set()
+        """The modules and names of which was said that there are several functions."""
         fasttrap.kernel.watch(self)
 
     def provide(self, pid: int, wanted: Wanted) -> str:
@@ -164,13 +169,50 @@ class PidProbes(ProcessObserver):
         """Make the probes in one object; return whether any function was meant."""
         symbols: Sequence[Symbol]
         if wanted.function and not _is_glob(wanted.function):
-            symbols = [self._code_of(process, loaded, one) for one in loaded.named(wanted.function)[:1]]
+            found = self._all_or_first(loaded, wanted.function, loaded.named(wanted.function))
+            symbols = [self._code_of(process, loaded, one._replace(name=wanted.function)) for one in found]
         else:
             found = selected(loaded.functions(), wanted.function)
             symbols = [one for one in found if one.name not in _SKIPPED]
         for symbol in symbols:
             self._provide_function(provider, process, loaded, symbol, wanted)
+        if self._fasttrap.fidelity is not Fidelity.FREEBSD and wanted.name != ENTRY:
+            self._report_undecoded(process, loaded, symbols)
         return bool(symbols)
+
+    def _report_undecoded(self, process: Process, loaded: LoadedObject, symbols: Sequence[Symbol]) -> None:
+        """Say which functions lack probes, because their bytes are not all instructions."""
+        read = self._fasttrap.target(process).patcher.original
+        codes = ((one.name, self._code(read, one.value + loaded.bias, one.size)) for one in symbols)
+        found = [(name, at) for name, code in codes if (at := self._undecoded(code)) is not None]
+        if not found:
+            return
+        name, at = found[0]
+        others = f" and {len(found) - 1:,} other functions" if len(found) > 1 else ""
+        self._fasttrap.report(
+            f"{loaded.name}`{name}+{at:#x}: no instruction begins there (data?), so {name}{others} "
+            f"{'have' if others else 'has'} no offset probes, and return probes only where a frame ends"
+        )
+
+    def _undecoded(self, code: bytes) -> int | None:
+        """Return the offset of the first bytes of a function that do not decode; None: all do."""
+        at = self._fasttrap.port.decoded(code, self._fasttrap.fidelity)
+        return at if at < len(code) else None
+
+    def _all_or_first(self, loaded: LoadedObject, name: str, found: Sequence[Symbol]) -> Sequence[Symbol]:
+        """Return all functions of a name, and say that there are several.
+
+        FreeBSD's libproc gives the first one only.
+        """
+        if len(found) < 2:
+            return found
+        each = ", ".join(told_apart(name, found))
+        first = self._fasttrap.fidelity is Fidelity.FREEBSD
+        probed = "the first is probed, as on FreeBSD" if first else "all are probed; dtrace(1) takes the first"
+        if (loaded.name, name) not in self._told:
+            self._told.add((loaded.name, name))
+            self._fasttrap.report(f"{loaded.name} has {len(found)} functions '{name}': {each}; {probed}")
+        return found[:1] if first else found
 
     def _code_of(self, process: Process, loaded: LoadedObject, symbol: Symbol) -> Symbol:
         """Return the code of a function's name.
@@ -188,8 +230,9 @@ class PidProbes(ProcessObserver):
         """Make the probes of one function (dt_pid_per_sym)."""
         test, glob = _matcher(wanted.name), not wanted.name or _is_glob(wanted.name)
         target, module, port = self._fasttrap.target(process), loaded.name, self._fasttrap.port
-        made = self._made.setdefault((provider, loaded.bias, module, symbol.name), set())
         address = symbol.value + loaded.bias
+        place = loaded.bias if self._fasttrap.fidelity is Fidelity.FREEBSD else address
+        made = self._made.setdefault((provider, place, module, symbol.name), set())
         function = _Function(provider, target, module, symbol.name, address, symbol.size, made)
         named = False
         if test(RETURN):
@@ -207,7 +250,7 @@ class PidProbes(ProcessObserver):
         code = self._code(target.patcher.original, address, symbol.size)
         if not glob:
             self._offset(function, self._checked_offset(symbol, code, wanted.name))
-        elif not port.has_jump_table(code, self._fasttrap.fidelity):
+        elif self._undecoded(code) is None:
             for offset in port.boundaries(code):
                 if test(f"{offset:x}"):
                     self._offset(function, offset)
@@ -218,7 +261,7 @@ class PidProbes(ProcessObserver):
         offset = int(name, 16)
         if offset >= symbol.size:
             raise PidError("D_PROC_OFF", f"offset 0x{offset:x} outside of function '{symbol.name}'")
-        if self._fasttrap.port.has_jump_table(code, self._fasttrap.fidelity):
+        if self._undecoded(code) is not None:
             raise PidError("D_PROC_CREATEFAIL", f"'{symbol.name}' contains a jump table: no offset probes there")
         if offset not in self._fasttrap.port.boundaries(code):
             raise PidError("D_PROC_ALIGN", f"offset 0x{offset:x} is not aligned on an instruction")
@@ -279,7 +322,7 @@ class PidProbes(ProcessObserver):
 
     def mapped(self, process: Process, area: Area) -> None:
         """Make the requested probes in an object that has just been loaded (dlopen)."""
-        loaded = self._objects.loaded(area)
+        loaded = self._objects.loaded(process, area)
         if loaded is not None and self._wanted.get(process.pid):
             self._provide_again(process, loaded)
             self._created()

@@ -89,19 +89,19 @@ class Points:
         return self._treat(self._code(target, address, function), self._fidelity)
 
     def _code(self, target: Target, address: int, function: int) -> Code:
-        """Return the instruction at an address, with what is before it in its function.
+        """Return the instruction at an address, with what is around it in its function.
 
         Of one near the end of a page the rest is read apart, since there may be no next page
         (fasttrap_tracepoint_init in fasttrap_isa.c).
         """
-        start = min(address, max(function, address - self._port.behind)) if function else address
-        before, longest = address - start, self._port.longest
-        for size in (longest, min(longest, PAGE - address % PAGE)):
+        around, longest = self._port.around, self._port.longest
+        start = min(address, max(function, address - around)) if function else address
+        for size in (longest + around * bool(function), longest, min(longest, PAGE - address % PAGE)):
             try:
-                data = target.patcher.original(start, before + size)
+                data = target.patcher.original(start, address - start + size)
             except BadAddressError:
                 continue
-            return Code(data[before:], address, data[:before])
+            return Code.at(data, address - start, address, longest=self._port.longest, around=around)
         raise BadAddressError(address)
 
     def _code_of(self, probe: Probe, address: int) -> Code:
@@ -120,17 +120,17 @@ class Points:
         offset = address - start
         if function is None or not 0 <= offset < probe.size:
             return self._code(target, address, start)
-        code, port = function.code, self._port
-        before = code[max(0, offset - port.behind) : offset]
-        return Code(code[offset : offset + port.longest], address, before, function.lengths.get(offset, 0))
+        longest, around = self._port.longest, self._port.around
+        length = function.lengths.get(offset, 0)
+        return Code.at(function.code, offset, address, longest=longest, around=around, length=length)
 
     def _read(self, target: Target, start: int, size: int) -> _Function | None:
-        """Read a function.
+        """Read a function, with what is looked at behind its last instruction.
 
-        None: it ends where memory does, so its instructions are read one by one.
+        None: memory ends before that, so its instructions are read one by one.
         """
         try:
-            code = target.patcher.original(start, size + self._port.longest)
+            code = target.patcher.original(start, size + self._port.longest + self._port.around)
         except BadAddressError:
             return None
         lengths = {offset: after - offset for offset, after in pairwise(self._port.boundaries(code[:size]))}

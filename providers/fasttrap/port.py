@@ -52,11 +52,11 @@ class Port:
     saved_offset: Callable[[OutOfLine], int] = lambda _move: 0
     """Offset in the chunk of the word with the value of the scratch register, which the code reads
     back."""
-    behind: int = 0
-    """The number of bytes before an instruction that `treat` reads."""
-    has_jump_table: Callable[[bytes, Fidelity], bool] = lambda _code, _fidelity: False
-    """Function's code -> whether data lies between the instructions: there are no offset probes
-    then."""
+    around: int = 0
+    """The number of bytes before and behind an instruction that `treat` reads."""
+    decoded: Callable[[bytes, Fidelity], int] = lambda code, _fidelity: len(code)
+    """Function's code -> how many bytes of it are instructions, from its start on: behind them may
+    be data, a jump table perhaps, and there are no offset probes then."""
     return_trap: int | None = None
     """Number of the return trap's exception; None: it is a breakpoint."""
     return_trap_length: int = 0

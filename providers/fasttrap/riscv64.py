@@ -8,7 +8,7 @@ Encodings: RISC-V unprivileged specification, chapters 2 and 16.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -42,16 +42,14 @@ from emu.isa.riscv64.plans import (
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
 from providers.fasttrap.port import Port
 from providers.fidelity import Fidelity
+from providers.sequences import REACH, Kind, is_between
 
 _SPEC: Final = "RISC-V unprivileged specification"
-# The largest number of instructions of an lr/sc loop that must succeed (chapter 8.3).
-_SEQUENCE: Final = 16
-
-
 # The mask of lr and sc, which ignores the width.
 _EXCLUSIVE: Final = 0xF800607F
 _LR: Final = 0x1000202F
 _SC: Final = 0x1800202F
+LR, SC = (_EXCLUSIVE, _LR), (_EXCLUSIVE, _SC)
 
 
 def _emulated(
@@ -66,15 +64,15 @@ def _refused(name: str, mask: int, value: int, length: int, why: str, source: st
 
 _JUMPS: Final = "it transfers control"
 _RESERVED: Final = "the encoding is reserved"
-_RESERVATION: Final = "lr and sc belong together: a trap at either loses the reservation"
+RESERVATION: Final = "lr and sc belong together: a trap at either loses the reservation"
 _COMMON: Final = "it does the same at any address"
 _SIMULATOR: Final = "this simulator"
 TABLE: Final = DisplacedTable((
     _refused("EBREAK", 0xFFFFFFFF, EBREAK, 4, "it is a breakpoint", _SIMULATOR),
     _refused("C_EBREAK", 0xFFFF, C_EBREAK, 2, "it is a breakpoint", _SIMULATOR),
     _refused("C_UNIMP", 0xFFFF, 0x0000, 2, "the encoding is defined to be illegal"),
-    _refused("LR", _EXCLUSIVE, _LR, 4, _RESERVATION),
-    _refused("SC", _EXCLUSIVE, _SC, 4, _RESERVATION),
+    _refused("LR", _EXCLUSIVE, _LR, 4, RESERVATION),
+    _refused("SC", _EXCLUSIVE, _SC, 4, RESERVATION),
     _refused("BRANCH, reserved", 0x607F, 0x2063, 4, _RESERVED),
     _emulated("BRANCH", 0x7F, 0x63, 4, branch, _JUMPS),
     _emulated("JAL", 0x7F, 0x6F, 4, jal, _JUMPS),
@@ -103,6 +101,8 @@ _BRANCHES: Final = (
     (2, 0xC003, 0xC001, cb_immediate),  # c.beqz, c.bnez
 )
 
+_ALWAYS: Final = (j_immediate, cj_immediate)
+
 # The lowest byte of lr, sc and all atomic instructions.
 _ATOMIC: Final = re.compile(rb"[\x2f\xaf]")
 
@@ -112,27 +112,32 @@ def _word(code: bytes) -> tuple[int, int]:
     return length, int.from_bytes(code[:length], "little")
 
 
-def _is_lr(word: int) -> bool:
-    return word & _EXCLUSIVE == _LR
+def _kind(word: int) -> Kind:
+    return {_LR: Kind.LOAD, _SC: Kind.STORE}.get(word & _EXCLUSIVE, Kind.OTHER)
 
 
-def _is_sc(word: int) -> bool:
-    return word & _EXCLUSIVE == _SC
+def _loads(code: bytes) -> Iterator[int]:
+    """Yield the offsets of lr; the code may begin within an instruction."""
+    for found in _ATOMIC.finditer(code):
+        at = found.start()
+        if at % 2 == 0 and _kind(int.from_bytes(code[at : at + 4], "little")) is Kind.LOAD:
+            yield at
 
 
-def _in_sequence(before: bytes) -> bool:
-    """Return whether an lr, whose sc is still to come, precedes.
+def _read(code: bytes, at: int) -> tuple[Kind, Sequence[int]]:
+    length, word = _word(code[at : at + 4])
+    if not length or (length, word) in _RETURNS or _is_register_jump(length, word):
+        return Kind.OTHER, ()
+    found = next((field for of, mask, value, field in _BRANCHES if of == length and word & mask == value), None)
+    if found is None:
+        return _kind(word) if length == 4 else Kind.OTHER, (at + length,)
+    target = at + found(Displaced(word, 0))
+    return Kind.OTHER, (target,) if found in _ALWAYS else (at + length, target)
 
-    `before` may begin within an instruction.
-    """
-    if not _ATOMIC.search(before):
-        return False
-    for start in range(len(before) - 4, -1, -2):
-        if not _is_lr(_word(before[start : start + 4])[1]):
-            continue
-        sequence = [word for _, _, word in words(before[start:])]
-        return len(sequence) <= _SEQUENCE and not any(map(_is_sc, sequence))
-    return False
+
+def in_sequence(code: Code) -> bool:
+    """Return whether an instruction is between lr and its sc."""
+    return is_between(code, _loads, _read)
 
 
 def _treat(code: Code, fidelity: Fidelity) -> Decision:
@@ -142,7 +147,7 @@ def _treat(code: Code, fidelity: Fidelity) -> Decision:
     if not length:
         return Refused(MALFORMED)
     found = TABLE.decide(code.data[:length], code.address)
-    if not isinstance(found, Refused) and _in_sequence(code.before):
+    if not isinstance(found, Refused) and in_sequence(code):
         return Refused(IN_SEQUENCE)
     if isinstance(found, Emulated) and (length, word) in _RETURNS:
         return replace(found, leaves=True)
@@ -189,5 +194,5 @@ PORT: Final = Port(
     second_copy=lambda _move: 0,
     trap_offset=lambda move: len(move.code),
     always_steps=True,
-    behind=4 * _SEQUENCE,
+    around=REACH,
 )

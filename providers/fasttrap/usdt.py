@@ -30,6 +30,7 @@ from emu.elf.stapsdt import (
     parse_arguments,
     resolver,
 )
+from emu.elf.symbols import told_apart
 from emu.engine.hits import hit_steps
 from emu.engine.hits.hit_steps import ARGUMENTS, Argument, Number, Register
 from emu.guest.objects import LoadedObject
@@ -147,7 +148,7 @@ class UsdtProbes(ProcessObserver):
 
     def mapped(self, process: Process, area: Area) -> None:
         """Make the requested probes in an object that has just been loaded."""
-        loaded = self._objects.loaded(area) if process.pid in self._asked or self._everywhere else None
+        loaded = self._objects.loaded(process, area) if process.pid in self._asked or self._everywhere else None
         if loaded is not None:
             self._provide_again(process, loaded)
             self._created()
@@ -288,10 +289,17 @@ class UsdtProbes(ProcessObserver):
     ) -> None:
         """Report arguments that cannot be read; their values are 0."""
         for argument in dict.fromkeys(one for each in arguments.values() for one in each):
+            where = f"marker {name.provider}:{name.name} in {loaded.name}: '{argument.text}'"
             why = argument.unreadable(loaded.image)
             if why:
-                where = f"marker {name.provider}:{name.name} in {loaded.name}"
-                self._fasttrap.report(f"{where}: '{argument.text}' reads as 0: {why}")
+                self._fasttrap.report(f"{where} reads as 0: {why}")
+                continue
+            symbol = argument.operand.symbol if isinstance(argument.operand, InMemory) else ""
+            asking = [address - loaded.bias for address, known in arguments.items() if symbol and argument in known]
+            found = max((loaded.image.meant(symbol, address) for address in asking), key=len, default=())
+            if len(found) > 1:
+                each = ", ".join(told_apart(symbol, found))
+                self._fasttrap.report(f"{where} reads the first of {each}: the code's source file is not known")
 
     def _locate(self, arguments: dict[int, tuple[MarkerArgument, ...]], site: int) -> Located | None:
         """Return the locations of a site's arguments; None: Python must read one of them."""
@@ -334,7 +342,8 @@ class UsdtProbes(ProcessObserver):
         An argument that cannot be read is 0.
         """
         kernel = self._fasttrap.kernel
-        resolve, mask = resolver(loaded.image, loaded.bias), kernel.isa.address_mask
+        mask = kernel.isa.address_mask
+        resolve = resolver(loaded.image, loaded.bias, lambda: kernel.cpu.pc)
 
         def value(argument: MarkerArgument) -> int:
             try:

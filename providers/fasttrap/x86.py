@@ -15,11 +15,11 @@ from typing import Final
 
 from emu.displaced.decision import Code, Decision, OutOfLine, Rule
 from emu.displaced.plans import Plan, Set
-from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, REGISTERS, SEGMENTS, Instruction, Mode
+from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, REGISTERS, Instruction, Mode
 from emu.isa.x86.plans import indirect, jcc, jcxz, loop, push_fp, ret, transfer
-from providers.dis_tables import SOURCE, knows
+from providers.dis_tables import SOURCE, read
 from providers.fasttrap.port import Port
-from providers.fasttrap.x86_functions import boundaries, has_jump_table, returns
+from providers.fasttrap.x86_functions import boundaries, decoded, returns
 from providers.fidelity import Fidelity, by_fidelity
 from providers.x86 import Row, Table, always, copy, emulate, extended, moved, offset, opcodes, refuse
 
@@ -29,7 +29,7 @@ _JUMPS: Final = "it transfers control"
 # The instruction for system calls on i386.
 SYSTEM_CALL: Final = b"\xcd\x80"
 _ADDRESS_SIZE: Final = 0x67
-_REX: Final = 4  # the upper half of its byte
+_REX2: Final = 0xD5
 _COUNTED: Final = frozenset({0xE0, 0xE1, 0xE2})
 
 
@@ -42,7 +42,7 @@ def _by_register(rule: Rule, insn: Instruction) -> Decision:
 def _by_rax(rule: Rule, insn: Instruction) -> Decision:
     """Run a copy that names its operand by rax, or by rcx beside rax, as FreeBSD does.
 
-    A REX prefix with B, the first of several, turns them into r8 or r9. cmpxchg, mul and div use
+    A REX prefix with B turns them into r8 or r9. cmpxchg, mul and div use
     rax although no operand names it, and instructions with VEX may name it by their third operand:
     their results are then wrong.
     """
@@ -52,9 +52,7 @@ def _by_rax(rule: Rule, insn: Instruction) -> Decision:
     number = 0 if other else 1
     code = bytearray(insn.data)
     code[at] = 0x80 | other << 3 | number
-    rex = _first_rex(insn)
-    extended_by = insn.data[rex] & 1 if rex >= 0 else 0
-    return OutOfLine(rule, insn.length, bytes(code), REGISTERS[number | extended_by << 3])
+    return OutOfLine(rule, insn.length, bytes(code), REGISTERS[number | (insn.rex & 1) << 3])
 
 
 def _taken_as_relative_at(insn: Instruction) -> int | None:
@@ -64,26 +62,6 @@ def _taken_as_relative_at(insn: Instruction) -> int | None:
     """
     at = insn.modrm_at if insn.mode is LONG_MODE else None
     return None if at is None or insn.data[at] & 0xC7 != 0x05 else at
-
-
-def _first_rex(insn: Instruction) -> int:
-    """Return the offset of the first REX prefix, -1 if there is none."""
-    if insn.mode is not LONG_MODE:
-        return -1
-    return next((at for at, byte in enumerate(insn.data[: insn.at]) if byte >> 4 == _REX), -1)
-
-
-def _is_hidden(insn: Instruction) -> bool:
-    """Return whether a prefix stands where FreeBSD expects the opcode: behind the first REX prefix.
-
-    Two segment prefixes before that are refused first.
-    """
-    rex = _first_rex(insn)
-    return 0 <= rex < insn.at - 1 and sum(byte in SEGMENTS for byte in insn.data[:rex]) <= 1
-
-
-def _copied(rule: Rule, insn: Instruction) -> Decision:
-    return copy(rule, insn) if _taken_as_relative_at(insn) is None else _by_rax(rule, insn)
 
 
 def _nop(insn: Instruction) -> Plan:
@@ -140,8 +118,10 @@ _UNTRUSTWORTHY: Final = (
         "a far call would push the address after its copy",
         _OURS,
     ),
+    _refused("LOCK", lambda insn: insn.refuses_lock, "the CPU refuses its LOCK prefix (#UD)", _OURS),
     _refused("NARROW_BRANCH", _is_narrow_branch, "CPUs differ about a branch with an operand-size prefix", _OURS),
 )
+_APX: Final = _refused("REX2", opcodes(_REX2), "no rule reads APX", _OURS)
 _FIRST: Final = (
     _refused("TWO_SEGMENTS", lambda insn: len(insn.segments) > 1, "it has two segment prefixes"),
     _refused("INT", opcodes(0xCC, 0xCD), "it is a breakpoint, or a software interrupt"),
@@ -196,30 +176,26 @@ def _quirky(row: Row) -> Row:
     return replace(row, what=emulate(plan), quirk=quirk)
 
 
-def _table(mode: Mode, *rows: Row) -> Table:
+def _exact(mode: Mode, *rows: Row) -> Table:
     return Table(mode, _MALFORMED, (*rows, _COMMON))
 
 
 # It does not trace instructions that its disassembler cannot decode.
-_UNKNOWN: Final = _refused(
-    "UNKNOWN", lambda insn: not knows(insn), "the kernel's disassembler does not decode it", SOURCE
-)
-_HIDDEN: Final = Row(
-    "COMMON, after REX and a prefix",
-    "its opcode does not follow the first REX prefix",
-    _ISA,
-    _is_hidden,
-    _copied,
-    quirk="the opcode is looked for behind the first REX prefix; what follows another prefix is copied, also a branch",
-)
-_FREEBSD: Final = (_UNKNOWN, *_FIRST, *map(_quirky, _KINDS))
+_UNKNOWN: Final = Rule("UNKNOWN", "the kernel's disassembler does not decode it", SOURCE)
+_FREEBSD: Final = (*_FIRST, *map(_quirky, _KINDS))
+
+
+def _freebsd(mode: Mode, *rows: Row) -> Table:
+    return Table(mode, _UNKNOWN, (*_FREEBSD, *rows, _COMMON), read)
+
+
 LONG_TABLES: Final = by_fidelity(
-    _table(LONG_MODE, *_FIRST, *_UNTRUSTWORTHY, *_KINDS, _BY_REGISTER),
-    freebsd=_table(LONG_MODE, _UNKNOWN, _HIDDEN, *_FREEBSD[1:], _BY_RAX),
+    _exact(LONG_MODE, *_FIRST, _APX, *_UNTRUSTWORTHY, *_KINDS, _BY_REGISTER),
+    freebsd=_freebsd(LONG_MODE, _BY_RAX),
 )
 PROTECTED_TABLES: Final = by_fidelity(
-    _table(PROTECTED_MODE, _SYSTEM_CALL, *_FIRST, *_UNTRUSTWORTHY, _SHORT_ADDRESS, *_KINDS),
-    freebsd=_table(PROTECTED_MODE, *_FREEBSD),
+    _exact(PROTECTED_MODE, _SYSTEM_CALL, *_FIRST, *_UNTRUSTWORTHY, _SHORT_ADDRESS, *_KINDS),
+    freebsd=_freebsd(PROTECTED_MODE),
 )
 
 
@@ -252,7 +228,7 @@ def port(
         treat=treat,
         returns=partial(returns, mode=mode),
         boundaries=partial(boundaries, mode=mode),
-        has_jump_table=partial(has_jump_table, mode=mode),
+        decoded=partial(decoded, mode=mode),
         arguments=arguments,
         late_arguments=late_arguments,
         stack_skip=1,

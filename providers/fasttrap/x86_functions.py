@@ -14,7 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from emu.isa.x86.instruction import LONG_MODE, PREFIXES, Mode, instruction_lengths, take_apart
+from emu.isa.x86.instruction import LONG_MODE, Mode, instruction_lengths, take_apart
+from emu.isa.x86.length import PREFIXES
 from emu.support.words import WORD_MASK
 from providers.dis_tables import known_lengths
 from providers.fidelity import Fidelity
@@ -35,22 +36,22 @@ _FREEBSD_ENDINGS: Final = (b"\xc9\xc3", b"\xc9\xf3\xc3", b"\x8b\xe5\x5d\xc3", b"
 def boundaries(code: bytes, mode: Mode = LONG_MODE) -> Iterator[int]:
     """Yield the offsets of instructions."""
     offset = 0
-    for length in instruction_lengths(code, mode=mode.capstone):
+    for length in instruction_lengths(code, mode):
         yield offset
         offset += length
 
 
-def has_jump_table(code: bytes, fidelity: Fidelity, mode: Mode = LONG_MODE) -> bool:
-    """Return whether disassembly fails somewhere.
+def decoded(code: bytes, fidelity: Fidelity, mode: Mode = LONG_MODE) -> int:
+    """Return where disassembly fails; the size of the code: nowhere.
 
     FreeBSD concludes then that data lies between the instructions.
     """
-    return sum(_lengths(code, fidelity, mode)) < len(code)
+    return sum(_lengths(code, fidelity, mode))
 
 
 def _lengths(code: bytes, fidelity: Fidelity, mode: Mode) -> Iterator[int]:
     if fidelity is not Fidelity.FREEBSD:
-        yield from instruction_lengths(code, mode=mode.capstone)
+        yield from instruction_lengths(code, mode)
         return
     offset = 0
     for length in known_lengths(code, mode):
@@ -64,7 +65,7 @@ def returns(code: bytes, _address: int, fidelity: Fidelity, mode: Mode = LONG_MO
     """Yield the offsets of returns."""
     if fidelity is Fidelity.FREEBSD:
         return _libdtrace(code, mode)
-    return _certain_returns(code) if has_jump_table(code, fidelity, mode) else _return_sites(code, mode)
+    return _certain_returns(code) if decoded(code, fidelity, mode) < len(code) else _return_sites(code, mode)
 
 
 def _certain_returns(code: bytes) -> Iterator[int]:
@@ -79,7 +80,7 @@ def _return_sites(code: bytes, mode: Mode) -> Iterator[int]:
     """
     size = len(code)
     end = 0
-    for length in instruction_lengths(code, mode=mode.capstone):
+    for length in instruction_lengths(code, mode):
         offset, end = end, end + length
         if not _MAY_LEAVE.match(code, offset):
             continue
@@ -97,7 +98,7 @@ def _return_sites(code: bytes, mode: Mode) -> Iterator[int]:
 def _libdtrace(code: bytes, mode: Mode) -> Iterator[int]:
     """Yield the returns that libdtrace finds."""
     text = code + bytes(4)
-    certain_only = has_jump_table(code, Fidelity.FREEBSD, mode)
+    certain_only = decoded(code, Fidelity.FREEBSD, mode) < len(code)
     end = 0
     for length in _lengths(code, Fidelity.FREEBSD, mode):
         offset, end = end, end + length

@@ -103,7 +103,7 @@ def instructions(function: Function, mode: Mode = LONG_MODE) -> Iterator[tuple[i
     """Yield (offset, length) of instructions, until the limit or bytes that do not decode."""
     freebsd = function.fidelity is Fidelity.FREEBSD
     offset = 0
-    for length in known_lengths(function.code, mode) if freebsd else lengths(function.code, mode=mode.capstone):
+    for length in known_lengths(function.code, mode) if freebsd else lengths(function.code, mode):
         if offset >= function.size:
             break
         yield offset, length

@@ -92,8 +92,8 @@ def look(
     body = code[: symbol.size]
     decisions = {}
     for offset in port.boundaries(body):
-        before = body[max(0, offset - port.behind) : offset]
-        decisions[offset] = port.treat(Code(code[offset : offset + port.longest], symbol.value + offset, before))
+        at = symbol.value + offset
+        decisions[offset] = port.treat(Code.at(code, offset, at, longest=port.longest, around=port.around))
     frames = follow(port, isa, body, symbol.value, decisions)
     for offset, decision in decisions.items():
         yield offset, decision, frames[offset]

@@ -56,8 +56,8 @@ class Port:
     """Function's code -> offset of each instruction."""
     longest: int
     """Bytes of the longest instruction."""
-    behind: int
-    """The number of bytes before an instruction that `treat` reads."""
+    around: int
+    """The number of bytes before and behind an instruction that `treat` reads."""
     treat: Callable[[Code], Decision]
     """How an instruction is displaced: `Emulated`, `OutOfLine` or `Refused`."""
     frame_after: Callable[[bytes, Frames], Frames]

@@ -18,6 +18,7 @@ from providers.x86 import Row, Table, Test, always, emulate, extended, offset, o
 _ISA: Final = "FreeBSD sys/cddl/dev/kinst/amd64/kinst_isa.c"
 _OURS: Final = "this simulator: FreeBSD copies it unchanged, and the copy would compute another result"
 _INT3: Final = 0xCC
+_REX2: Final = 0xD5
 # DTRACE_INVOP_CALL: the stub pushes the return address that the handler leaves in its scratch space.
 _CALL: Final = STUB.number("CALL")
 # jmp [rip]: to the address that follows.
@@ -66,6 +67,14 @@ TABLE: Final = Table(
     Rule("malformed", "the bytes are not an instruction", _ISA),
     (
         _refused("two segments", lambda insn: len(insn.segments) > 1, "it has two segment prefixes"),
+        _refused("lock", lambda insn: insn.refuses_lock, "the CPU refuses its LOCK prefix (#UD)", _OURS),
+        _refused("rex2", opcodes(_REX2), "no rule reads APX", _OURS),
+        _refused(
+            "xbegin",
+            lambda insn: insn.opcode == 0xC7 and insn.second == 0xF8,
+            "the address of its handler is relative to the pc",
+            _OURS,
+        ),
         _refused("int3", opcodes(_INT3), "it is a breakpoint", _OURS),
         _refused("int", opcodes(0xCD), "it is a software interrupt", _OURS),
         _refused("popf", opcodes(0x9D), "it may enable interrupts, and then two interrupts could need one trampoline"),
@@ -131,7 +140,7 @@ PORT: Final = Port(
     patch=lambda _length: bytes((_INT3,)),
     boundaries=_boundaries,
     longest=15,
-    behind=0,
+    around=0,
     treat=_treat,
     frame_after=_frame_after,
     size=_SIZE,

@@ -54,8 +54,9 @@ def instructions(isa: Isa, code: bytes, size: int, start: int) -> dict[int, Deci
     decisions: dict[int, Decision] = {}
     for offset in port.boundaries(body):
         piece = code[offset : offset + port.longest]
-        before = body[max(0, offset - port.behind) : offset]
-        known = treat(isa, piece, start + offset) or port.treat(Code(piece, start + offset, before))
+        known = treat(isa, piece, start + offset) or port.treat(
+            Code.at(code, offset, start + offset, longest=port.longest, around=port.around)
+        )
         decisions[offset] = Refused(IN_PAD) if offset in pad else known
     return decisions
 

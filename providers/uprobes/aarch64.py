@@ -10,6 +10,7 @@ from emu.displaced.decision import Code, Decision, Displaced, DisplacedRow, Disp
 from emu.displaced.plans import Compare, Plan
 from emu.isa.aarch64 import plans
 from emu.isa.aarch64.traps import NOP_WORD
+from providers.fasttrap.aarch64 import IN_SEQUENCE, in_sequence
 from providers.fidelity import Fidelity, by_fidelity
 from providers.uprobes.port import EINVAL, ENOTSUPP, Port
 
@@ -106,6 +107,7 @@ TABLES: Final = by_fidelity(
         by_code=False,
     ),
 )
+_BETWEEN: Final = replace(IN_SEQUENCE, errno=EINVAL)
 _MALFORMED: Final = Rule("malformed", "the file ends within the instruction", _SOURCE, errno=EINVAL)
 
 
@@ -113,7 +115,10 @@ def _treat(code: Code, fidelity: Fidelity) -> Decision:
     """Decide about an instruction (arm_probe_decode_insn)."""
     if len(code.data) < 4:
         return Refused(_MALFORMED)
-    return TABLES[fidelity].decide(code.data[:4], code.address)
+    found = TABLES[fidelity].decide(code.data[:4], code.address)
+    if fidelity is not Fidelity.LINUX and not isinstance(found, Refused) and in_sequence(code):
+        return Refused(_BETWEEN)
+    return found
 
 
 PORT: Final = Port(

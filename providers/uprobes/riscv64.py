@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from emu.displaced.decision import Code, Decision, Displaced, DisplacedRow, DisplacedTable, Otherwise, Refused, Rule
@@ -10,6 +11,7 @@ from emu.displaced.plans import Compare, Plan
 from emu.isa.riscv64 import plans
 from emu.isa.riscv64.instruction import instruction_length
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
+from providers.fasttrap.riscv64 import IN_SEQUENCE, LR, RESERVATION, SC, in_sequence
 from providers.fidelity import Fidelity
 from providers.uprobes.port import EINVAL, ENOTSUPP, Port
 
@@ -33,6 +35,7 @@ def _stepped(name: str, mask: int, value: int, length: int, why: str) -> Displac
 
 
 _RESERVED: Final = "the encoding is reserved: Linux does not advance the pc, and the probe hits forever"
+_OURS: Final = "this simulator"
 _SAME: Final = "it does the same at any address"
 TABLE: Final = DisplacedTable((
     _refused("ebreak", 0xFFFFFFFF, EBREAK, 4, "it is a breakpoint", _CORE),
@@ -49,18 +52,27 @@ TABLE: Final = DisplacedTable((
     _simulated("auipc", 0x7F, 0x17, 4, plans.auipc),
     _refused("branch, reserved", 0x607F, 0x2063, 4, _RESERVED),
     _simulated("branch", 0x7F, 0x63, 4, plans.branch),
+    _refused("lr", *LR, 4, RESERVATION, _OURS),
+    _refused("sc", *SC, 4, RESERVATION, _OURS),
     _stepped("anything else", 0x3, 0x3, 4, _SAME),
     _stepped("anything else, compressed", 0, 0, 2, _SAME),
 ), by_code=False)  # fmt: skip
+# Linux steps lr and sc, and then sc fails forever.
+_LINUX: Final = DisplacedTable(tuple(row for row in TABLE.rows if row.source != _OURS), by_code=False)
+_BETWEEN: Final = replace(IN_SEQUENCE, errno=EINVAL)
 _MALFORMED: Final = Rule("malformed", "the file ends within the instruction", _SOURCE, errno=EINVAL)
 
 
-def _treat(code: Code, _fidelity: Fidelity) -> Decision:
+def _treat(code: Code, fidelity: Fidelity) -> Decision:
     """Decide about an instruction (riscv_probe_decode_insn)."""
     length = instruction_length(code.data)
     if not length:
         return Refused(_MALFORMED)
-    return TABLE.decide(code.data[:length], code.address)
+    table = _LINUX if fidelity is Fidelity.LINUX else TABLE
+    found = table.decide(code.data[:length], code.address)
+    if fidelity is not Fidelity.LINUX and not isinstance(found, Refused) and in_sequence(code):
+        return Refused(_BETWEEN)
+    return found
 
 
 PORT: Final = Port(

@@ -27,16 +27,20 @@ from typing import TYPE_CHECKING
 
 from emu.displaced.decision import Code, Emulated, Refused, Stepped
 from emu.displaced.frame import Frame
+from emu.elf.file import ElfError
 from emu.engine.memory.access import Access
 from emu.guest.linux.errno import EINVAL, EIO
 from emu.guest.linux.fs.regular import RegularFile
+from emu.guest.linux.mm.mapped_objects import image_of
 from emu.guest.linux.mm.user_code import ProcessCode, SlotPages
 from emu.guest.linux.process.process import LinuxObserver
+from emu.guest.objects import load_bias
 from emu.guest.processes import EXECUTED
 from emu.probe.execute_plan import interpret
 from emu.probe.patcher import Patcher
 from emu.support.words import BadAddressError
 from providers.fidelity import Fidelity
+from providers.sequences import REACH
 from providers.uprobes.hit_description import Description
 from providers.uprobes.port import PORTS, Port
 from providers.uprobes.records import (
@@ -191,7 +195,10 @@ class Uprobes(LinuxObserver):
         probe.code = probe.file.read(probe.offset, self.port.longest)
         if not probe.code:
             raise UprobeError(EIO, f"the file has no data at offset {probe.offset:#x}")
-        decision = self.port.treat(Code(probe.code, address), self.fidelity)
+        start = max(0, probe.offset - REACH)
+        around = probe.file.read(start, probe.offset - start + self.port.longest + REACH)
+        code = Code.at(around, probe.offset - start, address, longest=self.port.longest, around=REACH)
+        decision = self.port.treat(code, self.fidelity)
         if isinstance(decision, Refused):
             rule = decision.rule
             raise UprobeError(rule.errno, f"offset {probe.offset:#x}: {rule.why} ({rule.source})")
@@ -208,18 +215,29 @@ class Uprobes(LinuxObserver):
             self._steps.forget(installed)
             space.slots.give_back(installed.words.slot)
 
-    @staticmethod
-    def _count(space: WatchedSpace, installed: Installed) -> None:
-        """Increment the reference counter, as soon as it is mapped (update_ref_ctr)."""
+    def _count(self, space: WatchedSpace, installed: Installed) -> None:
+        """Increment the reference counter, as soon as it is mapped (update_ref_ctr).
+
+        If two writable segments share the counter's page of the file, Linux takes the first mapping
+        of it (find_ref_ctr_vma), in which the program does not look; here it is the counter's own.
+        """
         offset = installed.probe.ref_ctr_offset
         if not offset or installed.counter:
             return
-        for area in space.code.space.areas:
-            inside = area.offset <= offset < area.offset + area.end - area.start
-            if area.backing is installed.probe.file and inside and Access.WRITE in area.access and not area.shared:
-                installed.counter = area.start + offset - area.offset
-                _add(space, installed.counter, 1)
-                return
+        areas = [area for area in space.code.space.areas if area.backing is installed.probe.file]
+        found = [
+            area.start + offset - area.offset
+            for area in areas
+            if area.offset <= offset < area.offset + area.end - area.start
+            and Access.WRITE in area.access
+            and not area.shared
+        ]
+        if len(found) > 1 and self.fidelity is not Fidelity.LINUX:
+            wanted = _addresses(installed, offset, areas)
+            found = [address for address in found if address in wanted]
+        if found:
+            installed.counter = found[0]
+            _add(space, installed.counter, 1)
 
     # -- events of processes
 
@@ -356,6 +374,17 @@ def _add(space: WatchedSpace, address: int, change: int) -> None:
             space.code.space.poke(address, count.to_bytes(2, "little"))
     except BadAddressError:
         return
+
+
+def _addresses(installed: Installed, offset: int, areas: Sequence[Area]) -> Sequence[int]:
+    """Return where a process has a byte of a probe's file, by the file's segments."""
+    here = installed.space.code.space.area_at(installed.tracepoint.address)
+    try:
+        image = image_of(installed.probe.file, "program")
+    except ElfError:
+        return ()
+    bias = None if here is None else load_bias(image, here, lambda: areas)
+    return () if bias is None else [address + bias for address in image.addresses_of(offset)]
 
 
 def _holds(area: Area, probe: Uprobe) -> bool:

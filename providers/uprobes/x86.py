@@ -18,7 +18,8 @@ from typing import Final
 
 from emu.displaced.decision import Code, Decision, Rule, Stepped
 from emu.displaced.plans import Plan, Set, Store
-from emu.isa.x86.instruction import LONG_MODE, PREFIXES, PROTECTED_MODE, Instruction, Mode
+from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, Instruction, Mode
+from emu.isa.x86.length import PREFIXES, Parts
 from emu.isa.x86.plans import jcc, transfer
 from providers.fidelity import Fidelity, by_fidelity
 from providers.uprobes.port import ENOEXEC, ENOTSUPP, Port
@@ -45,6 +46,7 @@ _NOP: Final = 0x90
 _PUSHF, _POPF = 0x9C, 0x9D
 _OPERAND_SIZE: Final = 0x66
 _XOP: Final = 0x8F
+_XBEGIN, _XBEGIN_MODRM = 0xC7, 0xF8
 # The number of different prefixes, without REX, that Linux expects.
 _MOST_PREFIXES: Final = 4
 # Opcodes of VEX in map 1 whose instruction ends with an immediate byte; in map 3 all do.
@@ -172,6 +174,12 @@ def _first(bad_opcodes: frozenset[int]) -> tuple[Row, ...]:
 # The instructions that Linux steps, and the errors that this causes.
 _UNTRUSTWORTHY: Final = (
     _refused(
+        "xbegin",
+        lambda insn: insn.opcode == _XBEGIN and insn.second == _XBEGIN_MODRM,
+        "the address of its handler is relative to the pc",
+        _OURS,
+    ),
+    _refused(
         "narrow count",
         lambda insn: _is_plain(insn) and insn.narrow and insn.opcode in _COUNTED,
         "CPUs differ about a branch with an operand-size prefix",
@@ -231,8 +239,8 @@ def _as_jump(insn: Instruction, *, call: bool = False) -> Plan:
 
 
 def _as_jcc(insn: Instruction) -> Plan:
-    jump = replace(insn, data=bytes((_opcode(insn), _immediate(insn) & 0xFF)), at=0)
-    return jcc(replace(jump, data=jump.data.ljust(insn.length, b"\0")))
+    jump = bytes((_opcode(insn), _immediate(insn) & 0xFF)).ljust(insn.length, b"\0")
+    return jcc(replace(insn, data=jump, layout=Parts(insn.length, 0)))
 
 
 def _vector(test: Callable[[int, Instruction], bool]) -> _Test:

@@ -61,6 +61,76 @@ def test_ret_takes_a_signed_number_of_bytes():
     assert engine.reg_read(x86.UC_X86_REG_RSP) == (DATA + 8 - 0x8000) % (1 << 64)  # DATA + 8 + 0x8000 on a CPU
 
 
+def test_a_block_that_cannot_be_fetched_is_not_begun():
+    # inc eax, then the first byte of mov ebx, 0x04030201
+    engine = machine("x86", b"")
+    start = SIZE - 3
+    engine.mem_write(start, bytes.fromhex("ff c0 bb"))
+    with pytest.raises(uc.UcError):
+        engine.emu_start(start, SIZE + 2)
+    assert engine.reg_read(x86.UC_X86_REG_EAX) == 0  # 1 on a CPU
+    assert engine.reg_read(x86.UC_X86_REG_RIP) == start  # start + 2
+
+
+def test_avx_is_taken_for_sse():
+    engine = machine("x86", bytes.fromhex("c5 f8 28 c1"))  # vmovaps xmm0, xmm1: #UD, as cpuid has no AVX
+    engine.reg_write(x86.UC_X86_REG_XMM1, 5)
+    run(engine, 4)
+    assert engine.reg_read(x86.UC_X86_REG_XMM0) == 5
+
+
+def test_cmpxchg_clears_half_of_rax():
+    engine = machine("x86", bytes.fromhex("0f b1 0b"))  # cmpxchg [rbx], ecx
+    engine.reg_write(x86.UC_X86_REG_RBX, DATA)
+    engine.reg_write(x86.UC_X86_REG_RAX, 1 << 32)
+    run(engine, 3)
+    assert engine.reg_read(x86.UC_X86_REG_RAX) == 0  # 1 << 32 on a CPU
+
+
+def test_load_acquire_may_be_misaligned():
+    engine = machine("arm64", words(0x88DFFC01))  # ldar w1, [x0]
+    engine.reg_write(arm64.UC_ARM64_REG_X0, DATA + 1)
+    engine.mem_write(DATA + 1, b"\5")
+    run(engine, 4)
+    assert engine.reg_read(arm64.UC_ARM64_REG_X1) == 5  # an alignment fault on a CPU before Armv8.4
+
+
+def risc_v_float(code, *operands):
+    """Return ft0 after some code, whose operands are in ft1 and ft2."""
+    engine = machine("riscv", code)
+    engine.reg_write(riscv.UC_RISCV_REG_MSTATUS, 3 << 13)
+    for register, value in zip((riscv.UC_RISCV_REG_F1, riscv.UC_RISCV_REG_F2), operands, strict=False):
+        engine.reg_write(register, value)
+    run(engine, len(code))
+    return engine.reg_read(riscv.UC_RISCV_REG_F0)
+
+
+def test_singles_are_not_boxed():
+    (pattern,) = struct.unpack("<Q", struct.pack("<d", 1.5))
+    assert risc_v_float(words(0x4010F053), pattern) == 0x3FC00000  # fcvt.s.d; 0xffffffff3fc00000 on a CPU
+
+
+def test_the_smaller_of_a_signalling_nan_is_a_nan():
+    signalling, one = 0x7FF0_0000_0000_0001, 0x3FF0_0000_0000_0000
+    assert risc_v_float(words(0x2A208053), signalling, one) == 0x7FF8_0000_0000_0000  # fmin.d; 1.0 on a CPU
+
+
+def test_movaps_may_be_misaligned():
+    engine = machine("x86", bytes.fromhex("0f 28 03"))  # movaps xmm0, [rbx]
+    engine.reg_write(x86.UC_X86_REG_RBX, DATA + 1)
+    engine.mem_write(DATA + 1, b"\5")
+    run(engine, 3)
+    assert engine.reg_read(x86.UC_X86_REG_XMM0) == 5  # #GP on a CPU
+
+
+def test_a_reciprocal_is_a_division():
+    engine = machine("x86", bytes.fromhex("f3 0f 53 c1"))  # rcpss xmm0, xmm1
+    engine.reg_write(x86.UC_X86_REG_XMM1, 0x40400000)  # 3.0
+    run(engine, 4)
+    # 1 / 3 by a division, which is inexact; a CPU takes 12 bits from a table, and accrues nothing
+    assert engine.reg_read(x86.UC_X86_REG_XMM0) == 0x3EAAAAAB
+
+
 def test_a_stepped_pause_has_no_exception():
     ends = []
     for code in ("90 ff c0 90", "f3 90 ff c0 90"):  # nop, or pause; inc eax; nop
@@ -130,6 +200,25 @@ def test_written_code_runs_as_it_was():
     run(engine, 9)
     engine.mem_write(CODE + 1, b"\2")
     run(engine, 9)
+    assert engine.reg_read(x86.UC_X86_REG_EAX) == 1
+
+
+def test_a_store_through_another_mapping_is_not_noticed():
+    # mov eax, 0; jmp, executed at CODE; its number is increased at DATA, the same memory, which cannot be executed
+    engine = machine("x86", bytes.fromhex("b8 00 00 00 00 eb 00 90 90"))
+    engine.mem_write(CODE + 0x100, bytes.fromhex("fe 04 25 01 20 00 00 eb 00 90 90"))
+    engine.ctl_set_tlb_mode(uc.UC_TLB_VIRTUAL)
+
+    def fill(_engine, address, _access, entry, _data):
+        entry.paddr = CODE
+        entry.perms = uc.UC_PROT_READ | (uc.UC_PROT_WRITE if address >= DATA else uc.UC_PROT_EXEC)
+        return True
+
+    engine.hook_add(uc.UC_HOOK_TLB_FILL, fill)
+    for _ in range(3):
+        engine.emu_start(CODE + 0x100, CODE + 0x10B)
+        engine.emu_start(CODE, CODE + 9)
+    assert engine.mem_read(CODE + 1, 1) == b"\3"
     assert engine.reg_read(x86.UC_X86_REG_EAX) == 1
 
 

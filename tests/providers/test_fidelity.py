@@ -106,8 +106,8 @@ def test_libdtrace_swaps_the_bytes_of_a_conditional_jump():
 def test_libdtrace_assumes_a_jump_table_where_it_sees_endbr64_or_int3(first):
     function = bytes.fromhex(first + "55c9c331c0c3")
     port = FASTTRAP["x86_64"]
-    assert not port.has_jump_table(function, EXACT)
-    assert port.has_jump_table(function, FREEBSD)
+    assert port.decoded(function, EXACT) == len(function)
+    assert port.decoded(function, FREEBSD) < len(function)
     at = len(bytes.fromhex(first))
     assert returns(function.hex()) == [at + 2, at + 5]
     assert returns(function.hex(), FREEBSD) == []
@@ -151,6 +151,29 @@ def test_the_disassembler_knows(code):
 
 def test_an_override_of_ds_is_known_in_32_bit_mode():
     assert known_length(bytes.fromhex("3e8b00").ljust(15, b"\x90"), PROTECTED_MODE) == 3
+
+
+# The length to the CPU, and to dis_tables, whose tables differ.
+@pytest.mark.parametrize(
+    ("code", "mode", "length", "known"),
+    [
+        ("62a17d486f0c06", LONG_MODE, 7, 6),  # EVEX.X extends the index: the SIB byte is not read
+        ("62f17d486f0c06", LONG_MODE, 7, 7),
+        ("62f17d4863c1", LONG_MODE, 6, 6),  # 66.0F 63
+        ("62f37c4857c105", LONG_MODE, 7, 6),  # NP.0F3A 57: without a prefix the map is ignored
+        ("660f8512345678", LONG_MODE, 7, 5),
+        ("66e812345678", LONG_MODE, 6, 6),
+        ("48c5f877", LONG_MODE, 4, 0),
+        ("4862f17d486f00", LONG_MODE, 7, 7),
+        ("f30f28c1", LONG_MODE, 4, 0),
+        ("0fb8c0", LONG_MODE, 0, 3),
+        ("620012345678", PROTECTED_MODE, 2, 2),  # bound
+        ("628012345678", PROTECTED_MODE, 6, 0),
+    ],
+)
+def test_the_disassembler_has_other_lengths(code, mode, length, known):
+    data = bytes.fromhex(code).ljust(15, b"\x90")
+    assert (instruction_length(data, mode), known_length(data, mode)) == (length, known)
 
 
 def test_xop_is_read_as_a_pop():

@@ -27,11 +27,11 @@ EXPECT
 |   before   55  push ebp
 |   after    f0  lock mov ebp, esp
 |   before
-|     <+0>    55                        push ebp
-|     <+1>    89 e5                     mov ebp, esp
+|     <+0>    55{{ +}}push ebp
+|     <+1>    89 e5{{ +}}mov ebp, esp
 |{{...}}
 |   enabled
-|     <+0>    f0 89 e5                  lock mov ebp, esp
+|     <+0>    f0 89 e5{{ +}}lock mov ebp, esp
 |{{...}}
 |2. exception
 |   #UD, vector 6: LOCK before an instruction that cannot be locked is a fault, so the saved eip points at it. The emulator takes this exception itself: the kernel's vector does not run.
@@ -48,8 +48,8 @@ EXPECT
 |9. disabled
 |   The program has ended, its probe is disabled, and the bytes are back.
 |   after
-|     <+0>    55                        push ebp
-|     <+1>    89 e5                     mov ebp, esp
+|     <+0>    55{{ +}}push ebp
+|     <+1>    89 e5{{ +}}mov ebp, esp
 |{{...}}
 
 NAME the return of sys_getpid is the pop before the ret
@@ -59,11 +59,11 @@ EXPECT
 |{{...}}
 |   before
 |{{...}}
-|     <+{{\d+}}>{{ +}}5d                        pop ebp
-|     <+{{\d+}}>{{ +}}c3                        ret
+|     <+{{\d+}}>{{ +}}5d{{ +}}pop ebp
+|     <+{{\d+}}>{{ +}}c3{{ +}}ret
 |   enabled
 |{{...}}
-|     <+{{\d+}}>{{ +}}f0 c3                     lock ret
+|     <+{{\d+}}>{{ +}}f0 c3{{ +}}lock ret
 |
 |2. exception
 |{{...}}
@@ -71,8 +71,8 @@ EXPECT
 |{{...}}
 |   after
 |{{...}}
-|     <+{{\d+}}>{{ +}}5d                        pop ebp
-|     <+{{\d+}}>{{ +}}c3                        ret
+|     <+{{\d+}}>{{ +}}5d{{ +}}pop ebp
+|     <+{{\d+}}>{{ +}}c3{{ +}}ret
 
 NAME sys_getpid with an int3 for its push
 ISAS x86_64
@@ -81,11 +81,11 @@ EXPECT
 |{{...}}
 |   before
 |{{...}}
-|     <+{{\d+}}>{{ +}}55                        push rbp
+|     <+{{\d+}}>{{ +}}55{{ +}}push rbp
 |{{...}}
 |   enabled
 |{{...}}
-|     <+{{\d+}}>{{ +}}cc                        int3
+|     <+{{\d+}}>{{ +}}cc{{ +}}int3
 |{{...}}
 |   plan         [rsp-8] = rbp; rsp = rsp-8; rip = rip+1
 |{{...}}
@@ -93,7 +93,7 @@ EXPECT
 |   The program has ended, its probe is disabled, and the bytes are back.
 |   after
 |{{...}}
-|     <+{{\d+}}>{{ +}}55                        push rbp
+|     <+{{\d+}}>{{ +}}55{{ +}}push rbp
 |{{...}}
 
 NAME sys_getpid with a brk for its stp
@@ -102,15 +102,15 @@ RUN trapline step -n 'fbt::sys_getpid:entry' -c getpid
 EXPECT
 |{{...}}
 |   before
-|     <+0>    {{.. .. .. a9             }}  stp x29, x30, [sp, #-{{.*}}]!
+|     <+0>    {{.. .. .. a9 +}}stp x29, x30, [sp, #-{{.*}}]!
 |{{...}}
 |   enabled
-|     <+0>    a0 81 20 d4               brk #0x40d
+|     <+0>    a0 81 20 d4{{ +}}brk #0x40d
 |{{...}}
 |9. disabled
 |   The program has ended, its probe is disabled, and the bytes are back.
 |   after
-|     <+0>    {{.. .. .. a9             }}  stp x29, x30, [sp, #-{{.*}}]!
+|     <+0>    {{.. .. .. a9 +}}stp x29, x30, [sp, #-{{.*}}]!
 |{{...}}
 
 NAME sys_getpid with a c.ebreak for its c.sdsp
@@ -120,15 +120,15 @@ EXPECT
 |{{...}}
 |   before
 |{{...}}
-|     <+{{\d+}}>{{ +}}06 ec                     c.sdsp ra, 0x18(sp)
+|     <+{{\d+}}>{{ +}}06 ec{{ +}}c.sdsp ra, 0x18(sp)
 |{{...}}
 |   enabled
 |{{...}}
-|     <+{{\d+}}>{{ +}}02 90                     c.ebreak
+|     <+{{\d+}}>{{ +}}02 90{{ +}}c.ebreak
 |{{...}}
 |9. disabled
 |   The program has ended, its probe is disabled, and the bytes are back.
 |   after
 |{{...}}
-|     <+{{\d+}}>{{ +}}06 ec                     c.sdsp ra, 0x18(sp)
+|     <+{{\d+}}>{{ +}}06 ec{{ +}}c.sdsp ra, 0x18(sp)
 |{{...}}

@@ -22,7 +22,7 @@ COMMANDS = (
     (("uprobe", "p:FILE:tiny_lengt", "-c", "FILE"), "tiny", 1),
     (("sites", "FILE"), "tiny", 0),
     (("sites", "FILE", "--provider", "uprobe"), "tiny", 0),
-    (("sites", "FILE", "--json"), "tiny", 0),
+    (("sites", "FILE", "--json", "-"), "tiny", 0),
     (("check", "FILE", "--states", "1"), "tiny", 0),
     (("bench", "--program", "FILE"), "tiny", 0),
     (("dtrace", "-n", "pid$target::tiny_lengt:entry", "-c", "FILE"), "tiny", 1),
@@ -52,7 +52,7 @@ def test_stacks_that_are_not_text_are_drawn(tmp_path, suffix):
     stacks.write_bytes(b"a;\x1b[2Jb;\xff\xfe\x00c 3\na;d 1\n")
     graph = tmp_path / f"graph.{suffix}"
     done = run_trapline(["flame", str(stacks), "-o", str(graph), "--title", os.fsdecode(b"\xff\x1b[2J")])
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{graph}: 2 stacks\n", "")
     drawn = graph.read_text("utf-8")
     assert "\x1b" not in drawn
     assert r"\udcff\udcfe\x00c" in drawn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -21,6 +22,8 @@ COMMANDS = {
     "check --jobs 2": (*CHECK, "--jobs", "2"),
     "bench": ("bench",),
     "lab": ("lab", "check", "9"),
+    "bench --host": ("bench", "--host"),
+    "object build": ("object", "build", "--glue", "fasttrap", "--sources", "sources", "--cc", "./cc"),
 }
 # Signal -> exit status, and the beginning of the line on standard error; a killed process says nothing.
 ENDS = {
@@ -72,6 +75,18 @@ def prepare(command: str, folder: Path) -> int:
         (code,) = (path for path in work.glob("*.py"))
         code.write_text("import time\ntime.sleep(60)\n")
         return 1
+    if command == "object build":
+        source = folder / "sources" / "intel" / "dtrace" / "fasttrap_isa.c"
+        source.parent.mkdir(parents=True)
+        source.touch()
+        compiler = folder / "cc"
+        compiler.write_text("#!/bin/sh\nexec sleep 60\n")
+        compiler.chmod(0o755)
+        return 1
+    if command == "bench --host":
+        if platform.machine() not in {"x86_64", "aarch64"}:
+            pytest.skip("bench --host is of x86-64 and AArch64")
+        return 1
     return 3  # the tracker, the server that workers are forked from, a worker
 
 
@@ -97,3 +112,22 @@ def test_no_process_is_left(command, number, tmp_path):
     assert said.startswith(line)
     assert said.count("\n") == bool(line), said
     assert until(lambda: not any(map(alive, workers))), workers
+
+
+def test_a_signal_while_workers_are_ended_waits_until_all_are(tmp_path):
+    code = (
+        "import os, signal, time; from trapline.support import workers\n"
+        "from multiprocessing.process import BaseProcess\n"
+        "if __name__ == '__main__':\n"
+        "    crew = workers.Workers(2, 'time'); work = [crew.submit(time.sleep, 60) for _ in range(2)]\n"
+        "    end = BaseProcess.terminate\n"
+        "    BaseProcess.terminate = lambda process: (os.kill(os.getpid(), signal.SIGINT), end(process))\n"
+        "    workers.abandon(crew, work)\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run(
+        [sys.executable, script], env=environment, timeout=LIMIT, capture_output=True, text=True, check=False
+    )
+    assert ended.stderr.strip().endswith("KeyboardInterrupt")

@@ -38,7 +38,7 @@ LINES = {
     ("plockstat", "-A", "contend"): 0,
     ("race", "--patch", "fbt::malloc:entry", "--method", "stop-machine"): 0,
     ("sites", KERNEL): 0,
-    ("sites", KERNEL, "--json"): 0,
+    ("sites", KERNEL, "--json", "-"): 0,
     ("step", "-n", "fbt::malloc:entry"): 0,
     ("uprobe", "-l", TINY): 0,
     ("uprobe", "-c", TINY, "p:tiny:tiny_length"): 0,

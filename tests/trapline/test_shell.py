@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from emu.isa import ISAS
 from tests.support.command import ROOT
 from trapline.cli import COMMANDS
 
@@ -40,6 +41,30 @@ def test_commands_options_and_choices_are_completed():
     assert set(complete("trapline ")) == set(COMMANDS)
     assert complete("trapline check --isa ris") == ["riscv64"]
     assert "--provider" in complete("trapline displace --pro")
+
+
+@pytest.mark.parametrize(
+    ("words", "some"),
+    [
+        ("dtrace --isa ", [*ISAS]),
+        ("dtrace -n BEGIN --guest linux", ["linux", "linux-kernel"]),
+        ("dtrace --export-f", ["--export-format"]),
+        ("dtrace -x fid", ["fidelity=exact", "fidelity=freebsd"]),
+        ("lockstat --isa ", [*ISAS]),
+        ("plockstat --trap ", ["host", "guest"]),
+        ("plockstat --ju", []),
+        ("displace ", [*ISAS]),
+        ("check --glue linux", ["linux-kprobes", "linux-uprobes"]),
+        ("check --museum ebreak", ["ebreak-length"]),
+        ("object build --glue fb", ["fbt"]),
+        ("race --glue t", ["text-poke"]),
+        ("bench --isa x86_64,i", ["x86_64,i386"]),
+        ("bench --mechanism fbt", ["fbt"]),
+    ],
+)
+def test_flags_and_values_of_commands_that_read_them_themselves_are_completed(words, some):
+    found = complete(f"trapline {words}")
+    assert found[: len(some)] == some
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from emu.guest.base import GuestError
 from emu.isa import DEFAULT_ISA, ISAS, Isa
-from trapline.commands.shared import print_lines
+from trapline.commands.completion import offering
+from trapline.commands.shared import (
+    OutputFailure,
+    json_option,
+    lines_option,
+    output_option,
+    print_lines,
+    write,
+    write_json,
+    write_lines,
+)
 from trapline.consumer.errors import ConsumerError
 from trapline.cost import mechanisms, report, tables
 from trapline.cost.models import CostModel, ModelError, chosen
@@ -24,6 +33,7 @@ from trapline.cost.rows import Row
 from trapline.cost.tables import Table
 from trapline.d.errors import CompileError
 from trapline.machine.linux_machine import LinuxOptions
+from trapline.support.output_files import OutputError, prepare_folder
 from trapline.support.own_files import TargetError, own_program
 
 ALL = "all"
@@ -32,9 +42,26 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command("bench", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--isa", metavar="ISA,...", default=ALL, show_default=True, help=f"Of {', '.join(ISAS)}.")
-@click.option("--mechanism", metavar="NAME,...", help=f"Of {', '.join(mechanisms.MECHANISMS)}; default: all.")
-@click.option("--model", metavar="NAME,...", help="Real machines (--models lists them); default: all.")
+@click.option(
+    "--isa",
+    metavar="ISA,...",
+    default=ALL,
+    show_default=True,
+    shell_complete=offering(lambda: ISAS),
+    help=f"Of {', '.join(ISAS)}.",
+)
+@click.option(
+    "--mechanism",
+    metavar="NAME,...",
+    shell_complete=offering(lambda: mechanisms.MECHANISMS),
+    help=f"Of {', '.join(mechanisms.MECHANISMS)}; default: all.",
+)
+@click.option(
+    "--model",
+    metavar="NAME,...",
+    shell_complete=offering(lambda: [one.name for one in chosen(())]),
+    help="Real machines (--models lists them); default: all.",
+)
 @click.option("--hz", type=float, help="Another clock for the models, in hertz, where theirs was published.")
 @click.option("--models", "listed", is_flag=True, help="Show the models: prices, sources, predicted beside published.")
 @click.option("--program", metavar="'PROGRAM ARG...'", help="Predict what probes would cost this Linux program.")
@@ -44,10 +71,10 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--peers", is_flag=True, help="Measure other tools on this host instead, those that are installed.")
 @click.option("--compare", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An earlier --json.")
 @click.option("--threshold", type=float, default=5.0, show_default=True, help="Percent that --compare lets pass.")
-@click.option("--html", type=FILE, help="Write a page with all tables and plots; it needs no network.")
+@output_option("--html", "Write a page with all tables and plots, which needs no network")
 @click.option("--plots", type=FOLDER, help="Write the plots to this folder, as SVG and PNG, light and dark.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--jsonl", "as_lines", is_flag=True, help="Print JSON lines: an object for each row.")
+@json_option
+@lines_option("row")
 def bench_command(
     isa: str,
     mechanism: str | None,
@@ -66,21 +93,29 @@ def bench_command(
         models = chosen(_words(model), others["hz"])
         if not others["threshold"] >= 0:
             raise click.UsageError(f"--threshold {others['threshold']:g}: a share in percent, 0 or more")
+        if others["plots"]:
+            _prepare(others["plots"])
+        if compare is not None:
+            report.compared(compare, (), 0)  # a file that cannot be compared is refused before the work
         if others["listed"]:
-            _models(models, as_json=others["as_json"])
+            _models(models, others["json_file"])
         elif program is not None:
-            _program(program, probes, _one_isa(isa), root, models, as_json=others["as_json"])
+            _program(program, probes, _one_isa(isa), root, models, others["json_file"])
         elif (others["host"] or others["peers"]) and not others["html"]:
-            _here(_isas(isa), host=others["host"], peers=others["peers"], as_json=others["as_json"])
+            _here(
+                _isas(isa),
+                host=others["host"],
+                peers=others["peers"],
+                lines_file=others["lines_file"] or others["json_file"],
+            )
         else:
             isas = _isas(isa)
             rows = _measured(isas, _mechanisms(mechanism))
-            if others["as_json"]:
-                click.echo(json.dumps(report.data(rows, models), indent=1))
-            elif others["as_lines"]:
-                for row in rows:
-                    click.echo(json.dumps(report.row_data(row, models)))
-            elif compare is None:
+            if others["json_file"]:
+                write_json(others["json_file"], report.data(rows, models))
+            if others["lines_file"]:
+                write_lines(others["lines_file"], (report.row_data(row, models) for row in rows))
+            if compare is None and not others["json_file"] and not others["lines_file"]:
                 print_lines(report.table(rows, models))
                 print_lines(report.without_times(models if model else [], rows))
             if others["html"] or others["plots"]:
@@ -90,6 +125,17 @@ def bench_command(
                 _compare(compare, rows, others["threshold"] / 100)
     except (ModelError, report.ComparisonError, TargetError) as error:
         raise click.UsageError(str(error)) from None
+
+
+def _prepare(folder: Path) -> None:
+    """Refuse a folder of plots that cannot be written, before anything is measured."""
+    from trapline.cost import plots  # noqa: PLC0415  only the user of plots waits for them
+
+    try:
+        plots.check()
+        prepare_folder(folder if folder.exists() else folder.parent, folder)
+    except (plots.PlotError, OutputError) as error:
+        raise OutputFailure(str(error)) from None
 
 
 def _words(text: str | None) -> list[str]:
@@ -147,11 +193,11 @@ def _on_host(isas: list[Isa], *, host: bool, peers: bool) -> Iterator[tuple[Tabl
         yield other_tools.table(found, not_run), [one._asdict() for one in found]
 
 
-def _here(isas: list[Isa], *, host: bool, peers: bool, as_json: bool) -> None:
+def _here(isas: list[Isa], *, host: bool, peers: bool, lines_file: str | None) -> None:
+    rows: list[dict[str, Any]] = []
     for index, (table, data) in enumerate(_on_host(isas, host=host, peers=peers)):
-        if as_json:
-            for one in data:
-                click.echo(json.dumps(one))
+        if lines_file is not None:
+            rows += data
             for note in table.notes:
                 click.echo(note, err=True)
             continue
@@ -159,13 +205,15 @@ def _here(isas: list[Isa], *, host: bool, peers: bool, as_json: bool) -> None:
             click.echo()
         click.echo(table.title)
         print_lines(tables.lines(table))
+    if lines_file is not None:
+        write_lines(lines_file, rows)
 
 
 def _drawn(
     isas: list[Isa],
     rows: list[Row],
     models: list[CostModel],
-    html: Path | None,
+    html: str | None,
     folder: Path | None,
     more: list[Table],
 ) -> None:
@@ -191,21 +239,25 @@ def _drawn(
             plots.save(drawn, folder)
             click.echo(f"{folder}: {len(drawn)} plots, each as {' and '.join(plots.FORMATS)}", err=True)
         if html is not None:
-            html.write_text(page(rows, models, drawn, plotless=without, more=more), encoding="utf-8")
-            click.echo(f"{html}: written", err=True)
+            write(html, page(rows, models, drawn, plotless=without, more=more))
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
 
 
-def _models(models: list[CostModel], *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(report.models_data(models), indent=1))
+def _models(models: list[CostModel], json_file: str | None) -> None:
+    if json_file is not None:
+        write_json(json_file, report.models_data(models))
     else:
         print_lines(report.checks(models))
 
 
 def _program(
-    text: str, probes: tuple[str, ...], isa: Isa | None, root: Path | None, models: list[CostModel], *, as_json: bool
+    text: str,
+    probes: tuple[str, ...],
+    isa: Isa | None,
+    root: Path | None,
+    models: list[CostModel],
+    json_file: str | None,
 ) -> None:
     try:
         words = own_program(tuple(shlex.split(text)), isa or DEFAULT_ISA)
@@ -217,8 +269,8 @@ def _program(
         found = profile(LinuxOptions(words, isa=isa, root=root), probes or ("pid$target:::entry",))
     except (GuestError, CompileError, ConsumerError) as error:
         raise click.ClickException(str(error)) from None
-    if as_json:
-        click.echo(json.dumps(report.program_data(found, models), indent=1))
+    if json_file is not None:
+        write_json(json_file, report.program_data(found, models))
     else:
         print_lines(report.program_lines(found, models))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
@@ -27,7 +27,8 @@ from emu.isa.disassembly import Syntax
 from emu.support.did_you_mean import counted
 from providers.fidelity import Fidelity
 from providers.uprobes import needs_return_address
-from trapline.commands.shared import CheckFailure, print_lines, syntax_option, tui_option
+from trapline.commands.completion import offering
+from trapline.commands.shared import CheckFailure, OutputFile, output_option, print_lines, syntax_option, tui_option
 from trapline.framework.base.engines import EngineError
 from trapline.lab.check import report
 from trapline.lab.check.cpu.rules_under_test import RulesError
@@ -41,7 +42,7 @@ from trapline.lab.check.runner.pool import MakeExecutor, WorkersError, local
 from trapline.lab.check.runner.unit import EncodingsSpec, Spec
 from trapline.lab.check.site.assembly_file import NAME, assembly_file, placed
 from trapline.lab.check.site.subject import PROVIDERS, Subject, SubjectError
-from trapline.lab.museum.gallery import MuseumError, show
+from trapline.lab.museum.gallery import MuseumError, exhibits, show
 from trapline.support.options import debug_root_option
 from trapline.support.output_files import OutputError
 from trapline.support.own_files import TargetError, is_guest_program
@@ -85,6 +86,7 @@ class Wanted:
     syntax: str = Syntax.INTEL.value
     engine: str | None = None
     asm: str | None = None
+    may_be_idle: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -139,11 +141,12 @@ class Wanted:
 
     def _runs(self, subject: Subject) -> Iterator[RunSpec]:
         if subject.boots:
-            yield from (RunSpec(subject, trap_path=path) for path in TrapPath)
+            yield from (RunSpec(subject, trap_path=path, may_be_idle=self.may_be_idle) for path in TrapPath)
         elif not self._why_not_run(subject):
-            yield RunSpec(subject, self.arguments, self.root, self._in_root(subject))
+            one = RunSpec(subject, self.arguments, self.root, self._in_root(subject), may_be_idle=self.may_be_idle)
+            yield one
             if subject.kind == "uprobe":
-                yield RunSpec(subject, self.arguments, self.root, self._in_root(subject), returns=True)
+                yield replace(one, returns=True)
 
     def _in_root(self, subject: Subject) -> str:
         """Return the path that the guest has for a program, "" if it is not in the root."""
@@ -187,6 +190,12 @@ class Wanted:
         return ""
 
 
+def _glues() -> Iterable[str]:
+    from trapline.lab.objects.glues import GLUES  # noqa: PLC0415  few checks have objects
+
+    return GLUES
+
+
 @click.command("check")
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1)
@@ -211,6 +220,7 @@ class Wanted:
     f"default: {BY_MACHINE_CODE}, and {BY_PYTHON} where Python tries them or with --object.",
 )
 @click.option("--run/--no-run", default=True, show_default=True, help="Also run the whole program, plain and patched.")
+@click.option("--allow-idle", "may_be_idle", is_flag=True, help="Accept a run in which no probe fires.")
 @click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -231,7 +241,12 @@ class Wanted:
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
 @click.option("--dask", metavar="ADDRESS", help="Use the workers of a Dask cluster, such as tcp://host:8786.")
 @click.option(
-    "--report", "reports", multiple=True, metavar="FILE", help="Write a report: .html, .json, .xml (JUnit) or .txt."
+    "--report",
+    "reports",
+    multiple=True,
+    type=OutputFile(),
+    metavar="FILE",
+    help="Write a report: .html, .json, .xml (JUnit) or .txt.",
 )
 @click.option(
     "--results",
@@ -257,6 +272,7 @@ class Wanted:
 @click.option(
     "--glue",
     metavar="NAME",
+    shell_complete=offering(_glues),
     help="What --object is: fasttrap, fbt, illumos-fasttrap, illumos-fbt, linux-kprobes, linux-uprobes, or your own "
     "FILE.py:CLASS.",
 )
@@ -279,8 +295,13 @@ class Wanted:
     "--bytes", "given", metavar="HEX", help="With --object: try only this instruction, or body of a function."
 )
 @click.option("--memory/--no-memory", default=True, help="With --object: watch each access to memory (slow).")
-@click.option("--museum", metavar="NAME", help="Show a bug of a real probe implementation; 'list' prints the names.")
-@click.option("--html", metavar="FILE", help="With --museum: write a page that plays the exhibit, wrong beside right.")
+@click.option(
+    "--museum",
+    metavar="NAME",
+    shell_complete=offering(lambda: ("list", *exhibits())),
+    help="Show a bug of a real probe implementation; 'list' prints the names.",
+)
+@output_option("--html", "With --museum: write a page that plays the exhibit, wrong beside right")
 @tui_option
 def check_command(**options: Any) -> None:
     """Check that PROGRAM is the same program when it is probed, or show exactly where it is not.
@@ -296,8 +317,8 @@ def check_command(**options: Any) -> None:
 
     With --object, your own compiled code replaces the package's rules: docs/objects.md.
 
-    Exit status: 0 if nothing diverged, 1 if something did, 2 if it could not be checked, 130 when
-    interrupted; the same command continues where it stopped.
+    Exit status: 0 if nothing diverged, 1 if something did or no probe fired in a run, 2 if it could
+    not be checked, 130 when interrupted; the same command continues where it stopped.
     """
     refuse_idle(click.get_current_context())
     performed = perform(options, progress=sys.stderr.isatty())
@@ -457,7 +478,7 @@ MODES: Final = {
     | {"objects", "glue", "sample", "first", "fuzz", "memory", "reports", "sweep", "bound", "given", "kept"},
     "encodings": _REPORTED | {"encodings", "sample"},
     "asm": _REPORTED | _TRIED | {"asm", "engine"},
-    _PROGRAM: _REPORTED | _TRIED | _FILES | {"arguments", "every_instruction", "run", "engine"},
+    _PROGRAM: _REPORTED | _TRIED | _FILES | {"arguments", "every_instruction", "run", "may_be_idle", "engine"},
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterable
@@ -11,9 +10,11 @@ from typing import Any, Final
 import click
 
 from emu.assembly import AssemblyError
+from emu.isa import ISAS
 from emu.isa.disassembly import Syntax
 from providers.fidelity import Fidelity
-from trapline.commands.shared import print_lines, syntax_option, write
+from trapline.commands.completion import offering
+from trapline.commands.shared import json_option, output_option, print_lines, syntax_option, write, write_json
 from trapline.lab.displace import report
 from trapline.lab.displace.bench import DisplacedCode, DisplaceError, displace, isa_of
 from trapline.lab.displace.decisions import PROVIDERS
@@ -43,10 +44,16 @@ def _settings(isa: str, texts: tuple[str, ...]) -> dict[str, int]:
     return dict(setting(isa_of(isa), word) for word in words)
 
 
+# Bytes where an ISA is expected.
+_HEX: Final = re.compile(r"(0x)?([0-9a-f]{2})+", re.IGNORECASE)
+
+
 def _words(words: tuple[str, ...], named: str | None) -> tuple[str, str]:
     """Return the ISA and the code."""
     given = (named, *words) if named is not None else words
     if len(given) < 2:
+        if given and _HEX.fullmatch(given[0]):
+            raise click.UsageError(f"no ISA; for bytes: displace x86_64 --hex {given[0]}")
         raise click.UsageError(f"no {'code' if given else 'ISA and no code'}: displace x86_64 'push rbp; ret'")
     if len(given) > 2:
         raise click.UsageError(f"'{given[2]}' is one word too many: quote the code")
@@ -54,8 +61,10 @@ def _words(words: tuple[str, ...], named: str | None) -> tuple[str, str]:
 
 
 @click.command("displace")
-@click.argument("words", metavar="ISA CODE", nargs=-1)
-@click.option("--isa", "named", metavar="ISA", help="The ISA, instead of the first word.")
+@click.argument("words", metavar="ISA CODE", nargs=-1, shell_complete=offering(lambda: ISAS))
+@click.option(
+    "--isa", "named", metavar="ISA", shell_complete=offering(lambda: ISAS), help="The ISA, instead of the first word."
+)
 @click.option("--hex", "as_hex", is_flag=True, help="CODE is bytes in hexadecimal, not assembly.")
 @click.option(
     "--at", "address", default="0", callback=_number, metavar="ADDRESS", help="The address of the code; default: 0."
@@ -91,17 +100,14 @@ def _words(words: tuple[str, ...], named: str | None) -> tuple[str, str]:
     help="Decide as that system does, with its quirks.",
 )
 @syntax_option
-@click.option(
-    "--html", "html_file", metavar="FILE", help="Write a page that plays it: decisions, and with --run the run."
-)
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
-              help="Print text, or JSON.")  # fmt: skip
+@output_option("--html", "Write a page that plays it: decisions, and with --run the run", "html_file")
+@json_option
 def displace_command(
     words: tuple[str, ...],
     named: str | None,
     settings: tuple[str, ...],
     providers: tuple[str, ...],
-    form: str,
+    json_file: str | None,
     count: int,
     address: int,
     fidelity: str,
@@ -136,9 +142,12 @@ def displace_command(
         from trapline.player.bench import bench_page  # noqa: PLC0415  only the user of a page waits for jinja2
 
         write(html_file, bench_page(isa, found, done))
-    else:
+    if json_file is not None:
+        data: dict[str, Any] = report.as_data(isa, found)
+        write_json(json_file, data | ({"run": report.run_as_data(done)} if done else {}))
+    if html_file is None and json_file is None:
         missing = PROVIDERS - {decision.provider for decision in whole[0].decisions} if not providers else ()
-        _print(isa, found, done, form, missing)
+        _print(found, done, missing)
     sys.exit(done is not None and not done.same)
 
 
@@ -153,11 +162,7 @@ def _only(found: DisplacedCode, providers: tuple[str, ...]) -> DisplacedCode:
     return DisplacedCode(one.only(providers) for one in found)
 
 
-def _print(isa: str, found: DisplacedCode, done: Run | None, form: str, missing: Iterable[str]) -> None:
-    if form == "json":
-        data: dict[str, Any] = report.as_data(isa, found)
-        click.echo(json.dumps(data | ({"run": report.run_as_data(done)} if done else {}), indent=1))
-        return
+def _print(found: DisplacedCode, done: Run | None, missing: Iterable[str]) -> None:
     print_lines(report.as_text(found, missing))
     if done is not None:
         click.echo()

@@ -18,10 +18,12 @@ from emu.isa import DEFAULT_ISA, ISAS
 from emu.native import available
 from emu.support.one_line import one_line
 from providers.fidelity import Fidelity
+from trapline.commands.completion import TracerCommand, complete_word
 from trapline.consumer.command import main
 from trapline.consumer.environment import CommandEnvironment, MachineError, TracedMachine
 from trapline.consumer.output import Writer
 from trapline.consumer.request import MachineOptions
+from trapline.consumer.usage import flag_values
 from trapline.d.types.names import NoNames
 from trapline.framework.base.program import Program
 from trapline.framework.probe.settings import DEFAULTS
@@ -38,11 +40,13 @@ _ENVIRONMENT: Final = (("LD_NOLAZYLOAD", "1"),)
 
 @click.command(
     "dtrace",
+    cls=TracerCommand,
+    flags=flag_values,
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     short_help="Trace a guest with D programs; the flags are those of dtrace(1).",
 )
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_word)
 @click.pass_context
 def dtrace_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
     """Trace a guest with D programs; `trapline dtrace --help` lists the flags of dtrace(1)."""
@@ -148,7 +152,7 @@ def _open_linux(wanted: MachineOptions) -> TracedMachine:
         machine.probes.provide,
         machine.ended,
         lambda: machine.guest.killed,
-        foreign=ProcessNames(NoNames(), lambda: machine.probes.objects(machine.target), types_of),
+        foreign=ProcessNames(NoNames(), lambda: machine.probes.objects(machine.target), types_of, _report),
         libraries=("common", "linux", machine.guest.isa.name),
     )
 
@@ -268,7 +272,7 @@ def _open_kernel(wanted: MachineOptions) -> TracedMachine:
         target.number,
         machine.probes.provide,
         target.ended,
-        foreign=ProcessNames(machine.names, lambda: machine.probes.objects(target.number()), types_of),
+        foreign=ProcessNames(machine.names, lambda: machine.probes.objects(target.number()), types_of, _report),
         libraries=libraries,
     )
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from emu.isa import DEFAULT_ISA, ISAS
-from trapline.commands.shared import say
+from trapline.commands.shared import OutputFile, say, write
 from trapline.lab.course.grade import as_csv, grade
 from trapline.lab.course.sheets import sheet, sheets
 from trapline.lab.course.supervised import SECONDS
@@ -85,19 +85,12 @@ def check_command(what: str, seconds: float, more: Path | None) -> None:
 
 @lab_command.command("grade")
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the CSV to this file.")
+@click.option("-o", "--output", type=OutputFile(), metavar="FILE", default="-", help="Write the CSV to this file.")
 @_limit
 @_folder
-def grade_command(folder: Path, output: Path | None, seconds: float, more: Path | None) -> None:
+def grade_command(folder: Path, output: str, seconds: float, more: Path | None) -> None:
     """Grade a class as CSV: FOLDER has a folder for each student, with their labs in it."""
-    text = _try(lambda: as_csv(folder, more, seconds))
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    try:
-        output.write_text(text, "utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{output}: {error.strerror}") from None
+    write(output, _try(lambda: as_csv(folder, more, seconds)))
 
 
 def _try(call: Callable[[], Any]) -> Any:

@@ -20,6 +20,7 @@ from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from emu.support.words import decimal
+from trapline.commands.completion import TracerCommand, complete_word, getopt_flags
 from trapline.commands.dtrace import Console
 from trapline.consumer.errors import ConsumerError
 from trapline.d.errors import CompileError
@@ -32,9 +33,12 @@ from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.machine.programs import missing_program
 from trapline.options import OptionError
 from trapline.support.options import cpu_number
+from trapline.support.output_files import STANDARD, OutputError, prepare
 
 _SHORT: Final = "x:bths:n:d:i:l:f:e:ckwWgCHEATID:RpPo:V"
-_LONG: Final = ("isa=", "trap=", "cpus=", "seed=", "jsonl", "help")
+_LONG: Final = ("isa=", "trap=", "cpus=", "seed=", "jsonl=", "help")
+# The values of the flags that have few.
+_VALUES: Final = getopt_flags(_SHORT, _LONG) | {"--isa": tuple(ISAS), "--trap": tuple(path.value for path in TrapPath)}
 _RECORDS: Final = 10_000
 _FASTEST: Final = 1000
 _DEEPEST: Final = 50
@@ -93,8 +97,8 @@ Trapline's own:
                                      then contended for; an order of turns
                                      that --seed decides
   --seed N                           a number that decides about them (0)
-  --jsonl                            print each row as a JSON object; -o keeps
-                                     them apart from what the command prints
+  --jsonl FILE                       write each row as a JSON object; - is
+                                     standard output
 """
 
 
@@ -126,11 +130,13 @@ class Request:
 
 @click.command(
     "lockstat",
+    cls=TracerCommand,
+    flags=lambda: _VALUES,
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     short_help="Trace the locks of the kernel guest; the flags are those of lockstat(1).",
 )
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_word)
 @click.pass_context
 def lockstat_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
     """Run a command in the kernel guest and tell about its locks.
@@ -142,6 +148,9 @@ def lockstat_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
     except UsageError as error:
         click.echo(f"{f'lockstat: {error}' + chr(10) if str(error) else ''}{usage()}", err=True, nl=False)
         ctx.exit(1)
+    except LockstatError as error:
+        click.echo(f"lockstat: {error}", err=True)
+        ctx.exit(2)
     if request is None:
         click.echo(usage(), nl=False)
         return
@@ -173,8 +182,6 @@ def parse(arguments: Sequence[str]) -> Request | None:
     for flag, value in flags:
         if flag == "--help":
             return None
-        if not value and flag == "-o":
-            raise UsageError(f"{flag} '': it is empty")
         _take(request, flag.lstrip("-"), value)
     if not command:
         raise UsageError("a command is missing")
@@ -224,8 +231,10 @@ def _take(request: Request, flag: str, value: str) -> None:
         case "x":
             name, mark, setting = value.partition("=")
             request.options.append((name, setting if mark else None))
-        case "o":
-            request.output = value
+        case "o" | "jsonl":
+            _prepare(flag, value)
+            request.output = None if value == STANDARD and flag == "jsonl" else value
+            request.layout = replace(request.layout, data=flag == "jsonl" or request.layout.data)
         case "V":
             request.show_program = True
         case "D":
@@ -242,6 +251,16 @@ def _take(request: Request, flag: str, value: str) -> None:
             _set(request, flag)
 
 
+def _prepare(flag: str, file: str) -> None:
+    """Raise `UsageError` or `LockstatError` if the value of -o or --jsonl cannot be written."""
+    if not file:
+        raise UsageError(f"{'-' * min(2, len(flag))}{flag} '': it is empty")
+    try:
+        prepare(file)
+    except OutputError as error:
+        raise LockstatError(f"failed to write {error}") from None
+
+
 def _with_cpus(machine: KernelOptions, flag: str, value: str) -> KernelOptions:
     try:
         number = cpu_number(flag, value)
@@ -251,7 +270,7 @@ def _with_cpus(machine: KernelOptions, flag: str, value: str) -> KernelOptions:
 
 
 _COALESCING: Final = {"c": "locks", "k": "functions", "g": "generated", "w": "any_caller", "W": "any_lock"}
-_LAYOUT: Final = {"jsonl": "data", "R": "rates", "p": "parsable", "P": "by_time"}
+_LAYOUT: Final = {"R": "rates", "p": "parsable", "P": "by_time"}
 
 
 def _set(request: Request, flag: str) -> None:

@@ -18,6 +18,7 @@ from emu.isa import DEFAULT_ISA, ISAS
 from emu.isa.disassembly import Syntax
 from emu.support import disk_cache
 from providers.fidelity import Fidelity
+from trapline.commands.completion import offering
 from trapline.commands.shared import CheckFailure
 from trapline.lab.objects import report as reports
 from trapline.lab.objects.build import BuildError, build
@@ -42,7 +43,13 @@ def object_command() -> None:
 
 
 @object_command.command("build")
-@click.option("--glue", required=True, metavar="NAME", help=f"The glue: {', '.join(GLUES)}, or FILE.py:CLASS.")
+@click.option(
+    "--glue",
+    required=True,
+    metavar="NAME",
+    shell_complete=offering(lambda: GLUES),
+    help=f"The glue: {', '.join(GLUES)}, or FILE.py:CLASS.",
+)
 @click.option(
     "--sources",
     required=True,

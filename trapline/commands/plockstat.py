@@ -17,6 +17,7 @@ from emu.guest.base import GuestError, RunState
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.support.words import decimal
+from trapline.commands.completion import TracerCommand, complete_word, getopt_flags
 from trapline.commands.dtrace import Console
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.loop import Interrupts
@@ -28,10 +29,13 @@ from trapline.machine.kernel_target import KernelTarget
 from trapline.machine.programs import missing_program
 from trapline.options import OptionError, Options
 from trapline.support.options import cpu_number
+from trapline.support.output_files import OutputError, prepare
 
 _NAME: Final = "plockstat"
 _FLAGS: Final = "n:ps:e:vx:ACHV"
 _LONG: Final = ("isa=", "trap=", "cpus=", "seed=", "jsonl=", "help")
+# The values of the flags that have few.
+_VALUES: Final = getopt_flags(_FLAGS, _LONG) | {"--isa": tuple(ISAS), "--trap": tuple(path.value for path in TrapPath)}
 _USAGE: Final = (
     f"Usage:\n\t{_NAME} [-vACHV] [-n count] [-s depth] [-e secs] [-x opt[=val]]\n"
     "\t    [--isa isa] [--trap host|guest] [--cpus n] [--seed n] [--jsonl file]\n"
@@ -66,11 +70,13 @@ class Request:
 
 @click.command(
     _NAME,
+    cls=TracerCommand,
+    flags=lambda: _VALUES,
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     short_help="Trace the locks of a threaded program; the flags are those of plockstat(1).",
 )
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_word)
 def plockstat_command(arguments: tuple[str, ...]) -> None:
     """Show how long the locks of a program of the kernel guest are held, and waited for."""
     request = _parse(arguments)
@@ -165,6 +171,10 @@ def _parse(arguments: tuple[str, ...]) -> Request:
             case "--jsonl":
                 if not value:
                     _wrong(f"{flag} '': it is empty")
+                try:
+                    prepare(value)
+                except OutputError as error:
+                    _fail(str(error))
                 request.lines = value
             case "--trap":
                 request.trap = _choice(flag, value, [path.value for path in TrapPath])

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import click
 
 from emu.elf.file import ElfError
 from emu.isa import ISAS, Isa
-from trapline.commands.shared import say
+from trapline.commands.completion import offering
+from trapline.commands.shared import json_option, output_option, say, write, write_json
 from trapline.lab.race.methods import METHODS, OURS, SCENARIOS, USUAL, Own
 from trapline.lab.race.model import Model, Race, erratum_of
 from trapline.lab.race.objects.method import GLUES, glue_of, own_method
@@ -118,6 +117,7 @@ class _Wanted:
 @click.option(
     "--glue",
     metavar="NAME",
+    shell_complete=offering(lambda: GLUES),
     help=f"What --object is: {', '.join(GLUES)}, or FILE.py:CLASS of your own; default: text-poke.",
 )
 @click.option("--entry", metavar="FUNCTION", help="With --object: the function that patches, if there are several.")
@@ -154,9 +154,8 @@ class _Wanted:
 @click.option("--bound", type=click.IntRange(1), default=BOUND, show_default=True, help="Give up after so many states.")
 @click.option("--replay", "line", metavar="LINE", help="Repeat a failure from the line that it ends with.")
 @click.option("--list", "listing", is_flag=True, help="List the methods and the scenarios.")
-@click.option("--html", metavar="FILE", help="Write the failure (or the replay) as a page with a lane for each CPU.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
-              help="Print text, or JSON.")  # fmt: skip
+@output_option("--html", "Write the failure (or the replay) as a page with a lane for each CPU")
+@json_option
 def race_command(
     patch_name: str | None,
     isa_name: str,
@@ -172,7 +171,7 @@ def race_command(
     bound: int,
     line: str | None,
     html: str | None,
-    form: str,
+    json_file: str | None,
     *,
     coherent: bool,
     listing: bool,
@@ -203,7 +202,7 @@ def race_command(
         for patch, method, own in wanted.methods_of_patches():
             race = Race(patch, method, scenario, cpus, passes, own, coherent, erratum or "")
             done.append(explore(race, bound=bound))
-            if form == "text":
+            if json_file is None:
                 _print(done[-1])
     except (RaceError, ElfError) as error:
         raise click.ClickException(str(error)) from None
@@ -214,8 +213,8 @@ def race_command(
         _write(html, failed[0].model, failed[0].found.trace)
     elif html is not None:
         click.echo(f"trapline: no failure: {html} is not written", err=True)
-    if form == "json":
-        click.echo(json.dumps([as_data(one) for one in done], indent=1))
+    if json_file is not None:
+        write_json(json_file, [as_data(one) for one in done])
     else:
         click.echo(f"\n{MODELLED}\n{NOT_MODELLED}")
     sys.exit(not all(one.found.complete for one in done))
@@ -229,7 +228,7 @@ def _print(explored: Explored) -> None:
 
 def _write(html: str | None, model: Model, trace: tuple[Move, ...]) -> None:
     if html is not None:
-        Path(html).write_text(race_page(player_data(model, trace)), "utf-8")
+        write(html, race_page(player_data(model, trace)))
 
 
 def _listing() -> Iterator[str]:

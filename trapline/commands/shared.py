@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -14,6 +14,8 @@ from rich.text import Text
 
 from emu.isa.disassembly import Syntax
 from emu.support.one_line import one_line
+from trapline.support import output_files
+from trapline.support.output_files import OutputError
 
 if TYPE_CHECKING:
     from trapline.player.terminal_model import TerminalRecording
@@ -61,16 +63,58 @@ def print_lines(lines: Iterable[Text]) -> None:
             click.echo(line.plain)
 
 
-def write(name: str, text: str) -> None:
-    """Write a file, or standard output for -.  Raises `click.ClickException`."""
-    if name == "-":
-        click.echo(text, nl=False)
-        return
+class OutputFile(click.types.StringParamType):
+    """A file to write, or -; one that cannot be written is refused before the work."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name as it is.  Raises `OutputFailure`."""
+        del param, ctx
+        try:
+            output_files.prepare(value)
+        except OutputError as error:
+            raise OutputFailure(str(error)) from None
+        return str(value)
+
+
+class OutputFailure(click.ClickException):
+    """A file that cannot be written."""
+
+    exit_code = 2
+
+
+def output_option(flag: str, text: str, *declarations: str) -> Callable[[Any], Any]:
+    """Return an option that names a file to write, or - for standard output."""
+    return click.option(flag, *declarations, type=OutputFile(), metavar="FILE", help=f"{text}; - is standard output.")
+
+
+json_option: Final = output_option("--json", "Write JSON", "json_file")
+
+
+def lines_option(what: str) -> Callable[[Any], Any]:
+    """Return --jsonl of a command whose lines are an object for each of something."""
+    return output_option("--jsonl", f"Write JSON lines, an object for each {what}", "lines_file")
+
+
+def write(name: str, text: str, told: str = "") -> None:
+    """Write a file, or standard output for -, and tell it.  Raises `OutputFailure`."""
     try:
-        Path(name).write_text(text, "utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{name}: {(error.strerror or str(error)).lower()}") from None
-    click.echo(f"{name}: {len(text):,} bytes written")
+        output_files.write(name, text)
+    except OutputError as error:
+        raise OutputFailure(str(error)) from None
+    if name != output_files.STANDARD:
+        say(f"{name}: {told or f'{len(text):,} bytes written'}")
+
+
+def write_json(name: str, data: object) -> None:
+    """Write data as JSON, as `write` does."""
+    write(name, json.dumps(data, indent=1) + "\n")
+
+
+def write_lines(name: str, rows: Iterable[object]) -> None:
+    """Write JSON lines, as `write` does."""
+    write(name, "".join(f"{json.dumps(row)}\n" for row in rows))
 
 
 tui_option: Final[Callable[[Any], Any]] = click.option(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from emu.guest.linux_kernel.files.text import LinuxText
 from emu.isa import ISAS
 from emu.isa.disassembly import Syntax
 from providers.fidelity import Fidelity
-from trapline.commands.shared import print_lines, say, syntax_option
+from trapline.commands.shared import json_option, lines_option, print_lines, say, syntax_option, write_json, write_lines
 from trapline.lab.sites import instructions, report
 from trapline.lab.sites.fbt import SitesError, sites
 from trapline.lab.sites.linux_kernel import NOTE
@@ -78,8 +77,8 @@ class _Asked:
 )
 @click.option("--summary", is_flag=True, help="Show only the number of sites that each rule decides.")
 @syntax_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--jsonl", "as_lines", is_flag=True, help="Print JSON lines: an object for each function or row.")
+@json_option
+@lines_option("function or row")
 def sites_command(
     target: str,
     root: Path | None,
@@ -88,8 +87,8 @@ def sites_command(
     syntax: str,
     *,
     summary: bool,
-    as_json: bool,
-    as_lines: bool,
+    json_file: str | None,
+    lines_file: str | None,
     **wanted: Any,
 ) -> None:
     """Show where probes go in TARGET, and by which rule they do not go elsewhere.
@@ -118,12 +117,11 @@ def sites_command(
             f"addresses in .eh_frame (some may be parts of functions)",
             err=True,
         )
-    if as_json:
-        click.echo(json.dumps(data, indent=1))
-        return
-    if as_lines:
-        for one in data:
-            click.echo(json.dumps(one))
+    if json_file is not None:
+        write_json(json_file, data)
+    if lines_file is not None:
+        write_lines(lines_file, data)
+    if json_file or lines_file:
         return
     print_lines(text)
     if isinstance(opened, LinuxText):

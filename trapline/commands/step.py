@@ -10,7 +10,17 @@ from emu.guest.base import GuestError
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.isa.disassembly import Syntax
-from trapline.commands.shared import play, print_lines, require_terminal, syntax_option, tui_option, write
+from trapline.commands.shared import (
+    json_option,
+    lines_option,
+    output_option,
+    play,
+    print_lines,
+    require_terminal,
+    syntax_option,
+    tui_option,
+    write,
+)
 from trapline.consumer.errors import ConsumerError
 from trapline.d.errors import CompileError
 from trapline.lab.step import report
@@ -49,9 +59,9 @@ _ALL = "all"
 )
 @click.option("--steps", "every_step", is_flag=True, help="Print every step, not only the stages.")
 @syntax_option
-@click.option("--json", "json_file", metavar="FILE", help="Write the recording as JSON; - is standard output.")
-@click.option("--jsonl", "lines_file", metavar="FILE", help="Write its steps as JSON lines; - is standard output.")
-@click.option("--html", "html_file", metavar="FILE", help="Write a page that plays the recording; it needs no network.")
+@json_option
+@lines_option("step")
+@output_option("--html", "Write a page that plays the recording without a network", "html_file")
 @tui_option
 def step_command(
     clause: str | None,

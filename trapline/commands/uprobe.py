@@ -9,7 +9,7 @@ import click
 from emu.elf.file import ElfError
 from trapline.commands.shared import say
 from trapline.ftrace.options import Show, open_target, show_event, show_options, start
-from trapline.ftrace.uprobe_events import TraceError, resolve
+from trapline.ftrace.uprobe_events import TraceError, quoted, resolve
 
 
 @click.command("uprobe", context_settings={"help_option_names": ["-h", "--help"]})
@@ -42,16 +42,18 @@ def uprobe_command(target: str | None, definition: str | None, condition: str | 
         raise click.UsageError("a definition is missing: p:NAME:SYMBOL")
     guest = start(show)
     try:
-        line = resolve(guest, definition)
+        lines = resolve(guest, definition)
     except TraceError as error:
         raise click.ClickException(str(error)) from None
-    show_event(guest, [line], condition, show)
+    if len(lines) > 1:
+        click.echo(f"trapline: {definition}: there are {len(lines)} functions of that name; all are traced", err=True)
+    show_event(guest, lines, condition, show)
 
 
 def _list(target: str, show: Show) -> None:
     image = open_target(target, show)
     try:
-        names = sorted({symbol.name for symbol in image.functions if symbol.size})
+        names = image.function_names
     except ElfError as error:
         raise click.ClickException(str(error)) from None
     if not names:
@@ -59,4 +61,4 @@ def _list(target: str, show: Show) -> None:
             f"{target}: no function symbols, and no .eh_frame that tells where functions are (stripped?)"
         )
     for name in names:
-        say(name)
+        say(quoted(name))

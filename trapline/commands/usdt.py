@@ -104,7 +104,7 @@ def _distance(image: Image, marker: Marker, symbol: str) -> int | None:
     None: it has no such symbol.
     """
     try:
-        address = image.symbol(symbol).value
+        address = image.symbol(symbol, marker.location).value
     except ElfError:
         return None
     return address - marker.location + _offset(image, marker.location)

@@ -24,7 +24,7 @@ from trapline.consumer.records.consume import Handlers
 from trapline.consumer.request import Mode, Request, Source
 from trapline.consumer.session import Session
 from trapline.consumer.text.demangle import DemanglingError, demangler
-from trapline.consumer.text.structure import show
+from trapline.consumer.text.structure import members, show
 from trapline.consumer.trace import Tracing
 from trapline.consumer.usage import USAGE, FlagError, UsageError, parse_arguments
 from trapline.d.compiler import type_of_text
@@ -36,8 +36,10 @@ from trapline.options import OptionError, parse_time
 
 if TYPE_CHECKING:
     from trapline.consumer.export import Exporter
+    from trapline.consumer.oformat import Document
     from trapline.consumer.records.faults import Drop, Fault
     from trapline.consumer.records.statements import Firing
+    from trapline.d.types.types import Type
     from trapline.framework.base.program import Program
 
 USAGE_FAILURE: Final = 2
@@ -81,6 +83,7 @@ class _Command:
         self._output = Output(environment.stdout)
         self._limit = HostLimit(NAME)
         self._exporter: Exporter | None = None
+        self._document: Document | None = None
 
     def run(self) -> int:
         if not self._argv:
@@ -118,6 +121,7 @@ class _Command:
             self._open_output()
             if mode is Mode.LIST:
                 return self._list(compiled)
+            self._document = self._structured()
             tracing = Tracing(
                 self._session,
                 self._machine,
@@ -127,8 +131,12 @@ class _Command:
                 self._limit,
                 self._messages,
                 self._exporter,
+                self._document,
             )
             return tracing.run(compiled)
+        except GuestError as error:
+            # BEGIN or END has ended the guest, as panic() does; the loop shows every other end.
+            self._fail(error.report())
         finally:
             self._session.close()
 
@@ -142,12 +150,19 @@ class _Command:
         self._say(fault.message)
 
     def _drop(self, drop: Drop) -> None:
-        self._say(drop.message(tags=self._session.options.is_set("droptags")))
+        message = drop.message(tags=self._session.options.is_set("droptags"))
+        if self._document is not None:
+            self._document.drop(drop, message)
+        else:
+            self._say(message)
 
     def _firing(self, firing: Firing) -> bool:
-        """Show a record as a line of JSON (-x format=json), or else as dtrace(1) does."""
+        """Show a record as -x oformat or -x format=json asks for; else as dtrace(1) does."""
         if self._exporter is not None:
             self._exporter.add(firing)
+        if self._document is not None:
+            self._document.firing(firing)
+            return False
         if not jsonlines.wanted(self._session.options):
             return True
         if firing.values:
@@ -157,12 +172,29 @@ class _Command:
 
     def _show_type(self, name: str, data: bytes) -> str | None:
         """Show what print() has recorded; None: as trace() would."""
+        type_ = self._printed_type(name)
+        return None if type_ is None else show(type_, data, self._session.symbols.function)
+
+    def _show_members(self, name: str, data: bytes) -> list[dict[str, str]] | None:
+        """Show what print() has recorded as objects, for -x oformat."""
+        type_ = self._printed_type(name)
+        return None if type_ is None else list(members(type_, data, self._session.symbols.function))
+
+    def _printed_type(self, name: str) -> Type | None:
         names = self._compiler.names
         try:
-            type_ = names.printed.get(name) or type_of_text(name, names)
+            return names.printed.get(name) or type_of_text(name, names)
         except CompileError:
             return None
-        return show(type_, data, self._session.symbols.function)
+
+    def _structured(self) -> Document | None:
+        """Return the document of -x oformat; None: the output is text."""
+        wanted = self._session.options.text("oformat", "text")
+        if wanted.startswith("text"):
+            return None
+        from trapline.consumer.oformat import Document  # noqa: PLC0415  few commands write one
+
+        return Document(self._session, self._output, wanted, self._show_members)
 
     # Getting ready
 

@@ -14,9 +14,10 @@ from trapline.consumer.elements import aggregations
 from trapline.consumer.records.statements import HIDDEN_STATEMENT
 from trapline.consumer.request import Source, Specifier
 from trapline.consumer.text.symbols import Frame
-from trapline.export.events import Count, Event, Phase, Recording, Stack, Value
+from trapline.export.events import Count, Event, ExportError, Phase, Recording, Stack, Value
 from trapline.export.formats import export, format_of
 from trapline.framework.base.program import ActionDescription, ActionKind, EcbDescription, Program
+from trapline.support.output_files import OutputError, prepare
 
 if TYPE_CHECKING:
     from trapline.consumer.program.compile import Compiler
@@ -67,6 +68,11 @@ class Exporter:
         """Raise `trapline.export.events.ExportError` if no format is meant."""
         self._path = path
         self._format = format_of(path, form)
+        if self._format != "ctf":  # which is a folder
+            try:
+                prepare(path)
+            except OutputError as error:
+                raise ExportError(str(error)) from None
         self._title = title
         self._recording = Recording(isa)
 

@@ -104,7 +104,7 @@ class Messages:
 
     def say(self, text: str) -> None:
         """Print a message."""
-        self.write(one_line(f"{NAME}: {text}\n", "\n"))
+        self.write(one_line(f"{NAME}: {text}\n", "\n\t"))
 
     def fail(self, text: str) -> NoReturn:
         """Print a message, and end the command: raises `CommandEnd`."""

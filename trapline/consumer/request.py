@@ -123,5 +123,9 @@ class Request:
     verbose: bool = False
     allow_zero: bool = False
     help: bool = False
+    dump: bool = False
+    """Whether the programs are printed after they were transformed (-d)."""
+    all_aggregations: bool = False
+    """Whether -x oformat shows the aggregations at the end (-O)."""
     model: DataModel | None = None
     """The data model of the programs; None: that of the machine."""

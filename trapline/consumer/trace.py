@@ -5,8 +5,9 @@ Source: FreeBSD cmd/dtrace/dtrace.c (main() from dtrace_go() on, exec_prog()).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from emu.elf.debug_files import folders
 from emu.engine.time.clock import NANOSECONDS
@@ -17,16 +18,22 @@ from trapline.consumer.errors import ConsumerError, SavingError
 from trapline.consumer.loop import TracingLoop
 from trapline.consumer.output import SUCCESS
 from trapline.export.events import ExportError
+from trapline.framework.base.program import ActionKind
 
 if TYPE_CHECKING:
     from trapline.consumer.environment import TracedMachine
     from trapline.consumer.export import Exporter
     from trapline.consumer.loop import HostLimit
+    from trapline.consumer.oformat import Document
     from trapline.consumer.output import Messages, Output
     from trapline.consumer.program.compile import Compiled
     from trapline.consumer.program.describe import Describer
     from trapline.consumer.request import Request
     from trapline.consumer.session import Session
+
+
+# The names of probes of the clock, where the provider is left out.
+_TICK: Final = re.compile(r"(profile|tick)-\w")
 
 
 @immutable
@@ -41,6 +48,8 @@ class Tracing:
     limit: HostLimit
     messages: Messages
     exporter: Exporter | None
+    document: Document | None
+    """The document of -x oformat."""
 
     def run(self, compiled: Sequence[Compiled]) -> int:
         """Enable programs, trace until the end, and return the status of the command.
@@ -62,15 +71,16 @@ class Tracing:
             self.messages.say(text)
         if self.session.options.is_set("destructive"):
             self._notice("allowing destructive actions")
+        if self._is_endless(compiled):
+            self._notice("no command (-c) and no exit(): ^C ends the trace, or -x timeout=10s")
+        if self.document is not None:
+            self.document.begin()
         loop = TracingLoop(self.session, self.machine, self.limit, self.output, self._notice, self.messages.say)
         try:
             loop.run(commands=len(self.request.machine.commands))
         except ConsumerError as error:
             self.messages.fail(f"processing aborted: {error}")
-        if not jsonlines.wanted(self.session.options):
-            self.output.write("\n")
-        if not self.session.consumer.abandoned:
-            self.output.write(self._aggregations())
+        self._finish()
         self.output.flush()
         self._tell_lines()
         self._export()
@@ -82,6 +92,27 @@ class Tracing:
             seconds = self.session.options.number("timeout") / NANOSECONDS
             self.messages.say(f"stopped after {seconds:g} s of the guest's time (-x timeout): a command has not ended")
         return (self.session.status or SUCCESS) & 0xFF
+
+    def _finish(self) -> None:
+        """Write what follows the records: the aggregations, and the end of a document."""
+        abandoned = self.session.consumer.abandoned
+        if self.document is not None:
+            self.document.end(aggregations=self.request.all_aggregations and not abandoned)
+            return
+        if not jsonlines.wanted(self.session.options):
+            self.output.write("\n")
+        if not abandoned:
+            self.output.write(self._aggregations())
+
+    def _is_endless(self, compiled: Sequence[Compiled]) -> bool:
+        """Return whether probes of the clock fire without end: nothing here stops them."""
+        machine, options = self.request.machine, self.session.options
+        if machine.commands or machine.pids or options.is_set("timeout") or options.is_set("hosttimeout"):
+            return False
+        ecbs = [ecb for one in compiled for ecb in one.program.ecbs]
+        ends = any(action.kind is ActionKind.EXIT for ecb in ecbs for action in ecb.actions)
+        ticks = any(ecb.probe.provider in {"profile", "tick"} or _TICK.match(ecb.probe.name) for ecb in ecbs)
+        return ticks and not ends
 
     def _tell_lines(self) -> None:
         """Tell which modules have no source lines, if these were asked for."""

@@ -18,9 +18,10 @@ from trapline.framework.base.program import DataModel
 from trapline.options import OPTIONS, OptionError, parse_assignment, parse_size
 from trapline.support.options import BOUNDS, cpu_number
 
-SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
-# Trapline's own flags, and whether they take a value.
+SHORT: Final = "3:6:aAb:c:CdD:eFf:GhHi:I:lL:m:n:o:Op:P:qs:SU:vVwx:X:Z"
+# Trapline's own flags and --libxo, and whether they take a value.
 LONG: Final = {
+    "libxo": True,
     "isa": True,
     "guest": True,
     "root": True,
@@ -53,8 +54,8 @@ _LEAST_QUANTUM, _MOST_QUANTUM = 500, 1_000_000_000
 
 _PREDICATE: Final = "[[ predicate ] action ]"
 USAGE: Final = f"""\
-Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
-\t[-I path] [-L path] [-o output] [-p pid] [-s script] [-U name]
+Usage: dtrace [-32|-64] [-aACdeFGhHlOqSvVwZ] [--libxo style] [-b bufsz] [-c cmd]
+\t[-D name[=def]] [-I path] [-L path] [-o output] [-p pid] [-s script] [-U name]
 \t[-x opt[=val]] [-X a|c|s|t]
 
 \t[-P provider {_PREDICATE}]
@@ -74,6 +75,7 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t-b  set trace buffer size
 \t-c  run specified command and exit upon its completion
 \t-C  run preprocessor on script files
+\t-d  print the programs as they are after syntactic transformations
 \t-D  define symbol when invoking preprocessor
 \t-e  exit after compiling request but prior to enabling probes
 \t-f  enable or list probes matching the specified function name
@@ -88,6 +90,7 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t-m  enable or list probes matching the specified module name
 \t-n  enable or list probes matching the specified probe name
 \t-o  set output file
+\t-O  with -x oformat: print the aggregations upon exiting
 \t-p  grab specified process-ID and cache its symbol tables
 \t-P  enable or list probes matching the specified provider name
 \t-q  set quiet mode (only output explicitly traced data)
@@ -100,6 +103,8 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t-x  enable or modify compiler and tracing options
 \t-X  specify ISO C conformance settings for preprocessor
 \t-Z  permit probe descriptions that match zero probes
+\t--libxo json|xml|html|text[,pretty]
+\t    the form of the output, as -x oformat
 
 \tOptions that only Trapline has:
 
@@ -111,8 +116,8 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t--root DIR                    the directory that a Linux program or a Linux kernel sees as /
 \t--debug-root DIR              the folder of debug files for stripped programs (usr/lib/debug in the --root)
 \t--export FILE                 also write the trace for another tool; its suffix tells the format (docs/export.md)
-\t--export-format FORMAT        the format of --export: chrome, jsonl, folded, speedscope, svg, html, ctf, perf,
-\t                              ftrace, csv or parquet
+\t--export-format FORMAT        the format of --export: chrome, perfetto, jsonl, folded, speedscope, svg, html,
+\t                              ctf, perf, ftrace, csv or parquet
 \t--program-output stderr|FILE  where the program's standard output goes, so that it is not among the trace
 \t--trap host|guest             who handles breakpoints: the emulator (default), or the guest's kernel
 \t--console                     show the guest's console output
@@ -155,6 +160,8 @@ _MODES: Final = {mode.value[1:]: mode for mode in Mode if mode.value}
 # Modes in which a description may match nothing: they imply -Z.
 _ZERO_ALLOWED: Final = frozenset({Mode.LIST, Mode.LINK, Mode.HEADER})
 _SWITCHES: Final = {
+    "d": "dump",
+    "O": "all_aggregations",
     "S": "disassemble",
     "v": "verbose",
     "Z": "allow_zero",
@@ -198,7 +205,12 @@ def scan(argv: Sequence[str]) -> Iterator[tuple[str, str | None]]:
 def _long(text: str, words: Iterator[str]) -> tuple[str, str | None]:
     name, value = parse_assignment(text)
     if name not in LONG:
-        raise FlagError(f"illegal option -- -{name}")
+        hint = (
+            " (JSON is -x format=json or --libxo json; for other tools --export FILE)"
+            if name in {"json", "jsonl"}
+            else ""
+        )
+        raise FlagError(f"illegal option -- -{name}{hint}")
     if not LONG[name] and value is not None:
         raise FlagError(f"option doesn't take an argument -- -{name}")
     if LONG[name] and value is None and (value := next(words, None)) is None:
@@ -250,6 +262,8 @@ def parse_arguments(argv: Sequence[str]) -> Request:
                 machine[name] = _chosen(f"-x {name}", name, setting or "")
                 continue
             request.settings.append(Setting(f"-x {name}", name, setting))
+        elif flag == "libxo":
+            request.settings.append(Setting(f"--libxo {text}", "oformat", text))
         elif flag == "c":
             commands.append(_command(text))
         elif flag == "p":
@@ -270,6 +284,8 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         raise UsageError("only one of the [-AGhlV] options can be specified at a time")
     if modes:
         request.mode = modes[0]
+    if request.mode in {Mode.HEADER, Mode.LINK} and not request.sources:
+        raise UsageError(f"{request.mode.value} requires one or more scripts or enabling options")
     request.export, request.export_format = machine.get("export"), machine.get("export-format")
     if request.export_format is not None and request.export is None:
         raise UsageError("--export-format needs --export FILE")
@@ -361,6 +377,21 @@ def _command(text: str) -> str:
     if not words:
         raise UsageError("-c needs a command")
     return text
+
+
+def flag_values() -> dict[str, tuple[str, ...]]:
+    """Return flag -> the values that it may have, none if they cannot be listed."""
+    from trapline.export.formats import FORMATS  # noqa: PLC0415  only a shell asks
+
+    settings = [name for name in {**OPTIONS, **dict.fromkeys(_MACHINE_OPTIONS)} if name not in _CHOICES]
+    settings += [f"{name}={value}" for name in sorted(_MACHINE_OPTIONS & _CHOICES.keys()) for value in _CHOICES[name]]
+    return {
+        **{f"-{flag}": () for flag in SHORT.replace(":", "")},
+        **{f"--{name}": _CHOICES.get(name, ()) for name in LONG},
+        "--export-format": tuple(FORMATS),
+        "-x": tuple(sorted(settings)),
+        "-X": ("a", "c", "s", "t"),
+    }
 
 
 def _chosen(flag: str, name: str, value: str) -> str:

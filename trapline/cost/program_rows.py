@@ -19,6 +19,7 @@ from emu.isa import Isa
 from providers import fasttrap, uprobes
 from providers.fasttrap.usdt import probe_name
 from providers.fidelity import Fidelity
+from providers.sequences import REACH
 from trapline.consumer.tracer import Tracer
 from trapline.cost.anatomy import anatomy
 from trapline.cost.hit_work import Events, Observer, of_decision
@@ -36,8 +37,7 @@ _FUNCTION: Final = "fib"
 _MARKERS: Final = "markers"
 _MARKER: Final = "none"
 _GUARDED: Final = "idle"
-# Bytes of code that decide about an instruction, before it and from it on.
-_BEFORE: Final = 64
+# Bytes that the longest instruction has at most.
 _LONGEST: Final = 16
 _COUNTED: Final = "{ @ = count(); }"
 _RECORDED: Final = "{ @[arg0] = count(); }"
@@ -121,8 +121,9 @@ class ProgramLab:
 
     def _code(self, address: int) -> Code:
         """Return an instruction as the providers see it."""
-        start = max(self.function, address - _BEFORE) if address >= self.function else address
-        return Code(self.image.read(address, _LONGEST), address, self.image.read(start, address - start))
+        start = max(self.function, address - REACH) if address >= self.function else address
+        code = self.image.read(start, address - start + _LONGEST + REACH)
+        return Code.at(code, address - start, address, longest=_LONGEST, around=REACH)
 
     def _of(self, provider: str) -> Sequence[UserSite]:
         """Return the function's instructions, and how a provider displaces them."""

@@ -15,6 +15,7 @@ from trapline.cost.models import CostModel, of_isa
 from trapline.cost.program import Hits, Profile
 from trapline.cost.program_rows import PROGRAM_MECHANISMS
 from trapline.cost.rows import Part, Row
+from trapline.support.input_files import readable
 
 # The format of `--json`; it changes when a field goes away or means something else.
 VERSION: Final = 2
@@ -245,11 +246,13 @@ def compared(path: Path, rows: Sequence[Row], threshold: float) -> Compared:
     """Compare costs with those of an earlier result.
 
     Rows of an ISA or a mechanism that was not measured now are of another question.  Raises
-    `ComparisonError` and OSError.
+    `ComparisonError`.
     """
     try:
-        earlier = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        earlier = json.loads(readable(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ComparisonError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except (ValueError, RecursionError) as error:
         raise ComparisonError(f"{path}: not JSON: {error}") from None
     if not isinstance(earlier, dict) or earlier.get("format") != _FORMAT or not isinstance(earlier.get("rows"), list):
         raise ComparisonError(f"{path}: not a result of `trapline bench --json`")

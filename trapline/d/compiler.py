@@ -91,6 +91,8 @@ class CompileContext:
     """Whether it is a D library, whose dependencies were checked before."""
     first: Callable[[ProbeDescription], ProbeInfo | None] | None = None
     """`Device.first`; None: the first of `probes`."""
+    dump: Callable[[str], object] | None = None
+    """Takes the text of each item after its transformation (-d); None: it is not wanted."""
 
     def first_probe(self, description: ProbeDescription) -> ProbeInfo | None:
         """Return the first probe that matches a description; None: there is none."""
@@ -208,6 +210,9 @@ class _Compiler:
             check_depth(item)
             if self._options.is_set("tree"):
                 self._context.show(unparse(item))
+            if self._context.dump is not None:
+                for part in branch_free(item) if isinstance(item, ast.Clause) else (item,):
+                    self._context.dump(unparse(part))
             yield item
         if empty and not self._options.is_set("empty"):
             raise CompileError("D_EMPTY", "the program is empty: it has no clause and no declaration")

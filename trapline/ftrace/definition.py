@@ -21,7 +21,7 @@ from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.expressions import FetchArgument
 
 GROUP: Final = "uprobes"
-_LONGEST: Final = 64
+LONGEST_NAME: Final = 63
 _ARGUMENTS_MAX: Final = 128
 _RECORD_MAX: Final = 3072
 _EVENT: Final = re.compile(r"[A-Za-z_]\w*")
@@ -85,7 +85,7 @@ def _names(line: str, head: str) -> tuple[str, str]:
     event_at = len(head) - len(event)
     if found and not group:
         raise UprobeEventError("NO_GROUP_NAME", line, 2)
-    if len(group) >= _LONGEST:
+    if len(group) > LONGEST_NAME:
         raise UprobeEventError("GROUP_TOO_LONG", line, 2)
     if not _GROUP.fullmatch(group):
         raise UprobeEventError("BAD_GROUP_NAME", line, 2)
@@ -93,7 +93,7 @@ def _names(line: str, head: str) -> tuple[str, str]:
         if not found:
             raise UprobeEventError("NO_EVENT_NAME", line, event_at)
         return group, ""
-    if len(event) >= _LONGEST:
+    if len(event) > LONGEST_NAME:
         raise UprobeEventError("EVENT_TOO_LONG", line, event_at)
     if not _EVENT.fullmatch(event):
         raise UprobeEventError("BAD_EVENT_NAME", line, event_at)

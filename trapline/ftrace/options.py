@@ -34,6 +34,7 @@ from trapline.ftrace.uprobe_events import EventTrace, TraceError, check_site, ex
 from trapline.machine import linux_machine
 from trapline.machine.programs import split
 from trapline.support.options import cpu_options, debug_root_option
+from trapline.support.output_files import OutputError, prepare
 from trapline.support.own_files import TargetError, own_program
 from trapline.support.targets import find_file
 
@@ -174,6 +175,8 @@ def _trace(
         wanted = parse_filter(condition, fields) if condition else None
         recording = Recording(guest.isa.name)
         form = format_of(show.export, show.export_format) if show.export is not None else ""
+        if show.export is not None and form != "ctf":  # which is a folder
+            prepare(show.export)
         events = EventTrace(
             guest,
             merging.write if show.cpus > 1 else write,
@@ -193,7 +196,7 @@ def _trace(
                 merging.finish()
     except FilterError as error:
         raise click.ClickException(f"setting filter: {error}") from None
-    except (TraceError, ExportError) as error:
+    except (TraceError, ExportError, OutputError) as error:
         raise click.ClickException(str(error)) from None
     except GuestError as error:
         raise click.ClickException(error.report()) from None

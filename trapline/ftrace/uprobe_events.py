@@ -18,7 +18,7 @@ from providers.uprobes import Consumer, UprobeError, Uprobes
 from trapline.export.events import Event, Phase, Stack
 from trapline.framework.base.engines import chosen, worth_compiling
 from trapline.ftrace import output
-from trapline.ftrace.definition import Definition
+from trapline.ftrace.definition import LONGEST_NAME, Definition
 from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.expressions import FetchArgument
 from trapline.ftrace.fetch import fetch
@@ -201,16 +201,17 @@ def open_image(guest: LinuxGuest, path: str) -> Image:
         raise TraceError(str(error)) from None
 
 
-def symbol_offset(image: Image, symbol: str) -> int:
-    """Return a function's offset in the file.  Raises `TraceError`."""
+def symbol_offsets(image: Image, symbol: str) -> list[int]:
+    """Return the offsets in the file of the functions of a name.  Raises `TraceError`."""
     try:
-        found = image.symbol(symbol)
+        found = image.named(symbol) or [image.symbol(symbol)]
     except ElfError as error:
         raise TraceError(str(error)) from None
-    offset = image.offset_of(found.value)
-    if offset is None:
+    code = [one for one in found if image.is_code(one)]
+    offsets = [image.offset_of(one.value) for one in code or found]
+    if None in offsets:
         raise TraceError(f"{image.path}: '{symbol}' is not in the file's code")
-    return offset
+    return [offset for offset in offsets if offset is not None]
 
 
 def check_site(guest: LinuxGuest, definition: Definition) -> None:
@@ -222,8 +223,8 @@ def check_site(guest: LinuxGuest, definition: Definition) -> None:
         image = open_image(guest, definition.path)
     except TraceError:
         return  # not an ELF file; the kernel will report it
-    address = image.address_of(definition.offset)
-    why = "it is not loaded" if address is None else no_instruction(image, address)
+    addresses = image.addresses_of(definition.offset)
+    why = no_instruction(image, addresses[0]) if addresses else "it is not loaded"
     if why is not None:
         raise TraceError(f"{definition.event}: {definition.path}:{definition.offset:#x}: {why} (-F probes it anyway)")
 
@@ -234,25 +235,46 @@ def explain(error: UprobeEventError) -> str:
 
 
 _FORM: Final = re.compile(
-    r"([pr]):(?:(?P<alias>[^\s:]+)\s+)?(?P<target>(?:testbins:)?\S+?):(?P<symbol>[^\s:]+?)(?P<rest>\s.*)?"
+    r"([pr]):(?:(?P<alias>[^\s:]+)\s+)?(?P<target>(?:testbins:)?\S+?):"
+    r"(?:\"(?P<quoted>[^\"]+)\"|(?P<symbol>[^\s:]+?))(?P<rest>\s.*)?"
 )
+# A name that a definition takes only in quotes.
+_QUOTED: Final = re.compile(r"[\s:]")
 
 
-def resolve(guest: LinuxGuest, text: str) -> str:
-    """Return a definition as uprobe_events takes it: a path and an offset.  Raises `TraceError`."""
+def quoted(symbol: str) -> str:
+    """Return a function's name as a definition has it."""
+    return f'"{symbol}"' if _QUOTED.search(symbol) else symbol
+
+
+def resolve(guest: LinuxGuest, text: str) -> list[str]:
+    """Return a definition as uprobe_events takes it, with an offset, for each function of its name.
+
+    The event has the function's name, in which `_` stands for what no event's name may have.
+    Raises `TraceError`.
+    """
     found = _FORM.fullmatch(text.strip())
     if found is None:
-        return text
+        return [text]
     kind, rest = found[1], found["rest"] or ""
-    name, symbol = found["target"], found["symbol"]
+    name, symbol = found["target"], found["quoted"] or found["symbol"]
     numeric = re.fullmatch(r"(0x[0-9a-fA-F]+|\d+)(%return)?(\([^)]*\))?", symbol)
     if found["alias"] is not None and numeric:
-        return text
+        return [text]
     path = find_target(guest, name)
     file, full = find_file(guest, path)
     del file
     if numeric:
         segment = full.rsplit("/", 1)[-1].split(".")[0]
-        return f"{kind}:{found['alias'] or f'{segment}_{symbol}'} {full}:{symbol}{rest}"
-    offset = symbol_offset(open_image(guest, full), symbol)
-    return f"{kind}:{found['alias'] or symbol} {full}:{offset:#x}{rest}"
+        return [f"{kind}:{found['alias'] or f'{segment}_{symbol}'} {full}:{symbol}{rest}"]
+    event = found["alias"] or _event(symbol)
+    return [
+        f"{kind}:{event}{f'_{number}' if number else ''} {full}:{offset:#x}{rest}"
+        for number, offset in enumerate(symbol_offsets(open_image(guest, full), symbol))
+    ]
+
+
+def _event(symbol: str) -> str:
+    """Return the name of a function's event (is_good_name() of Linux, and its longest name)."""
+    name = re.sub(r"\W", "_", symbol, flags=re.ASCII)[: LONGEST_NAME - 3]
+    return f"_{name}"[: LONGEST_NAME - 3] if name[0].isdigit() else name

@@ -147,7 +147,7 @@ class LinuxKernelPrograms:
         except NoSpaceError as error:
             raise ProcessProbeError(_GRAB, str(error)) from None
         self._probes = ProcessProbes(programs, programs, self._dtrace, report=self._report, fasttrap=self._uprobes)
-        self._uprobes.report = self._probes.refusals.add
+        self._uprobes.reported = self._probes.refusals.add
         ProcessEvents(guest, programs, self._text, self._uprobes.calls)
         return self._probes
 

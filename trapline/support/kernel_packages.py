@@ -23,6 +23,7 @@ from emu.guest.linux_kernel.files.image_file import kernel_of, read_kernel
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
 from emu.isa.base import Isa
+from emu.support import child
 
 DEFAULT_SUITE: Final = "trixie"
 BUSYBOX: Final = "busybox-static"
@@ -62,9 +63,7 @@ class _Apt:
 
 def _run(command: Sequence[str], cwd: Path) -> str:
     try:
-        done = subprocess.run(  # noqa: S603  programs of Debian's, by their names
-            command, cwd=cwd, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT, check=False
-        )
+        done = child.run(command, timeout=_TIMEOUT, cwd=cwd, text=True, errors="replace")
     except FileNotFoundError:
         raise KernelFileError(
             f"{command[0]} is not installed: fetching kernels needs Debian or a derivative; give one with --image FILE"

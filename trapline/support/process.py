@@ -17,8 +17,6 @@ _STREAMS: Final = (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("
 
 # The signals that end a command, and how its last line says so.
 _ENDS: Final = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
-# Linux include/uapi/linux/prctl.h.
-_SET_PARENT_DEATH_SIGNAL: Final = 1
 # Seconds until a signal is sent again, and until the process ends at one.
 _AGAIN: Final = 0.01
 _PATIENCE: Final = 1.0
@@ -79,18 +77,6 @@ def ending(end: KeyboardInterrupt) -> tuple[str, int]:
     """Return how a signal has ended the command, in words, and its exit status."""
     number = end.number if isinstance(end, Ended) else signal.SIGINT
     return _ENDS[number], 128 + number
-
-
-def end_with(parent: int) -> None:
-    """Let the kernel kill this process, a fork, as soon as its parent has ended.
-
-    Source: Linux prctl(2), PR_SET_PDEATHSIG.
-    """
-    import ctypes  # noqa: PLC0415  rarely needed, at a time when each module delays the command
-
-    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != parent:  # it has ended before
-        os._exit(1)
 
 
 def replace_closed() -> None:

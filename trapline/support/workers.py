@@ -82,16 +82,20 @@ class Workers(ProcessPoolExecutor):
 
 
 def abandon(executor: Executor, futures: Iterable[Future[Any]]) -> None:
-    """Stop an executor, and end its processes: unfinished calls are abandoned."""
-    processes = dict(getattr(executor, "_processes", None) or {})
-    for process in processes.values():
-        process.terminate()
-    if not processes:
-        for future in futures:  # an executor whose processes are gone gives up its calls, but no cancelled one
-            future.cancel()
-    # The executor's thread closes its pipe when the processes are gone.  Python's end, which writes to
-    # that pipe, must not come meanwhile.
-    executor.shutdown(wait=bool(processes))
+    """Stop an executor, and end its processes: unfinished calls are abandoned.
+
+    A process that is ended may hold the lock for which another one waits: all end, or none would.
+    """
+    with _uninterrupted():
+        processes = dict(getattr(executor, "_processes", None) or {})
+        for process in processes.values():
+            process.terminate()
+        if not processes:
+            for future in futures:  # an executor whose processes are gone gives up its calls, but no cancelled one
+                future.cancel()
+        # The executor's thread closes its pipe when the processes are gone.  Python's end, which writes to
+        # that pipe, must not come meanwhile.
+        executor.shutdown(wait=bool(processes))
 
 
 Result = TypeVar("Result")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from emu.elf.file import ElfError
 from emu.elf.image import Image
+from emu.elf.symbols import told_apart
 from emu.support.immutable import immutable
 from trapline.d.types.names import Foreign, Symbol
 
@@ -30,13 +31,16 @@ class ProcessNames:
     Implements `trapline.d.types.names.Foreign`.
 
     `objects` returns the objects that the process has loaded, the program first; it is called when
-    a D program names such a symbol.
+    a D program names such a symbol.  `report` is told, once, which of several symbols of one name
+    was taken.
     """
 
     system: Foreign
     objects: Callable[[], Sequence[LoadedObject]]
     types: Callable[[Image], Types]
+    report: Callable[[str], object] = lambda _text: None
     _known: dict[str, Types] = field(default_factory=dict)
+    _told: set[str] = field(default_factory=set)
 
     @property
     def model(self) -> Model:
@@ -67,10 +71,19 @@ class ProcessNames:
                     found = loaded.image.symbol(plain)
                 except ElfError:
                     continue
+                self._tell(loaded, plain)
                 types = self._types(loaded)
                 type_ = types.function(plain) if found.is_function else types.variable(plain)
                 return Symbol(found.value + loaded.bias, type_)
         return None
+
+    def _tell(self, loaded: LoadedObject, name: str) -> None:
+        found = loaded.image.named(name)
+        if len(found) < 2 or name in self._told:
+            return
+        self._told.add(name)
+        taken, *others = told_apart(name, found)
+        self.report(f"{loaded.name} has {len(found)} symbols '{name}': {taken} is taken, not {', '.join(others)}")
 
     def _types(self, loaded: LoadedObject) -> Types:
         if loaded.path not in self._known:

@@ -43,6 +43,8 @@ class Places:
     """RAM in this process."""
     ram_end: Value
     """Its end."""
+    executed: Value
+    """A byte for each page of RAM, 1: code of it may have been translated; used only if `hosted`."""
     windows: Value
     """The table of windows."""
     """The answers to Unicorn's TLB; used only if `hosted`."""
@@ -90,6 +92,9 @@ class PlanCode:
             offset = f.and_(address, _OFFSET)
             known = f.both(f.eq(f.load(entry), key), f.ne(f.and_(answer, access), 0))
             known = f.both(known, f.ule(offset, _OFFSET - 7))
+            # A store forgets translated code, which only Python does.
+            executed = f.load(f.add(places.executed, f.lshr(answer, _PAGE_BITS)), 0, 1)
+            known = f.both(known, f.either(f.eq(f.and_(access, WRITE), 0), f.eq(executed, 0)))
             physical = f.or_(f.and_(answer, ~_OFFSET), offset)
             f.ret_if(known, f.add(self._places.ram, physical))
         elif walk is not None:

@@ -19,6 +19,13 @@ define ptr @env(ptr %words, i64 %offset) {
 ; is hooked: the range of the hook is set for that (emu/engine/qemu/code_hooks.py).  `choose` is made by code_hooks_code.py.
 define i32 @exit_or_not(ptr %key, ptr %node, ptr %data) {
   %address = load i64, ptr %key
+  %stop.p = getelementptr i64, ptr inttoptr (i64 $words to ptr), i64 $STOP_AT
+  %stop = load i64, ptr %stop.p
+  %here = icmp eq i64 %stop, %address
+  br i1 %here, label %yes, label %chosen
+yes:
+  ret i32 0
+chosen:
   %served = call i64 @choose(i64 %address)
   %hooked = icmp ne i64 %served, 0
   br i1 %hooked, label %no, label %ask

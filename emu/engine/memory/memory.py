@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from emu.engine.memory.access import Access
 from emu.engine.memory.pages import PAGE, AddressSpace, Window
 from emu.isa.base import Isa
+from emu.support.plain import zeroed
 from emu.support.words import WORD_MASK, BadAddressError
 
 _WORD = 8
@@ -174,6 +175,10 @@ class HostMemory(Memory):
 
     def __init__(self, size: int, space: AddressSpace, shared: Memory | None = None) -> None:
         super().__init__(size, shared)
+        self.executed: memoryview = (
+            shared.executed if isinstance(shared, HostMemory) else memoryview(zeroed(size // PAGE))
+        )
+        """A byte for each page of RAM: 1 once the CPU may have translated code of it.  Machine code reads it."""
         self.use(space)
 
     def use(self, space: AddressSpace) -> None:
@@ -198,13 +203,27 @@ class HostMemory(Memory):
             return super().read(address, size, root)
         return bytes(self.ram[frame + offset : frame + offset + size])
 
+    def places(
+        self, address: int, size: int, access: Access = Access.READ, root: int | None = None
+    ) -> list[tuple[int, int]]:
+        """Return the places of virtual addresses in RAM.
+
+        Translated code of what is about to be written is forgotten.  Raises `BadAddressError`.
+        """
+        pieces = super().places(address, size, access, root)
+        if access is Access.WRITE:
+            for start, end in pieces:
+                if self.executed[start >> 12]:
+                    self.space.forget_code(start, end - start)
+        return pieces
+
     def write(self, address: int, data: bytes, root: int | None = None) -> None:
-        """Write bytes; to one page that is known, at once.
+        """Write bytes; to one page that is known and has no code, at once.
 
         Raises `BadAddressError`; then nothing is written.
         """
         frame, offset = self._writable.get(address >> 12), address & 0xFFF
-        if frame is None or offset > PAGE - len(data):
+        if frame is None or offset > PAGE - len(data) or self.executed[frame >> 12]:
             super().write(address, data, root)
         else:
             self.ram[frame + offset : frame + offset + len(data)] = data
@@ -221,7 +240,7 @@ class HostMemory(Memory):
     def store(self, address: int, size: int, value: int) -> None:
         """Store an integer."""
         frame, offset = self._writable.get(address >> 12), address & 0xFFF
-        if frame is None or offset > PAGE - size:
+        if frame is None or offset > PAGE - size or self.executed[frame >> 12]:
             self._store_bytes(address, size, value)
         elif size == _WORD and not address & 7:
             self._words[frame + offset >> 3] = value & WORD_MASK

@@ -16,6 +16,8 @@ from emu.isa.base import Isa
 from emu.isa.disassembly import CS_GRP_CALL, CS_OP_MEM, decoder
 from emu.support.words import WORD_MASK, BadAddressError
 
+# Bytes of the longest instruction.
+_LONGEST: Final = 15
 # Bytes of the largest access.
 _LARGEST: Final = 64
 _PCS: Final = {"rip", "eip"}
@@ -46,14 +48,13 @@ def fault_address(cpu: StoppedCpu, page: int, access: Access) -> int:
     If the operands do not say, return the page itself.
     """
     try:
-        code = cpu.read(cpu.pc, 4)
-        code += cpu.read(cpu.pc + 4, 12)
-    except BadAddressError:
-        pass
-    else:
-        for address in addresses(cpu, code, access):
-            if page - _LARGEST < address < page + PAGE:
-                return max(address, page)
+        code = cpu.read(cpu.pc, _LONGEST)
+    except BadAddressError as error:
+        code = cpu.read(cpu.pc, error.address - cpu.pc)
+    for tagged in addresses(cpu, code, access):
+        address = cpu.isa.unicorn.untagged(tagged)
+        if page - _LARGEST < address < page + PAGE:
+            return max(address, page)
     return page
 
 

@@ -11,6 +11,17 @@ from emu.engine.memory.access import Access
 PAGE = 4096
 
 
+class CodeChangesError(Exception):
+    """Code that the CPU may be running is about to change.
+
+    The run has to end first; then `change(pc)` is called, and the page is looked up again.
+    """
+
+    def __init__(self, change: Callable[[int], object]) -> None:
+        super().__init__()
+        self.change = change
+
+
 def round_up(size: int) -> int:
     """Return a size rounded up to whole pages."""
     return -(-size // PAGE) * PAGE
@@ -38,7 +49,10 @@ class AddressSpace(Protocol):
         ...
 
     def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:
-        """Return the physical address and its rights; None: `access` is not allowed."""
+        """Return the physical address and its rights; None: `access` is not allowed.
+
+        Raises `CodeChangesError`.
+        """
         ...
 
     def reach(self, address: int, access: Access) -> int | None:
@@ -47,6 +61,10 @@ class AddressSpace(Protocol):
 
     def runs(self) -> Iterable[tuple[int, int, int]]:
         """Return (virtual address, size, physical address) of ranges that never move in RAM."""
+        ...
+
+    def forget_code(self, physical: int, size: int) -> None:
+        """Forget what was translated from RAM that the host is about to write."""
         ...
 
 
@@ -98,6 +116,9 @@ class PageMap:
         """Return the physical address of a virtual one, None if it is not mapped."""
         frame = self.frames.get(address // PAGE)
         return None if frame is None else frame + address % PAGE
+
+    def forget_code(self, physical: int, size: int) -> None:
+        """Do nothing: the code of such a guest is written by `emu.engine.code.Code.write`."""
 
     def check(self, ram_size: int) -> None:
         """Raise `EngineError` if more is mapped than there is RAM."""

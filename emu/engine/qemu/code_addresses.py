@@ -25,5 +25,7 @@ class HookPlaces:
     """U32 cpu_ldub_code(env, address): a byte as the translator reads it."""
     next_block: Value
     """Code *helper_lookup_tb_ptr(env): the block at the pc, or the code that ends the run."""
+    correct: Value
+    """U64 correct(address): executes the instruction there; 0: QEMU does it right."""
     leave: Value
     """Void cpu_loop_exit(cpu): jumps to the emulator's loop, which goes on at the pc."""

@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from emu.engine.errors import EngineError
 from emu.engine.hits.address_table import Addressed, AddressTable, TableHeader
+from emu.engine.qemu.corrections import Corrected
 from emu.engine.qemu.layout import ADVICE, HOOK_RANGE
 from emu.engine.qemu.sticky_flags import Accrued
 from emu.engine.qemu.temporaries import Temporaries
@@ -87,8 +88,14 @@ class CodeHooks:
     floating point has accrued, that is moved to where it looks (`emu.isa.unicorn_model.Accruing`).
     """
 
-    def __init__(self, accrued: Accrued | None = None, temporaries: Temporaries | None = None) -> None:
+    def __init__(
+        self,
+        accrued: Accrued | None = None,
+        temporaries: Temporaries | None = None,
+        corrected: Corrected | None = None,
+    ) -> None:
         self._accrued = accrued
+        self._corrected = corrected
         self._temporaries = temporaries
         self.block = CodeHookTable()
         self._range = (ctypes.c_uint64 * 2)()
@@ -202,7 +209,7 @@ class CodeHooks:
         if self._temporaries is not None:
             self._temporaries.leave_room()
         calls = [call for call, _ in self._functions.get(address, ()) if call.function]
-        hooked = bool(calls) or (self._accrued is not None and self._accrued.asked(address))
+        hooked = bool(calls) or any(one is not None and one.asked(address) for one in (self._accrued, self._corrected))
         if not self.block.everywhere:
             self._range[0] = self._range[1] = address if hooked else NOWHERE
         if not self._counted and self._always is None:
@@ -218,8 +225,8 @@ class CodeHooks:
         self._untested.value = 0
         each = counted or self._always is not None
         self.block.untested = ctypes.addressof(self._ignored if each else self._untested)
-        hooked = bool(self._places.blocks) or self._accrued is not None
-        self.block.everywhere = self._always is not None or (counted and hooked)
+        looks = any(one is not None for one in (self._accrued, self._corrected))
+        self.block.everywhere = self._always is not None or (counted and (looks or bool(self._places.blocks)))
         self._range[0], self._range[1] = (1, 0) if self.block.everywhere else (NOWHERE, NOWHERE)
 
     def _run(self, uc: int, address: int, size: int, _data: int) -> None:
@@ -231,3 +238,5 @@ class CodeHooks:
                 function(uc, address, size, call.data)
         if self._accrued is not None:
             self._accrued.merge()
+        if self._corrected is not None:
+            self._corrected.reached(address)

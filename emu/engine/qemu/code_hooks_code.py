@@ -27,6 +27,7 @@ from emu.engine.state import Word
 from emu.isa.base import Isa
 from emu.isa.unicorn_model import MOST_TEMPORARIES
 from emu.native.builder import Function, Module
+from emu.native.operations import Value
 
 _RETURN_ADDRESS = "llvm.addressofreturnaddress.p0"
 
@@ -41,6 +42,7 @@ class CodeHooksCode:
         self._places = places
         self._firing = firing
         self._accruing = isa.unicorn.accruing is not None
+        self._corrected = isa.unicorn.corrections is not None
         self._leaking = isa.unicorn.leaking
         self._find = self._make_find(module)
         self._served = self._make_served(module)
@@ -105,6 +107,9 @@ class CodeHooksCode:
         if self._accruing:
             with f.when(f.ne(f.value(f"call i64 @accruing(i64 {address})"), 0), likely=False):
                 chosen.set(address)
+        if self._corrected:
+            with f.when(f.ne(f.value(f"call i64 @corrected(i64 {address})"), 0), likely=False):
+                chosen.set(address)
         untested = f.load(self._places.table, CodeHookTable.offset("untested"))
         f.store(untested, f.flag(f.eq(chosen.get(), NOWHERE)), 0, 1)
         f.ret_if(f.ne(f.load(self._places.table, CodeHookTable.offset("everywhere")), 0), served.get(), likely=False)
@@ -145,19 +150,32 @@ class CodeHooksCode:
             f.call(always, uc, address, size, 0)
             f.ret_if(f.ne(f.load(self._places.hooked, Hooked.offset("left")), 0))
         place = f.call(self._find, address)
-        with f.when(f.eq(place, 0), likely=False):
-            self._merge_accrued(f)
+        with (
+            f.when(f.ne(place, 0), likely=True),
+            f.when(f.ne(f.call(self._call, uc, address, size, place), 0), likely=True),
+        ):
+            back = self._back(f)
+            f.call(self._sites.shorten, uc, f.load(back), place)
+            f.store(back, f.call(self._places.next_block, self._places.env))
             f.ret()
-        with f.when(f.eq(f.call(self._call, uc, address, size, place), 0)):
-            self._merge_accrued(f)
-            f.ret()
-        f.line(f"%back = call ptr @{_RETURN_ADDRESS}()")
-        back = f.value("ptrtoint ptr %back to i64")
+        self._merge_accrued(f)
+        if self._corrected:
+            env = f.value(f"inttoptr i64 {self._places.env} to ptr")
+            with (
+                f.when(f.ne(f.value(f"call i64 @correction_needed(ptr {env}, i64 {address})"), 0), likely=False),
+                f.when(f.ne(f.value(f"call i64 @corrected(i64 {address})"), 0)),
+                f.when(f.ne(f.call(self._places.correct, address), 0)),
+            ):
+                back = self._back(f)
+                f.store(back, f.call(self._places.next_block, self._places.env))
+        f.ret()
+
+    def _back(self, f: Function) -> Value:
+        """Return the address of the return address; while Unicorn counts, leave the block instead."""
+        number = f.value(f"ptrtoint ptr {f.value(f'call ptr @{_RETURN_ADDRESS}()')} to i64")
         with f.when(f.ne(f.load(self._places.table, CodeHookTable.offset("everywhere")), 0), likely=False):
             f.call(self._places.leave, f.load(self._places.words, 8 * Word.CPU))
-        f.call(self._sites.shorten, uc, f.load(back), place)
-        f.store(back, f.call(self._places.next_block, self._places.env))
-        f.ret()
+        return number
 
     def _merge_accrued(self, f: Function) -> None:
         """Show the instruction the exceptions of those before it, if QEMU does not."""

@@ -18,7 +18,7 @@ When Unicorn forgets a page, the table forgets the same; a new generation invali
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -26,7 +26,7 @@ import unicorn
 
 from emu.engine.memory.access import Access
 from emu.engine.memory.memory import HostMemory
-from emu.engine.memory.pages import PAGE, AddressSpace
+from emu.engine.memory.pages import PAGE, AddressSpace, CodeChangesError
 from emu.engine.qemu.cpu import Cpu
 from emu.engine.qemu.jump_cache import Jumps
 from emu.engine.state import FILLS, Word
@@ -42,7 +42,7 @@ _GENERATION: Final = 1 << 40
 # Rights as plain numbers: the operators of flags are Python's.
 _WRITE: Final = int(Access.WRITE)
 _EXECUTE: Final = int(Access.EXECUTE)
-_or = int.__or__
+_or, _and = int.__or__, int.__and__
 # With more pages than these it costs less to ask for those that are used again.
 _FEW: Final = 2048
 # Fills after which Unicorn's TLB is emptied for the first time, so that it grows (`grow` in ir/common.ll): twice as
@@ -128,7 +128,12 @@ class SoftTlb:
         """The access that was refused last."""
         self.failure: BaseException | None = None
         """The exception of the hook itself, since none may leave it."""
+        self.change: Callable[[int], object] | None = None
+        """What is to be done before the run goes on; None: nothing."""
         self._flush_page, self._flush = cpu.flush_page, cpu.flush_tlb
+        untagged = cpu.model.untagged
+        self._tags = {0}
+        """What programs have written into the ignored bits of addresses."""
         self._state = state
         self.jumps = Jumps(cpu, state)
         """The blocks to which jumps lead, in this address space."""
@@ -138,8 +143,14 @@ class SoftTlb:
 
         def fill(_uc: int, address: int, kind: int, entry: Any, _data: int) -> bool:
             access = _ACCESS[kind]
+            if access is not Access.EXECUTE:
+                tagged, address = address, untagged(address)
+                self._tags.add(tagged - address)
             try:
                 found = memory.space.look_up(address, access)
+            except CodeChangesError as error:
+                self.change = error.change
+                return False
             except BaseException as error:  # noqa: BLE001  raised again by Running
                 self.failure = error
                 found = None
@@ -152,6 +163,8 @@ class SoftTlb:
                     self.missed = (address, access)
                     return False
             else:
+                if _and(found[1], _EXECUTE):
+                    memory.executed[found[0] // PAGE] = 1
                 self._current.keep(address // PAGE, *found)
             entry[0].physical, entry[0].granted = found
             return True
@@ -182,7 +195,8 @@ class SoftTlb:
         `code`: it may have code.
         """
         if fills is self._current:
-            self._flush_page(address)
+            for tag in self._tags:
+                self._flush_page(address | tag)
             if code:
                 self.jumps.forget()
 

@@ -80,7 +80,7 @@ class Counter:
         self._user_indices: dict[tuple[int, int], int] = {}
         state = self.state
         state[Word.TOTAL] = PREPAID
-        state[Word.SOFT] = state[Word.HARD] = state[Word.NEXT] = NEVER
+        state[Word.SOFT] = state[Word.HARD] = state[Word.NEXT] = state[Word.STOP_AT] = NEVER
         state[Word.CPU] = cpu.address
         state[Word.ENV] = cpu.env
         state[Word.UC] = cpu.handle

@@ -149,7 +149,7 @@ class KernelView(KernelMemory):
         """Write memory of the current process.  Raises `BadAddressError`."""
         if self.isa.is_kernel_address(address) or self.isa.is_kernel_address(address + len(data)):
             raise BadAddressError(address)
-        self.engine.memory.write(address, data)
+        self.engine.code.store(address, data)
 
     def machine_code(self) -> GuestCode:
         """Return the functions by which machine code reads the guest itself."""

@@ -19,6 +19,7 @@ from typing import Final
 
 from emu.engine.engine import Engine
 from emu.engine.memory.access import Access
+from emu.engine.memory.memory import HostMemory
 from emu.engine.memory.pages import PAGE
 from emu.engine.state import BLOCKS
 from emu.engine.time.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
@@ -98,14 +99,17 @@ class Kernel:
         self.isa = isa
         self.abi = isa.linux
         self.report = report
-        nothing = Space(Frames(memoryview(b""), lambda _p, _s: None), 0, 0)
+        self.left_out_of_maps: frozenset[str] = frozenset()
+        """The names of mappings that /proc/PID/maps does not list."""
+        nothing = Space(Frames(memoryview(b""), memoryview(b""), lambda _p, _s: None), 0, 0)
         self.engine = Engine(
             isa, ram, pages=nothing, on_system_call=self._on_system_call, accelerated=accelerated, blocks=blocks
         )
         for name, value in self.abi.initial_registers.items():
             self.engine.write_register(name, value)
         self.abi.prepare(self.engine.cpu)
-        self.frames = Frames(self.engine.memory.ram, self.engine.code.forget)
+        assert isinstance(self.engine.memory, HostMemory)
+        self.frames = Frames(self.engine.memory.ram, self.engine.memory.executed, self.engine.code.forget)
         self.clock = VirtualClock(self.engine, rate)
         self.traps = TrapHandler()
         self.frame = LiveFrame(self.engine)

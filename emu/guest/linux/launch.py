@@ -156,9 +156,12 @@ class Launcher:
             interpreter = self._objects.interpreter(file)
             if interpreter is not None:
                 where = f"is not in {self._host}" if self._host else "is not there"
+                # The usual wish is a program of this machine.
+                here = self._host is None and Path(interpreter).is_file()
+                root = "--root / for this machine's" if here else "--root DIR"
                 return (
                     f"{path}: its interpreter {interpreter} {where}; give a root directory that has it and the shared "
-                    f"libraries: --root DIR"
+                    f"libraries: {root}"
                 )
         if error.number == ENOMEM:
             return f"{path}: not a Linux program: its segments are outside user space (is it a kernel?)"

@@ -6,6 +6,8 @@ Sources: Linux arch/x86/kernel/traps.c, arch/arm64/kernel/traps.c, arch/riscv/ke
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
 
 from emu.displaced.frame import Frame
 from emu.engine.engine import Engine
@@ -13,7 +15,7 @@ from emu.engine.errors import GuestCrashError, PageFaultError
 from emu.engine.handlers import TrapTaker
 from emu.engine.hits.hit_steps import COPY_FAULT, of_exception
 from emu.engine.memory.access import Access
-from emu.engine.memory.operands import fault_address
+from emu.engine.memory.operands import addresses, fault_address
 from emu.engine.memory.pages import PAGE
 from emu.engine.state import DELIVER, HANDLED
 from emu.guest.base import GuestError
@@ -23,10 +25,13 @@ from emu.guest.linux.process.pid_table import Tasks
 from emu.guest.linux.process.process import Thread
 from emu.guest.processes import EXECUTED
 from emu.isa.base import Isa
-from emu.isa.linux_abi import GENERAL_PROTECTION, NOTHING_FOLLOWS
-from emu.isa.linux_signals import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SI_KERNEL, Signal, SignalInfo
+from emu.isa.linux_abi import GENERAL_PROTECTION, NOTHING_FOLLOWS, Fault
+from emu.isa.linux_signals import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, Signal, SignalInfo
 from emu.probe.hit_cache import HitCache
 from emu.probe.trap import TrapHandler
+
+# Bytes of the instructions that have alignment faults.
+_WORD: Final = 4
 
 
 class Traps(TrapTaker):
@@ -60,6 +65,10 @@ class Traps(TrapTaker):
             run()  # AArch64 programs may wait for an interrupt, which is as if it had come
         except PageFaultError as error:
             address = error.address
+            untagged = self._isa.unicorn.untagged(address)
+            if error.access is Access.EXECUTE and untagged != address:
+                engine.pc = untagged  # the CPU ignores the tag of a jump's target
+                return self.advance(thread, run)
             if error.access is not Access.EXECUTE:
                 address = fault_address(engine, address, error.access)
             self._fault = self.page_fault(thread, error.access, address)
@@ -117,7 +126,7 @@ class Traps(TrapTaker):
                 return DELIVER
             self._engine.pc = address + self._isa.traps.saved_user_pc_after
             self._note(self._isa.unicorn.breakpoint or 0)
-            return self.raise_fault(SignalInfo(Signal.SIGTRAP, SI_KERNEL, address=address))
+            return self.raise_fault(_signal(self._isa.linux.breakpoint, address))
         self._hit_cache.store(address)
         return HANDLED if answer == EXECUTED else answer
 
@@ -157,7 +166,11 @@ class Traps(TrapTaker):
             number, pc = raised(self._engine.cpu, self._engine, number, pc)
             self._engine.pc = pc
         self._note(number)
-        return self.raise_fault(exception_signal(self._isa, number, pc))
+        fault = exception_signal(self._isa, number, pc)
+        if fault.number == Signal.SIGBUS and fault.address and not pc % self._isa.instruction_alignment:
+            code = self._engine.read(pc, _WORD)
+            fault = replace(fault, address=next(addresses(self._engine, code, Access.READ | Access.WRITE), pc))
+        return self.raise_fault(fault)
 
     def _note(self, number: int) -> None:
         """Note an exception of the current thread, for the frames of its signals."""
@@ -168,8 +181,11 @@ class Traps(TrapTaker):
 
 def exception_signal(isa: Isa, number: int, pc: int) -> SignalInfo:
     """Return the signal for an exception of the CPU."""
-    signal, code = isa.linux.faults.get(number, GENERAL_PROTECTION)
-    return SignalInfo(signal, code, address=0 if code == SI_KERNEL else pc)
+    return _signal(isa.linux.faults.get(number, GENERAL_PROTECTION), pc)
+
+
+def _signal(fault: Fault, pc: int) -> SignalInfo:
+    return SignalInfo(fault.signal, fault.code, address=pc if fault.has_address else 0)
 
 
 def page_fault(space: Space, access: Access, address: int) -> SignalInfo:

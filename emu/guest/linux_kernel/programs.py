@@ -21,7 +21,7 @@ from emu.guest import processes
 from emu.guest.base import Location
 from emu.guest.linux_kernel.areas import Area, Areas
 from emu.guest.linux_kernel.program_cpu import ProgramCpu, ProgramFrame
-from emu.guest.objects import LoadedObject
+from emu.guest.objects import LoadedObject, load_bias
 from emu.guest.processes import ProcessObserver
 from emu.guest.stack_walker import Memory, StackWalker
 from emu.probe.trap import TrapHandler
@@ -271,22 +271,22 @@ class Programs:
         assert isinstance(process, Process)
         found: dict[object, LoadedObject] = {}
         for area in self.areas(process):
-            loaded = self.loaded(area)
+            loaded = self.loaded(process, area)
             if loaded is not None:
                 found.setdefault((loaded.file, loaded.bias), loaded)
         objects = tuple(sorted(found.values(), key=lambda one: (one.file != process.executable, one.bias)))
         self._objects[process] = objects
         return objects
 
-    def loaded(self, area: processes.Area) -> LoadedObject | None:
+    def loaded(self, process: processes.Process, area: processes.Area) -> LoadedObject | None:
         """Return the object whose code is in an area."""
         if not isinstance(area, Area) or area.backing is None or Access.EXECUTE not in area.access:
             return None
         image = self.file(area.path)
-        address = None if image is None else image.address_of(area.offset)
-        if image is None or address is None:
+        if image is None:
             return None
-        return LoadedObject(area.path, image, area.start - address, area.backing)
+        bias = load_bias(image, area, lambda: [one for one in self.areas(process) if one.backing == area.backing])
+        return None if bias is None else LoadedObject(area.path, image, bias, area.backing)
 
     def at(self, process: processes.Process, address: int) -> LoadedObject | None:
         """Return the object that contains an address of a process."""

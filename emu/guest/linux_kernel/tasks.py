@@ -169,7 +169,7 @@ class Tasks:
         root = self.user_root()
         if root is None or isa.is_kernel_address(address) or isa.is_kernel_address(address + len(data)):
             raise BadAddressError(address)
-        self._engine.memory.write(address, data, root)
+        self._engine.code.store(address, data, root)
 
     # -- registers of programs
 

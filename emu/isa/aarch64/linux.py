@@ -105,6 +105,10 @@ _SCTLR_EL1: Final = (1, 0, 3, 0, 0)
 # arch/arm64/include/asm/sysreg.h: programs may use DC ZVA, CTR_EL0 and the cache instructions by address (DZE, UCT,
 # UCI), and wait (nTWI, nTWE).
 _SCTLR_USER: Final = 1 << 14 | 1 << 15 | 1 << 26 | 1 << 16 | 1 << 18
+# arch/arm64/mm/proc.S (__cpu_setup): TBI0, the upper byte of a program's addresses is ignored.  With TBID0 a jump to
+# such an address faults, so that one by the CPU and one by a plan arrive alike: the kernel takes the byte off.
+_TCR_EL1: Final = (2, 0, 3, 0, 2)
+_TCR_USER: Final = 1 << 37 | 1 << 51
 # drivers/clocksource/arm_arch_timer.c: programs may read CNTVCT_EL0 and CNTFRQ_EL0 (EL0VCTEN), and not CNTPCT_EL0.
 _CNTKCTL_EL1: Final = (14, 1, 3, 0, 0)
 _CNTKCTL_USER: Final = 1 << 1
@@ -113,6 +117,7 @@ _CNTKCTL_USER: Final = 1 << 1
 def _prepare(cpu: ModelledCpu) -> None:
     # After the exception level is set: QEMU reads the level again when a system register is written.
     cpu.write_public("cp_reg", (*_SCTLR_EL1, _SCTLR_USER))
+    cpu.write_public("cp_reg", (*_TCR_EL1, _TCR_USER))
     cpu.write_public("cp_reg", (*_CNTKCTL_EL1, _CNTKCTL_USER))
 
 

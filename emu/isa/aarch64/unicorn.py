@@ -11,6 +11,7 @@ from typing import Final
 import unicorn
 from unicorn import arm64_const as uc
 
+from emu.isa.aarch64.corrections import ORDERED, ORDERED_ACCESSES, ORDERED_MASK
 from emu.isa.aarch64.emulated import EMULATED, MRS_CNTPCT, MRS_CNTVCT, PSTATE
 from emu.isa.aarch64.registers import OFFSETS
 from emu.isa.unicorn_model import ModelledCpu, UnicornModel, VectorFile, register_ids
@@ -26,6 +27,15 @@ _SCR_EL3: Final = (1, 1, 3, 6, 0)
 _HCR_EL2: Final = (1, 1, 3, 4, 0)
 _SCR_RW_NS: Final = 1 << 10 | 1
 _HCR_RW: Final = 1 << 31
+
+
+_TAG: Final = 0xFF << 56
+_KERNEL: Final = 1 << 55
+
+
+def _untagged(address: int) -> int:
+    # Arm ARM D8.8 (address tagging): TBI0 is about addresses whose bit 55 is 0.
+    return address if address & _KERNEL else address & ~_TAG
 
 
 def _prepare(cpu: ModelledCpu) -> None:
@@ -58,11 +68,13 @@ UNICORN = UnicornModel(
     check_offset=OFFSETS["XREGS"],
     interrupt=_interrupt,
     emulated=EMULATED,
+    corrections=ORDERED_ACCESSES,
     vectors=(VectorFile(_IDS["q0"], _IDS["q31"], 16),),
     breakpoint=_EXCEPTION_BKPT,
     system_call=_EXCEPTION_SVC,
     # Otherwise it is 1 KiB: each page has four misses, and only the first quarter of a changed page is forgotten.
     page_size=4096,
+    untagged=_untagged,
     prepare=_prepare,
     reservation=_EXCLUSIVE_ADDRESS,
     # As signed words: LLVM's i32.
@@ -70,6 +82,9 @@ UNICORN = UnicornModel(
         "MRS_CNTVCT": MRS_CNTVCT - (1 << 32),
         "MRS_CNTPCT": MRS_CNTPCT - (1 << 32),
         "ARM64_PSTATE": PSTATE,
+        "ORDERED_MASK": ORDERED_MASK,
+        "ORDERED": ORDERED,
+        "XREGS": OFFSETS["XREGS"],
     },
     ir=(__package__,),
 )

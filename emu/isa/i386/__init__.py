@@ -16,7 +16,13 @@ from emu.isa.i386.stub import STUB
 from emu.isa.i386.traps import TRAPS
 from emu.isa.i386.unicorn import UNICORN
 from emu.isa.x86.extensions import LACKS
-from emu.isa.x86.instruction import events, instruction_length, refused, repetition_in_protected_mode
+from emu.isa.x86.instruction import (
+    PROTECTED_MODE,
+    events,
+    instruction_length,
+    refused,
+    repetition_in_protected_mode,
+)
 from emu.isa.x86.plans import condition
 from emu.isa.x86.traps import JUMP
 
@@ -37,7 +43,7 @@ I386 = Isa(
     kernel_start=0xC0000000,
     word=4,
     instruction_alignment=1,
-    instruction_length=partial(instruction_length, mode=CS_MODE_32),
+    instruction_length=partial(instruction_length, mode=PROTECTED_MODE),
     events=partial(events, mode=CS_MODE_32),
     capstone=(CS_ARCH_X86, CS_MODE_32),
     condition=condition,

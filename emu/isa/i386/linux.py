@@ -35,6 +35,7 @@ from emu.isa.x86.linux import (
     page_fault,
     raised,
 )
+from emu.isa.x86.unicorn import BREAKPOINT
 
 _STAT64: Final = struct.Struct("<Q4xIIIIIQ4xqIQIIIIIIQ")
 
@@ -119,6 +120,7 @@ LINUX: Final = LinuxAbi(
     red_zone=0,
     packed_epoll_event=True,
     faults=FAULTS,
+    breakpoint=FAULTS[BREAKPOINT],
     raised=raised,
     page_fault=page_fault,
     exception=exception,

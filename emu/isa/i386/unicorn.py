@@ -58,7 +58,7 @@ UNICORN = UnicornModel(
     handled=x86.handled,
     trap_flag=x86.FLAGS,
     # There is no REX prefix in this mode: its bytes are the opcodes of inc and dec.
-    names={**x86.NAMES, "REX": 0x100},
+    names={**x86.NAMES, "REX": 0x100, "X86_VEX": 0xC0},
     ir=(x86.__package__, __package__),
     on_invalid=_undefined,
     on_refused=_refused,

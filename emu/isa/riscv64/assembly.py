@@ -62,8 +62,8 @@ def _csrs() -> Mapping[str, int]:
     found: dict[str, int] = {}
     for number in range(1 << 12):
         code = (0x1073 | number << 20).to_bytes(4, "little")  # csrw
-        told = disassembly.first((CS_ARCH_RISCV, CS_MODE_RISCV64), code, 0)
-        name = told.text.split()[1].rstrip(",") if told and told.text.startswith("csrw ") else ""
+        told = next(disassembly.decoder((CS_ARCH_RISCV, CS_MODE_RISCV64)).disasm_lite(code, 0, 1), None)
+        name = told[3].split(",")[0] if told and told[2] == "csrw" else ""
         found.setdefault(name, number)
     return found | {"fflags": 1, "frm": 2, "fcsr": 3}
 

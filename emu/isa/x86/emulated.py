@@ -5,6 +5,8 @@ promises what the guests do not have (`emu.isa.x86.cpuid`).  LOCK before
 bt, bts, btr or btc with a register operand makes QEMU 5's translator read a value that it has not
 set, and abort the process; a CPU refuses such an instruction (Intel SDM volume 2, LOCK).  Before
 most other instructions Unicorn skips the prefix; a kernel's are left to `emu.engine.qemu.ud_hooks`.
+Unicorn computes what SSE has of AVX, and takes instructions of other features for older ones.
+cpuid promises none of them, so a CPU refuses them.
 Unicorn lets a user program reach ports, and takes rdpmc and sysenter for instructions that it may
 have: a CPU gives #GP, and #UD as AMD's do with sysenter in long mode (AMD64 manual volume 3).
 Remainders and transcendental functions of the x87 are `emu.isa.x86.x87`.
@@ -19,6 +21,11 @@ Found by the pattern below, which reads no byte that the instruction does not ha
                                                 0f  c7 /6 /7  rdrand, rdseed of a register
                                                 0f  33        rdpmc, of a user program
                                                 0f  34        sysenter, of a user program
+                                                0f  78 79     extrq, insertq, of a user program
+                                                0f  ae        ModRM f0 to f7 behind 66 f2 f3: tpause
+                                      f2 or f3: 0f  2b        movntss, movntsd, of a user program
+                                                c4 c5         VEX but for BMI, of a user program
+                                                8f c6 c7      XOP, xabort, xbegin, of a user program
                               f3 without REX.B: 90        pause, if it is stepped
                               without LOCK:     d9  f0 to f3 f5 f8 f9 fb fe ff: x87
                                                 e4 to e7, ec to ef, 6c to 6f: in, out, ins, outs
@@ -36,7 +43,8 @@ from typing import Final, NamedTuple
 from emu.isa.unicorn_model import EmulatedInstructions, ModelledCpu, Raise, ServingCpu
 from emu.isa.x86 import x87
 from emu.isa.x86.cpuid import answer
-from emu.isa.x86.instruction import LOCK, PREFIXES, lockable
+from emu.isa.x86.instruction import LOCK, lockable
+from emu.isa.x86.length import PREFIXES
 from emu.isa.x86.unicorn import general_protection, has_x87, in_user_mode, invalid_opcode, is_stepped, single_step
 
 _REX: Final = range(0x40, 0x50)
@@ -50,7 +58,18 @@ _BIT_TESTS: Final = frozenset({0xA3, 0xAB, 0xB3, 0xBB, 0xBA})
 # ModRM bytes: mod 3 is a register.
 _REGISTER: Final = 0xC0
 _RDRAND_REGISTER, _RDSEED_REGISTER = 0xF0, 0xF8
-_OPERAND_SIZE, _REPEAT, _REX_W, _REX_B = 0x66, 0xF3, 8, 1
+_OPERAND_SIZE, _REPEAT_NOT, _REPEAT, _REX_W, _REX_B = 0x66, 0xF2, 0xF3, 8, 1
+# VEX of two and three bytes; of the latter, opcodes by map, behind a second byte and a third.
+_VEX_2, _VEX_3 = 0xC5, 0xC4
+_BMI: Final = {2: {0xF2, 0xF3, 0xF5, 0xF6, 0xF7}, 3: {0xF0}}
+_MAP: Final = 0x1F
+# pop and mov, of which only the reg field 0 is used: XOP, xabort and xbegin are others.
+_ONE_OF_GROUP: Final = frozenset({0x8F, 0xC6, 0xC7})
+_REG: Final = 0x38
+_SSE4A: Final = frozenset({0x78, 0x79})
+_STREAM, _GROUP_15 = 0x2B, 0xAE
+# tpause, umonitor and umwait; without a prefix the same are mfence.
+_WAITS: Final = range(0xF0, 0xF8)
 _CARRY: Final = 1
 # OF SF ZF AF PF CF, which rdrand sets.
 _FLAGS: Final = 0x8D5
@@ -102,18 +121,18 @@ def _emulated(fetch: Callable[[int], int], address: int, *, long_mode: bool) -> 
         else:
             break
         at += 1
-    kind = _kind(fetch, at, prefixes, rex)
+    kind = _kind(fetch, at, prefixes, rex, long_mode=long_mode)
     return kind and _Found(kind, at, frozenset(prefixes), rex)
 
 
-def _kind(fetch: Callable[[int], int], at: int, prefixes: set[int], rex: int) -> _Kind | None:
+def _kind(fetch: Callable[[int], int], at: int, prefixes: set[int], rex: int, *, long_mode: bool) -> _Kind | None:
     first = fetch(at)
     if first == _PAUSE and _REPEAT in prefixes and LOCK not in prefixes and not rex & _REX_B:
         return _Kind.PAUSE
     if first == _X87 and LOCK not in prefixes:
         return _Kind.X87 if fetch(at + 1) in x87.OPERATIONS else None
     if first != _ESCAPE:
-        kind = _Kind.PROTECTED if first in _PORTS else None
+        kind = _Kind.PROTECTED if first in _PORTS else _missing(fetch, at, first, long_mode=long_mode)
         refused = kind is None and LOCK in prefixes and not lockable(first, lambda: fetch(at + 1), escape=False)
     else:
         second = fetch(at + 1)
@@ -131,7 +150,25 @@ def _escaped(second: int, third: Callable[[], int], prefixes: set[int]) -> _Kind
         return _Kind.RANDOM if third() in random else None
     if LOCK in prefixes and second in _BIT_TESTS and third() >= _REGISTER:
         return _Kind.LOCKED
+    marks = prefixes & {_OPERAND_SIZE, _REPEAT_NOT, _REPEAT}
+    if (
+        second in _SSE4A
+        or (second == _STREAM and marks - {_OPERAND_SIZE})
+        or (second == _GROUP_15 and marks and third() in _WAITS)
+    ):
+        return _Kind.UNKNOWN
     return _KINDS.get(second)
+
+
+def _missing(fetch: Callable[[int], int], at: int, first: int, *, long_mode: bool) -> _Kind | None:
+    """Return UNKNOWN for an instruction of a feature that the CPU does not have."""
+    if first in _ONE_OF_GROUP:
+        return _Kind.UNKNOWN if fetch(at + 1) & _REG else None
+    if first not in {_VEX_2, _VEX_3} or not (long_mode or fetch(at + 1) >= _REGISTER):
+        return None
+    if first == _VEX_3 and fetch(at + 3) in _BMI.get(fetch(at + 1) & _MAP, ()):
+        return None
+    return _Kind.UNKNOWN
 
 
 def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int, *, long_mode: bool, counter: bool) -> bool:

@@ -25,28 +25,9 @@ from emu.isa.disassembly import (
     CS_MODE_64,
     CS_OP_MEM,
     decoder,
-    lengths,
 )
+from emu.isa.x86.length import PREFIXES, SEGMENTS, Parts, find_layout, find_length, find_lengths, find_prefixes
 from emu.support.immutable import immutable
-
-
-def instruction_length(code: bytes, *, mode: int = CS_MODE_64) -> int:
-    """Return the length in bytes, 0 if the bytes do not decode."""
-    return _length(code[:15], mode)
-
-
-@lru_cache(1 << 12)
-def _length(code: bytes, mode: int) -> int:
-    for _address, size, _mnemonic, _operands in decoder((CS_ARCH_X86, mode)).disasm_lite(code, 0, 1):
-        return int(size)
-    return 0
-
-
-@lru_cache(1 << 13)
-def instruction_lengths(code: bytes, *, mode: int = CS_MODE_64) -> tuple[int, ...]:
-    """Return the length of each instruction, up to the first bytes that do not decode."""
-    return lengths((CS_ARCH_X86, mode), code)
-
 
 REGISTERS: Final = (
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
@@ -76,24 +57,23 @@ LONG_MODE: Final = Mode(CS_MODE_64, REGISTERS, "rip", "rsp", "rbp", "rcx", 8)
 _I386: Final = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi")
 PROTECTED_MODE: Final = Mode(CS_MODE_32, _I386, "eip", "esp", "ebp", "ecx", 4)
 
-SEGMENTS: Final = {0x26: "es", 0x2E: "cs", 0x36: "ss", 0x3E: "ds", 0x64: "fs", 0x65: "gs"}
-PREFIXES: Final = frozenset({*SEGMENTS, 0x66, 0x67, 0xF0, 0xF2, 0xF3})
-_MAPS_WITH_MODRM_0F: Final = frozenset(
-    {*range(0x04), 0x0D, 0x0F, *range(0x10, 0x30), *range(0x40, 0x77), *range(0x78, 0x80), *range(0x90, 0xA0),
-     0xA3, 0xA4, 0xA5, 0xAB, 0xAC, 0xAD, 0xAE, 0xAF, *range(0xB0, 0xC8), *range(0xD0, 0x100)}
-)  # fmt: skip
+
+def instruction_length(code: bytes, mode: Mode = LONG_MODE) -> int:
+    """Return the length in bytes of the first instruction; 0: there is none, or a part of one."""
+    return find_length(code, long=mode is LONG_MODE)
+
+
+@lru_cache(1 << 13)
+def instruction_lengths(code: bytes, mode: Mode = LONG_MODE) -> tuple[int, ...]:
+    """Return the length of each instruction, up to the first bytes that are none."""
+    return find_lengths(code, long=mode is LONG_MODE)
+
+
 # Bytes of SIB and displacement.
 _MOST_ADDRESS: Final = 5
-# One-byte opcodes with a ModRM byte (Intel SDM volume 2, appendix A).
-_MODRM: Final = frozenset(
-    {*(row + low for row in range(0x00, 0x40, 8) for low in range(4)), 0x62, 0x63, 0x69, 0x6B, *range(0x80, 0x90),
-     0xC0, 0xC1, 0xC6, 0xC7, 0xD0, 0xD1, 0xD2, 0xD3, *range(0xD8, 0xE0), 0xF6, 0xF7, 0xFE, 0xFF}
-)  # fmt: skip
 _NEAR_BRANCHES: Final = frozenset({*range(0x70, 0x80), 0xC2, 0xC3, *range(0xE0, 0xE4), 0xE8, 0xE9, 0xEB})
 _OPERAND_SIZE: Final = 0x66
 _REX_W: Final = 8
-# First byte of VEX and EVEX -> offset of the opcode.
-_VECTOR_OPCODES: Final = {0xC5: 2, 0xC4: 3, 0x62: 4}
 
 
 @immutable
@@ -104,14 +84,25 @@ class Instruction:
     prefixes: frozenset[int]
     segments: tuple[str, ...]
     """The segments that its prefixes name, in their order."""
-    rex: int
-    rex_at: int
-    """Offset of the REX prefix, -1 for none."""
-    at: int
-    """Offset of the opcode."""
+    layout: Parts
     mode: Mode = LONG_MODE
     following: bytes = b""
     """The bytes behind it: some systems take an instruction for longer than it is."""
+
+    @property
+    def at(self) -> int:
+        """Offset of the opcode, or of VEX, EVEX or XOP."""
+        return self.layout.start
+
+    @property
+    def rex_at(self) -> int:
+        """Offset of the REX prefix, -1 for none."""
+        return self.layout.rex
+
+    @property
+    def rex(self) -> int:
+        """Return the REX prefix, 0 for none."""
+        return self.data[self.rex_at] if self.rex_at >= 0 else 0
 
     @property
     def segment(self) -> str:
@@ -175,30 +166,21 @@ class Instruction:
 
         None for an instruction that begins with neither.
         """
-        if self.opcode in _VECTOR_OPCODES:
-            if self.mode is not LONG_MODE and self.data[self.at + 1] >> 6 != 3:
-                return None  # les, lds and bound
-            return self.at + _VECTOR_OPCODES[self.opcode]
-        # XOP is pop with a reg that pop has not.
-        return self.at + 3 if self.opcode == 0x8F and self.data[self.at + 1] & 0x1F >= 8 else None
+        return self.layout.vector if self.layout.vector >= 0 else None
 
     @property
     def modrm_at(self) -> int | None:
         """Offset of the ModRM byte; None if there is none."""
-        vector = self.vector_at
-        if vector is not None:
-            at = vector + 1
-        elif self.opcode != 0x0F:
-            return self.at + 1 if self.opcode in _MODRM else None
-        else:
-            second = self.data[self.at + 1]
-            if second in {0x38, 0x3A}:
-                return self.at + 3
-            if second not in _MAPS_WITH_MODRM_0F:
-                return None
-            at = self.at + 2
-        # vzeroupper has none.  ud0 and ud1 have one, but not to capstone, whose lengths are taken.
-        return at if at < self.length else None
+        return self.layout.modrm if self.layout.modrm >= 0 else None
+
+    @property
+    def refuses_lock(self) -> bool:
+        """Whether it has a LOCK prefix and cannot be locked: the CPU raises #UD."""
+        if LOCK not in self.prefixes:
+            return False
+        at, escape = self.modrm_at, self.opcode == 0x0F
+        opcode = self.second if escape else self.opcode
+        return at is None or self.vector_at is not None or not lockable(opcode, lambda: self.data[at], escape=escape)
 
     @property
     def relative_at(self) -> int | None:
@@ -214,30 +196,24 @@ class Instruction:
         return self.opcode == 0x0F and self.data[self.at + 1] >> 2 == 0x20 >> 2
 
 
-def take_apart(data: bytes, mode: Mode = LONG_MODE, length: int = 0) -> Instruction | None:
+def take_apart(data: bytes, mode: Mode = LONG_MODE, length: int = 0, layout: Parts | None = None) -> Instruction | None:
     """Find prefixes and opcode; None: the bytes are not an instruction.
 
-    `length` is that of the instruction, if it is known.  A REX that is not the last prefix is void.
+    `length` and `layout` are those that another decoder has found.  A REX that is not the last
+    prefix is void.
     """
-    length = length or instruction_length(data, mode=mode.capstone)
-    if not length:
-        return None
-    data, following = data[:length], data[length:]
-    at = 0
-    segments: list[str] = []
-    rex, rex_at = 0, -1
-    prefixes = set()
-    while True:
-        if data[at] >> 4 == 4 and mode is LONG_MODE:
-            rex, rex_at = data[at], at
-        elif data[at] in PREFIXES:
-            if data[at] in SEGMENTS:
-                segments.append(SEGMENTS[data[at]])
-            prefixes.add(data[at])
-            rex, rex_at = 0, -1
-        else:
-            return Instruction(data, frozenset(prefixes), tuple(segments), rex, rex_at, at, mode, following)
-        at += 1
+    long = mode is LONG_MODE
+    layout = layout or find_layout(data, long=long)
+    if layout is None:
+        if not length:
+            return None
+        prefixes = find_prefixes(data[:length] + b"\0", long=long)
+        layout = Parts(length, prefixes.end, prefixes.rex)
+    length = length or layout.length
+    before = data[: layout.start]
+    segments = tuple(SEGMENTS[byte] for byte in before if byte in SEGMENTS)
+    seen = PREFIXES.intersection(before)
+    return Instruction(data[:length], seen, segments, layout, mode, data[length:])
 
 
 _RETURN_PREFIXES: Final = (b"\xf2", b"\xf3")  # bnd ret, repz ret

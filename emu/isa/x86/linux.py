@@ -23,6 +23,7 @@ from emu.isa.linux_abi import GENERAL_PROTECTION, MISALIGNED, NOTHING_FOLLOWS, B
 from emu.isa.linux_signals import (
     FPE_INTDIV,
     ILL_ILLOPN,
+    SI_KERNEL,
     TRAP_BRKPT,
     TRAP_TRACE,
     FrameState,
@@ -35,8 +36,9 @@ from emu.isa.linux_signals import (
 from emu.isa.unicorn_model import ModelledCpu, VectorFile
 from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.cpuid import AREA, STATES
-from emu.isa.x86.instruction import LOCK, PREFIXES
-from emu.isa.x86.unicorn import DEBUG, X87
+from emu.isa.x86.instruction import LOCK
+from emu.isa.x86.length import PREFIXES
+from emu.isa.x86.unicorn import BREAKPOINT, DEBUG, X87
 from emu.support.words import BadAddressError
 
 # A number of our own for the debug exception of icebp, of which Linux tells programs another reason.
@@ -46,12 +48,13 @@ FAULTS: Final = {
     0: Fault(Signal.SIGFPE, FPE_INTDIV),
     1: Fault(Signal.SIGTRAP, TRAP_TRACE),
     _ICEBP_VECTOR: Fault(Signal.SIGTRAP, TRAP_BRKPT),
+    BREAKPOINT: Fault(Signal.SIGTRAP, SI_KERNEL, has_address=False),
     4: GENERAL_PROTECTION,
     5: GENERAL_PROTECTION,
     6: Fault(Signal.SIGILL, ILL_ILLOPN),
     13: GENERAL_PROTECTION,
     16: Fault(Signal.SIGFPE, 0),
-    17: MISALIGNED,
+    17: MISALIGNED._replace(has_address=False),
     19: Fault(Signal.SIGFPE, 0),
 }
 

@@ -20,7 +20,8 @@ from functools import partial
 from typing import Final
 
 from emu.isa.unicorn_model import Accruing
-from emu.isa.x86.instruction import LOCK, PREFIXES
+from emu.isa.x86.instruction import LOCK
+from emu.isa.x86.length import PREFIXES
 from emu.isa.x86.registers import OFFSETS
 
 _REX: Final = range(0x40, 0x50)

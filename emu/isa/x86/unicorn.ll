@@ -27,6 +27,8 @@ byte:
   %locked = phi i1 [ false, %entry ], [ %locked.now, %prefix ]
   %repeat = phi i1 [ false, %entry ], [ %repeat.now, %prefix ]
   %big = phi i1 [ false, %entry ], [ %big.now, %prefix ]
+  %sized = phi i1 [ false, %entry ], [ %sized.now, %prefix ]
+  %streaming = phi i1 [ false, %entry ], [ %streaming.now, %prefix ]
   %first = call i32 @code(i64 %at)
   %behind = add i64 %at, 1
   %escape = icmp eq i32 %first, 15
@@ -49,6 +51,12 @@ prefix:
   %locked.now = or i1 %locked, %is.lock
   %is.repeat = icmp eq i32 %first, 243
   %repeat.now = or i1 %repeat, %is.repeat
+  %is.sized = icmp eq i32 %first, 102
+  %sized.now = or i1 %sized, %is.sized
+  ; f2 or f3
+  %repeat.bits = and i32 %first, 254
+  %is.streaming = icmp eq i32 %repeat.bits, 242
+  %streaming.now = or i1 %streaming, %is.streaming
   ; REX.B: 90 is then an exchange with r8
   %rex.bits = and i32 %first, 241
   %rex.b = or i32 $REX, 1
@@ -60,11 +68,23 @@ opcode:
   switch i32 %second, label %escaped [
     i32 $X86_RDTSC, label %yes  i32 162, label %yes
     i32 51, label %user  i32 52, label %user
+    i32 120, label %user  i32 121, label %user
+    i32 43, label %stream  i32 174, label %group15
     i32 1, label %group7
     i32 199, label %group9
     i32 163, label %bit.test  i32 171, label %bit.test  i32 179, label %bit.test  i32 187, label %bit.test
     i32 186, label %bit.test
   ]
+stream:
+  br i1 %streaming, label %user, label %escaped
+group15:
+  %marked = or i1 %sized, %streaming
+  br i1 %marked, label %marked15, label %escaped
+marked15:
+  %modrm15 = call i32 @code(i64 %third.at)
+  %bits15 = and i32 %modrm15, 248
+  %waits = icmp eq i32 %bits15, 240
+  br i1 %waits, label %user, label %escaped
 group7:
   %rdtscp = call i32 @code(i64 %third.at)
   %is.rdtscp = icmp eq i32 %rdtscp, 249
@@ -89,6 +109,38 @@ locked.escaped:
   %lockable.escaped = call i1 @lockable(i32 %second, i32 256, i64 %third.at)
   br i1 %lockable.escaped, label %no, label %user
 plain:
+  switch i32 %first, label %no.feature [
+    i32 143, label %one.of.group  i32 198, label %one.of.group  i32 199, label %one.of.group
+    i32 196, label %vex  i32 197, label %vex
+  ]
+one.of.group:
+  ; XOP, xabort and xbegin have another reg field than pop and mov.
+  %group.modrm = call i32 @code(i64 %behind)
+  %group.reg = and i32 %group.modrm, 56
+  %is.other = icmp ne i32 %group.reg, 0
+  br i1 %is.other, label %user, label %no.feature
+vex:
+  %vex.second = call i32 @code(i64 %behind)
+  %is.vex = icmp uge i32 %vex.second, $X86_VEX
+  br i1 %is.vex, label %is.bmi, label %no.feature
+is.bmi:
+  %vex.map = and i32 %vex.second, 31
+  %two.bytes = icmp eq i32 %first, 197
+  %map.or.none = select i1 %two.bytes, i32 0, i32 %vex.map
+  switch i32 %map.or.none, label %user [ i32 2, label %bmi  i32 3, label %rorx ]
+bmi:
+  %bmi.at = add i64 %at, 3
+  %bmi.opcode = call i32 @code(i64 %bmi.at)
+  switch i32 %bmi.opcode, label %user [
+    i32 242, label %no.feature  i32 243, label %no.feature  i32 245, label %no.feature  i32 246, label %no.feature
+    i32 247, label %no.feature
+  ]
+rorx:
+  %rorx.at = add i64 %at, 3
+  %rorx.opcode = call i32 @code(i64 %rorx.at)
+  %is.rorx = icmp eq i32 %rorx.opcode, 240
+  br i1 %is.rorx, label %no.feature, label %user
+no.feature:
   ; d9 f0 to f3, f5, f8, f9, fb, fe, ff: the x87 (emu/isa/x86/x87.py)
   %is.x87 = icmp eq i32 %first, 217
   %x87.allowed = xor i1 %locked, true

@@ -31,6 +31,7 @@ from emu.isa.x86.linux import (
     page_fault,
     raised,
 )
+from emu.isa.x86.unicorn import BREAKPOINT
 from emu.isa.x86_64.elf import ELF
 from emu.isa.x86_64.linux_calls import CALLS
 from emu.isa.x86_64.registers import GENERAL
@@ -116,6 +117,7 @@ LINUX: Final = LinuxAbi(
     packed_epoll_event=True,
     spaced_semaphore_times=True,
     faults=FAULTS,
+    breakpoint=FAULTS[BREAKPOINT],
     raised=raised,
     page_fault=page_fault,
     exception=exception,

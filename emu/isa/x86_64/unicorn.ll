@@ -61,3 +61,50 @@ define internal void @segment(ptr %segment, i64 %selector, i64 %limit.flags) {
   store i64 %limit.flags, ptr %rest
   ret void
 }
+
+; Whether an instruction is cmpxchg of 32 bits (emu/isa/x86_64/corrections.py).
+define internal i64 @corrected(i64 %start) {
+entry:
+  %end = add i64 %start, 14
+  br label %byte
+byte:
+  %at = phi i64 [ %start, %entry ], [ %behind, %prefix ]
+  %wide = phi i1 [ false, %entry ], [ %wide.now, %prefix ]
+  %first = call i32 @code(i64 %at)
+  %behind = add i64 %at, 1
+  switch i32 %first, label %other [
+    i32 15, label %escape
+    i32 38, label %prefix  i32 46, label %prefix  i32 54, label %prefix  i32 62, label %prefix  i32 100, label %prefix
+    i32 101, label %prefix  i32 103, label %prefix  i32 240, label %prefix  i32 242, label %prefix
+    i32 243, label %prefix
+  ]
+other:
+  %high = and i32 %first, 240
+  %is.rex = icmp eq i32 %high, $REX
+  br i1 %is.rex, label %prefix, label %no
+prefix:
+  ; REX.W, if no other prefix follows
+  %rex.w = or i32 $REX, 8
+  %bits = and i32 %first, 248
+  %wide.now = icmp eq i32 %bits, %rex.w
+  %too.many = icmp uge i64 %at, %end
+  br i1 %too.many, label %no, label %byte
+escape:
+  br i1 %wide, label %no, label %opcode
+opcode:
+  %second = call i32 @code(i64 %behind)
+  %found = icmp eq i32 %second, 177
+  br i1 %found, label %yes, label %no
+yes:
+  ret i64 1
+no:
+  ret i64 0
+}
+
+; Whether it would clear what is in the upper half of rax.
+define internal i64 @correction_needed(ptr %env, i64 %address) alwaysinline {
+  %rax.p = getelementptr i64, ptr %env, i64 $RAX
+  %rax = load i64, ptr %rax.p
+  %upper = lshr i64 %rax, 32
+  ret i64 %upper
+}

@@ -13,6 +13,7 @@ from emu.isa.x86 import unicorn as x86
 from emu.isa.x86.emulated import emulated
 from emu.isa.x86.registers import OFFSETS
 from emu.isa.x86.sticky_flags import accruing
+from emu.isa.x86_64.corrections import corrections
 from emu.isa.x86_64.registers import REGISTERS
 
 # The values that SYSCALL loads into CS and SS, whatever the tables say (Intel SDM volume 2, SYSCALL), as QEMU keeps
@@ -59,6 +60,7 @@ UNICORN = UnicornModel(
     interrupt=x86.interrupt,
     emulated=emulated(GENERAL_REGISTERS, "rflags"),
     accruing=accruing(long_mode=True),
+    corrections=corrections(GENERAL_REGISTERS),
     leaking=Leaking(OFFSETS["TCG_TEMPS"], OFFSETS["TCG_OPS"]),
     vectors=(VectorFile(x86.IDS["xmm0"], x86.IDS["xmm15"], 16), x86.X87),
     breakpoint=x86.BREAKPOINT,
@@ -69,10 +71,12 @@ UNICORN = UnicornModel(
     names={
         **x86.NAMES,
         "REX": 0x40,
+        "X86_VEX": 0,
         "SYSCALL_CODE_SEGMENT": _CODE_SEGMENT,
         "SYSCALL_STACK_SEGMENT": _STACK_SEGMENT,
         "SYSCALL_SELECTOR": _SELECTOR,
         "SYSCALL_LENGTH": _LENGTH,
+        "RAX": REGISTERS.slots["rax"],
         "RCX": _RCX,
         "R11": _R11,
         "RIP": _RIP,

@@ -24,8 +24,8 @@ def drawn(isa, count):
         code = draw.randbytes(4 if isa.instruction_alignment > 1 else 16)
         if isa.instruction_alignment == 2 and draw.random() < 0.6:
             code = bytes((code[0] | 3, *code[1:]))
-        told = disassembly.first(isa.capstone, code, ADDRESS)
-        if told is not None:
+        told = disassembly.first(isa, code, ADDRESS)
+        if told is not None and told.text not in {disassembly.NO_INSTRUCTION, disassembly.NO_NAME}:
             count -= 1
             yield code[: told.size], told.text
 

@@ -43,7 +43,7 @@ def decide(case):
 @every_case
 def test_the_bytes_are_the_instruction_they_are_said_to_be(case):
     isa = ISAS[case.isa]
-    assert first(isa.capstone, case.code, CODE) == (CODE, len(case.code), case.text)
+    assert first(isa, case.code, CODE) == (CODE, len(case.code), case.text)
 
 
 @every_emulated_case

@@ -129,7 +129,7 @@ def test_lock_before_a_bit_test_of_a_register_is_refused(isa, code, before, acce
 
 @pytest.mark.skipif(not native_callbacks.available(), reason="llvmlite is not installed")
 @pytest.mark.parametrize("isa", ["x86_64", "i386"])
-def test_machine_code_finds_what_python_finds_with_lock(isa):
+def test_machine_code_finds_what_python_finds_with_prefixes(isa):
     guest = FunctionGuest(ISAS[isa], bytes(64), accelerated=True)
     engine, rules = guest.engine, ISAS[isa].unicorn.emulated
     engine.write_register("hflags", engine.read_register("hflags") | 3)  # a program's instructions
@@ -138,9 +138,15 @@ def test_machine_code_finds_what_python_finds_with_lock(isa):
     key, found = ctypes.c_uint64(CODE), 0
     codes = [
         bytes.fromhex(prefixes) + opcode + bytes((modrm, 0x80))
-        for prefixes in ("f0", "66f0", "f0f3", "f048", "2e")
+        for prefixes in ("", "f0", "66f0", "f0f3", "f048", "2e", "66", "f2", "f3", "f248")
         for opcode in (*(bytes((one,)) for one in range(256)), *(bytes((0x0F, one)) for one in range(256)))
         for modrm in (0x00, 0x08, 0x10, 0x28, 0x38, 0xC0, 0xC8, 0xF0, 0xFF)
+    ]
+    codes += [
+        bytes((first, second, 0x70, opcode, 0xC1))
+        for first in (0xC4, 0xC5, 0x8F)
+        for second in range(256)
+        for opcode in (0x00, 0x58, 0xF0, 0xF2, 0xF3, 0xF5, 0xF6, 0xF7)
     ]
     for code in codes:
         engine.memory.write(CODE, code.ljust(16, b"\x90"))

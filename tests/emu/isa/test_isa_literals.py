@@ -29,6 +29,7 @@ REGISTRIES = {
     "providers/uprobes/port.py": "PORTS",
     "providers/linux_kernel/port.py": "PORTS",
     "emu/guest/linux_kernel/platforms/boards.py": "BOARDS",
+    "trapline/consumer/program/preprocess.py": "_MACHINES",
 }
 # What depends on the host's CPU, which has names of the same kind.
 OF_THE_HOST = {"emu/engine/qemu/inlined_count.py": "POSSIBLE"}

@@ -126,7 +126,7 @@ def test_sdt_writes_what_the_row_says(isa):
     assert "nop" in rest
     assert ISAS[isa].instruction_length(nops) == len(nops)
     assert f"({len(nops)} bytes)" in rest or len(nops) == 4
-    shown = next(disassemble(ISAS[isa].capstone, jump.patch(site, site + 64), site)).text
+    shown = next(disassemble(ISAS[isa], jump.patch(site, site + 64), site)).text
     # Capstone calls `jal x0` by its other name.
     assert enabled.strip("`").split()[0] == {"j": "jal"}.get(shown.split()[0], shown.split()[0])
 

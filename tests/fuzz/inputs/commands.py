@@ -67,7 +67,7 @@ _COMMANDS: Final[dict[str, tuple[_Options, tuple[str, ...]]]] = {
     "bench": (
         {
             "--isa": (*_ISAS, "all", "x86_64,i386"), "--mechanism": ("fbt", "pid,uprobe", "x"), "--models": None,
-            "--model": ("intel-2025", "kunpeng-916,x"), "--hz": ("3e9", "0", "-1", "nan", "x"), "--json": None,
+            "--model": ("intel-2025", "kunpeng-916,x"), "--hz": ("3e9", "0", "-1", "nan", "x"), "--json": ("-",),
             "--program": ("testbins:tiny", "testbins:zoo recursion", "./f", "'"), "--root": (".",),
             "--probes": ("pid$target:a.out::entry", "x", "BEGIN"), "--compare": ("f", "nosuch"),
             "--threshold": ("0", "-1", "nan"),
@@ -78,13 +78,13 @@ _COMMANDS: Final[dict[str, tuple[_Options, tuple[str, ...]]]] = {
         {
             "--function": ("*", "sys_*", "nosuch"), "--isa": _ISAS, "--provider": ("fbt", "pid", "uprobe", "kinst"),
             "--fidelity": ("exact", "freebsd", "linux"), "--summary": None, "--syntax": ("intel", "att"),
-            "--json": None, "--root": (".",),
+            "--json": ("-",), "--root": (".",),
         },
         ("f", "testbins:tiny"),
     ),
     "step": (
         {"-n": (*_D[:3], *_DESCRIPTIONS), "-c": ("true", "ls"), "--isa": _ISAS, "--trap": ("host", "guest"),
-         "--json": None, "--syntax": ("intel",)},
+         "--json": ("-",), "--syntax": ("intel",)},
         ("x",),
     ),
     "check": (
@@ -114,7 +114,7 @@ _LINES: Final = (
     ("uprobe", "p:a/b ./f:0x1000 a=%di", "-c", "./f"), ("uprobe", "p:tiny:main", "a == 1", "-c", "testbins:tiny"),
     ("usdt", "-L", "testbins:zoo"), ("usdt", "zoo:string", "-c", "testbins:zoo markers"), ("usdt", "-l", "f"),
     ("check", "testbins:tiny", "--isa", "riscv64", "--states", "1", "--no-run"), ("check", "f", "--states", "1"),
-    ("sites", "f", "--provider", "uprobe"), ("sites", "testbins:tiny", "--summary", "--json"),
+    ("sites", "f", "--provider", "uprobe"), ("sites", "testbins:tiny", "--summary", "--json", "-"),
     ("lockstat", "-H", "-D", "3", "true"), ("plockstat", "-A", "contend"), ("kldstat", "-v", "sumcall"),
 )  # fmt: skip
 # The beginning of each command line, so that no case runs forever.

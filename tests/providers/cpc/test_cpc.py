@@ -221,7 +221,7 @@ def test_events_of_instructions_are_what_the_cpu_does(isa):
     engine.counter.translate_anew()
     with Observer(engine, accessed=accessed):
         machine.guest.run(machine.guest.now() + 200_000)
-    texts = [disassembly.first(ISAS[isa].capstone, code, before).text for code, before, *_ in wrong[1:]]
+    texts = [disassembly.first(ISAS[isa], code, before).text for code, before, *_ in wrong[1:]]
     assert [text for text in texts if not BESIDES.match(text)] == []
     assert {Events(0), Events.LOAD, Events.STORE, Events.BRANCH} <= seen
 

@@ -12,7 +12,8 @@ from emu.guest.processes import ProcessObserver
 from emu.isa import ISAS
 from providers.fasttrap import Fasttrap, PidError, PidProbes, Wanted
 from providers.fidelity import Fidelity
-from tests.emu.guest.linux.support import expected, start, zoo
+from tests.emu.guest.linux.support import expected, run, start, zoo
+from tests.support import small_elf
 from trapline.consumer.tracer import Tracer
 from trapline.lab.check.cpu.listener import Listener
 from trapline.machine.linux_machine import EvalTime
@@ -245,3 +246,22 @@ def test_a_library_is_meant_by_its_file_by_its_soname_and_without_its_version(pa
         name="libsqlite3.so.0.8.6", file="a library", image=SimpleNamespace(soname="libsqlite3.so.0")
     )
     assert PidProbes._is_module(process, loaded, pattern) is meant
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_each_static_function_of_one_name_is_probed(isa, tmp_path):
+    path = tmp_path / "small"
+    path.write_bytes(small_elf.program(small_elf.Layout(isa), statics=True))
+    path.chmod(0o755)
+    entry = 'pid$target:small:helper:entry { @n["entry"] = count(); }'
+    one = "pid$target:small:helper@a.c:entry { @n[probefunc] = count(); }"
+    returned = 'pid$target:small:helper:return { @n["return"] = count(); }'
+    found = run(isa, [path], f"{entry}{one}{returned}", evaltime=EvalTime.EXEC)
+    assert found.output == f"exit {small_elf.STATUS}\n"
+    assert found.of("n") == {("entry",): 3, ("return",): 3, ("helper@a.c",): 2}
+    assert found.problems == (
+        "small has 2 functions 'helper': helper@a.c, helper@b.c; all are probed; dtrace(1) takes the first",
+    )
+    found = run(isa, [path], entry, evaltime=EvalTime.EXEC, fidelity=Fidelity.FREEBSD)
+    assert found.of("n") == {("entry",): 2}
+    assert "the first is probed, as on FreeBSD" in found.problems[0]

@@ -22,7 +22,7 @@ def assemble(isa_name, listing, address=ADDRESS):
         digits, text = line.split(maxsplit=1)
         piece = bytes.fromhex(digits)
         if not text.startswith("."):
-            found = first(isa.capstone, piece, address + len(code))
+            found = first(isa, piece, address + len(code))
             assert found is not None
             assert found[1:] == (len(piece), text), f"{digits} is not {text!r}"
         code += piece

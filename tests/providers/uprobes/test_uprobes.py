@@ -12,6 +12,7 @@ from providers.fidelity import Fidelity
 from providers.uprobes import PORTS, Consumer, HandlerResult, UprobeError, Uprobes
 from providers.uprobes.port import ENOTSUPP
 from tests.emu.guest.linux.support import expected, start, zoo
+from tests.support import small_elf
 from trapline.lab.check.cpu.cpu import Stretch, TrialCpu
 from trapline.lab.check.cpu.rules_under_test import Rules
 from trapline.lab.check.cpu.site import CheckSite
@@ -301,3 +302,29 @@ def test_what_a_step_puts_right_is_the_same_as_without(isa, code):
     result = checker.check(CheckSite(ADDRESS, text[0].data))
     assert result.outcome is Outcome.AGREED, result
     assert result.why.startswith("stepped")
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize(("fidelity", "status"), [(Fidelity.EXACT, 1), (Fidelity.LINUX, 0)])
+def test_a_counter_whose_page_two_writable_segments_share_is_its_own(isa, fidelity, status, tmp_path):
+    """Linux counts in the first writable mapping of the page, where the program does not look."""
+    from emu.elf.stapsdt import markers
+
+    path = tmp_path / "small"
+    layout = small_elf.Layout(isa)
+    path.write_bytes(small_elf.program(layout, ("r", "x", "w", "w"), work=small_elf.TELL, marked=True))
+    path.chmod(0o755)
+    machine, _ = start(isa, [path], evaltime=EvalTime.EXEC)
+    guest = machine.guest
+    (loaded,) = guest.objects.of(guest.kernel.first)
+    (marker,) = markers(loaded.image)
+    hits = []
+    Uprobes(guest.kernel, fidelity).register(
+        loaded.file,
+        loaded.image.offset_of(marker.location),
+        Consumer(handler=lambda _frame: hits.append(guest.engine.pc)),
+        loaded.image.offset_of(marker.semaphore),
+    )
+    guest.run(None)
+    assert hits == [marker.location] * 2
+    assert guest.exit_status == status

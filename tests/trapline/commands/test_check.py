@@ -6,6 +6,7 @@ from click.testing import CliRunner
 
 from tests.support.some import some
 from trapline.commands.check import MODES, check_command
+from trapline.commands.shared import OutputFile
 
 # The word on the command line, by what takes values.
 _VALUES = {
@@ -13,6 +14,7 @@ _VALUES = {
     click.types.IntRange: ["1"],
     click.types.Choice: None,
     click.types.StringParamType: ["anything"],
+    OutputFile: ["anything"],
 }
 
 

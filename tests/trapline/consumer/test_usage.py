@@ -112,7 +112,7 @@ def test_a_command_line_that_cannot_be_followed_says_why(arguments, message):
 
 
 def test_modes_are_recognised():
-    assert [parse_arguments([flag]).mode for flag in ("-A", "-h", "-G", "-l", "-V")] == [
+    assert [parse_arguments([flag, "-n", "BEGIN"]).mode for flag in ("-A", "-h", "-G", "-l", "-V")] == [
         Mode.ANONYMOUS,
         Mode.HEADER,
         Mode.LINK,

@@ -68,7 +68,7 @@ def test_a_file_that_is_not_a_result_is_one_line(tmp_path, text, message):
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_the_hits_of_a_program_are_those_that_dtrace_counts(isa):
-    words = ["bench", "--isa", isa, "--program", "testbins:zoo recursion", "--json"]
+    words = ["bench", "--isa", isa, "--program", "testbins:zoo recursion", "--json", "-"]
     probes = ["--probes", "pid$target:a.out:fib:entry", "--probes", "pid$target:a.out:is_*:return"]
     found = json.loads(run_trapline([*words, *probes]).stdout)
     program = "pid$target:a.out:fib:entry, pid$target:a.out:is_*:return { @[probefunc] = count(); }"

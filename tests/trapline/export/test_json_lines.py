@@ -38,7 +38,7 @@ def rows(text):
 @pytest.fixture(scope="module")
 def lockstat(tmp_path_factory):
     path = tmp_path_factory.mktemp("locks") / "locks.jsonl"
-    run = run_trapline(["lockstat", "--isa", "riscv64", "--jsonl", "-A", "-s", "3", "-o", str(path), "ls", "/"])
+    run = run_trapline(["lockstat", "--isa", "riscv64", "--jsonl", str(path), "-A", "-s", "3", "ls", "/"])
     assert run.returncode == 0, run.stderr
     return path
 
@@ -74,9 +74,9 @@ def test_plockstat(flags, tmp_path):
 
 def test_sites():
     isa = ISAS["aarch64"]
-    kernel = run_trapline(["sites", "--jsonl", str(images.built(isa) / "kernel"), "--function", "sys_get*"])
+    kernel = run_trapline(["sites", "--jsonl", "-", str(images.built(isa) / "kernel"), "--function", "sys_get*"])
     assert all(set(row) == documented("sites` of fbt") for row in some(rows(kernel.stdout)))
-    program = run_trapline(["sites", "--jsonl", str(images.linux(isa, "zoo")), "--function", "fib"])
+    program = run_trapline(["sites", "--jsonl", "-", str(images.linux(isa, "zoo")), "--function", "fib"])
     assert all(set(row) == documented("sites` of others") for row in some(rows(program.stdout)))
 
 

@@ -10,7 +10,7 @@ from trapline.ftrace.definition import parse
 from trapline.ftrace.filter import TraceOptions, parse_filter
 from trapline.ftrace.native.event import has_native_form
 from trapline.ftrace.native.lines import SIZE
-from trapline.ftrace.uprobe_events import EventTrace, symbol_offset
+from trapline.ftrace.uprobe_events import EventTrace, symbol_offsets
 from trapline.machine.linux_machine import EvalTime
 
 pytestmark = pytest.mark.skipif(not available(), reason="llvmlite is not installed")
@@ -34,7 +34,7 @@ def traced(isa, case, lines, options, engine, monkeypatch):
     trace = EventTrace(machine.guest, lambda text: shown.append(text) or write(text.encode()), options)
     for line, symbol in lines:
         loaded = machine.guest.objects.of(machine.guest.kernel.first)[0]
-        offset = symbol_offset(loaded.image, symbol)
+        (offset,) = symbol_offsets(loaded.image, symbol)
         trace.add(parse(line.format(place=f"{path}:{offset:#x}"), ISAS[isa]))
     machine.guest.run(None)
     trace.finish()

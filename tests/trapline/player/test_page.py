@@ -67,7 +67,7 @@ def test_every_pane_has_a_name_and_can_be_scrolled_by_keyboard():
 
 def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
     run = run_trapline(["displace", "riscv64", "c.nop", "--html", str(tmp_path / "no" / "a")])
-    assert run.returncode == 1
+    assert run.returncode == 2
     assert run.stderr == f"Error: {tmp_path / 'no' / 'a'}: no such file or directory\n"
 
 

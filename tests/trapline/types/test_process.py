@@ -27,10 +27,15 @@ ORIGIN = PLACES["origin"] + BIAS
 class File:
     """An ELF file with a few symbols."""
 
+    def named(self, name):
+        if name == "origin":
+            return [Symbol(name, ORIGIN + at, 8, SymbolType.OBJECT, Binding.LOCAL, 1, file=f"{at}.c") for at in (0, 64)]
+        return [Symbol(name, PLACES[name], 8, SymbolType.OBJECT, Binding.GLOBAL, 1)] if name in PLACES else []
+
     def symbol(self, name):
         if name not in PLACES:
             raise ElfError(name)
-        return Symbol(name, PLACES[name], 8, SymbolType.OBJECT, Binding.GLOBAL, 1)
+        return self.named(name)[0]._replace(value=PLACES[name])
 
 
 def types_of(_image):
@@ -100,6 +105,14 @@ def test_a_text_of_the_process_is_recorded_from_its_memory(expression, names):
 )
 def test_what_cannot_be_read_has_its_tag(text, tag, names):
     assert tag_of(f"BEGIN {{ {text}; }}", names=names) == tag
+
+
+def test_which_of_several_symbols_is_taken_is_told_once():
+    told = []
+    objects = [SimpleNamespace(name="prog", path="/prog", image=File(), bias=BIAS)]
+    names = Globals(foreign=ProcessNames(NoNames(), lambda: objects, types_of, told.append))
+    assert tag_of("BEGIN { trace(``origin.x + ``origin.x + ``counter) }", names=names) == ""
+    assert told == ["prog has 2 symbols 'origin': origin@0.c is taken, not origin@64.c"]
 
 
 def test_the_process_is_not_looked_for_until_a_program_names_it(names, asked):

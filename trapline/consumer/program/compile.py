@@ -20,6 +20,7 @@ from trapline.d.types.data_models import MODELS
 from trapline.d.types.names import Foreign, NoNames
 from trapline.framework.base.program import ProbeDescription
 from trapline.options import Options
+from trapline.support.input_files import readable
 
 if TYPE_CHECKING:
     from trapline.consumer.session import Session
@@ -111,6 +112,7 @@ class Compiler:
         self._library_options = Options()
         self._library_options.set("empty")
         self._arguments = tuple(request.arguments)
+        self._dump = session.output.write if request.dump else None
         foreign = foreign or NoNames()
         version = session.options.text("version")
         known = tuple(map(int, version.split("."))) if version else NEWEST
@@ -129,7 +131,7 @@ class Compiler:
         """
         if source.specifier is not Specifier.SCRIPT:
             return self.compile_text(source.text, source, self._arguments)
-        text = Path(source.text).read_text("utf-8", "surrogateescape")
+        text = readable(source.text).read_text("utf-8", "surrogateescape")
         if self._session.options.is_set("cpp"):
             text = self._preprocessed(text, source.text)
         return self.compile_text(text, source, self._arguments)
@@ -168,6 +170,7 @@ class Compiler:
             self._exists,
             prepare=self._load_libraries,
             target=self._has_target,
+            dump=self._dump,
             first=self._session.device.first,
         )
         self._debug(f"compiling {source.text}")

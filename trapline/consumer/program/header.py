@@ -1,5 +1,8 @@
 """The output of `dtrace -h`: a C header with a macro for every probe of a provider block.
 
+Where <sys/sdt.h> is SystemTap's, as on Linux, the macros are its markers, which a compiler writes
+without `dtrace -G`; their _ENABLED() is always 1, as they have no semaphore.
+
 Source: FreeBSD libdtrace dt_program.c (dtrace_program_header).
 """
 
@@ -41,6 +44,9 @@ _PROVIDER = """
 
 {macros}
 {declarations}
+#elif defined(STAP_PROBE)
+
+{markers}
 #else
 
 {empty}
@@ -57,14 +63,15 @@ def header(path: str, providers: Mapping[str, Mapping[str, DeclaredProbe]]) -> s
 
 def _provider(name: str, probes: Mapping[str, DeclaredProbe]) -> str:
     parts = [tuple(_probe(name, probe)) for probe in probes.values()]
-    macros, declarations, empty = ("".join(part[index] for part in parts) for index in range(3))
-    return _PROVIDER.format(macros=macros, declarations=declarations, empty=empty)
+    macros, declarations, markers, empty = ("".join(part[index] for part in parts) for index in range(4))
+    return _PROVIDER.format(macros=macros, declarations=declarations, markers=markers, empty=empty)
 
 
 def _probe(provider: str, probe: DeclaredProbe) -> Iterator[str]:
-    """Yield a probe's macros, its declarations, and the macros for systems without DTrace."""
+    """Yield a probe's macros, its declarations, and its macros for SystemTap and without either."""
     macro = f"{provider}_{probe.name}".replace("-", "_").upper()
-    function = f"{provider}___{probe.name.replace('-', '__')}"
+    name = probe.name.replace("-", "__")
+    function = f"{provider}___{name}"
     arguments = ", ".join(f"arg{index}" for index in range(len(probe.native)))
     types = ", ".join(map(type_name, probe.native)) or "void"
     yield (
@@ -72,4 +79,6 @@ def _probe(provider: str, probe: DeclaredProbe) -> Iterator[str]:
         f"#define\t{macro}_ENABLED() \\\n\t__dtraceenabled_{function}()\n"
     )
     yield f"extern void __dtrace_{function}({types});\nextern int __dtraceenabled_{function}(void);\n"
+    marker = f"STAP_PROBE{len(probe.native) or ''}({', '.join(filter(None, (provider, name, arguments)))})"
+    yield f"#define\t{macro}({arguments}) \\\n\t{marker}\n#define\t{macro}_ENABLED() (1)\n"
     yield f"#define\t{macro}({arguments})\n#define\t{macro}_ENABLED() (0)\n"

@@ -16,6 +16,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final
 
+from trapline.support.input_files import readable
+
 HOME: Final = Path(__file__).parents[2] / "dlib"
 _DEPENDS: Final = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+depends_on[ \t]+(\w+)[ \t]+(\S+)", re.MULTILINE)
 _DEFINES: Final = re.compile(r"\binline\b[^=;]*?(\w+)(?:\s*\[[^]]*\])?\s*=|\btypedef\b[^;{]*?(\w+)\s*;|\}\s*(\w+)\s*;")
@@ -40,7 +42,7 @@ class LibraryFile:
     @cached_property
     def text(self) -> str:
         """Its text.  Raises OSError."""
-        return self.path.read_text("utf-8", "surrogateescape")
+        return readable(self.path).read_text("utf-8", "surrogateescape")
 
     @cached_property
     def depends(self) -> list[tuple[str, str]]:

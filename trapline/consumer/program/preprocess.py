@@ -16,6 +16,7 @@ from pcpp.preprocessor import Action, OutputDirective
 
 from trapline.framework.base.program import DataModel
 from trapline.options import Options
+from trapline.support.input_files import readable
 
 # Language version 1.14, as __SUNW_D_VERSION has it: 8 bits major, 12 minor, 12 micro.
 _VERSION: Final = 0x0100E000
@@ -27,15 +28,16 @@ _MODELS: Final = {
     DataModel.ILP32: "__ILP32__ _ILP32 __SIZEOF_POINTER__=4 __SIZEOF_LONG__=4 __SUNW_D_32",
 }
 _I386: Final = "i386 __i386 __i386__"
-# What cpp(1) of the traced system defines: a directory of trapline/dlib -> the names of its ISA or system.
+# The names that cpp(1) of the traced system defines with -m64 and -m32, by the directory of trapline/dlib of its ISA or
+# system.
 _MACHINES: Final = {
-    "x86_64": "__amd64 __amd64__ __x86_64 __x86_64__",
-    "i386": _I386,
-    "aarch64": "__aarch64__ __AARCH64EL__",
-    "riscv64": "__riscv __riscv_xlen=64",
-    "kernel": "__FreeBSD__=15 __FreeBSD_cc_version=1500001",
-    "linux": "linux __linux __linux__ __gnu_linux__",
-    "linux-kernel": "linux __linux __linux__ __gnu_linux__",
+    "x86_64": ("__amd64 __amd64__ __x86_64 __x86_64__", _I386),
+    "i386": (_I386,) * 2,
+    "aarch64": ("__aarch64__ __AARCH64EL__",) * 2,
+    "riscv64": ("__riscv __riscv_xlen=64",) * 2,
+    "kernel": ("__FreeBSD__=15 __FreeBSD_cc_version=1500001",) * 2,
+    "linux": ("linux __linux __linux__ __gnu_linux__",) * 2,
+    "linux-kernel": ("linux __linux __linux__ __gnu_linux__",) * 2,
 }
 
 
@@ -44,7 +46,8 @@ def predefined(libraries: Sequence[str], model: DataModel) -> Iterator[str]:
 
     libdtrace calls it with -m32 or -m64 on x86 (dt_open.c, dt_vopen).
     """
-    machines = [_I386 if (one, model) == ("x86_64", DataModel.ILP32) else _MACHINES.get(one, "") for one in libraries]
+    wide, narrow = zip(*(_MACHINES.get(one, ("", "")) for one in libraries), strict=True)
+    machines = narrow if model is DataModel.ILP32 else wide
     for word in " ".join((_EVERYWHERE, _MODELS[model], *machines)).split():
         name, _, value = word.partition("=")
         yield f"{name} {value or 1}"
@@ -90,7 +93,7 @@ class _Preprocessor(Preprocessor):
 
     def on_file_open(self, is_system_include: Any, includepath: str) -> Any:
         """Open an included file.  Raises OSError."""
-        file = super().on_file_open(is_system_include, includepath)
+        file = super().on_file_open(is_system_include, str(readable(includepath)))
         self.included.append(includepath)
         return file
 

@@ -79,8 +79,6 @@ def _save_header(
 
 def _save_object(compiled: Sequence[Compiled], isa: Isa, output: str | None, *, raw: bool) -> None:
     """Write an object file with the DOF of programs, or, `raw`, the DOF alone."""
-    if not compiled:
-        raise SavingError("-G requires one or more scripts or enabling options")
     dof = encode(_together(compiled))
     path = output or _beside(compiled, ".o") or "d.out"
     _write(path, dof if raw else object_file(dof, isa), "failed to link")

@@ -7,6 +7,7 @@ A statement of the program is one step: it shows text, gives a Python value, or 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -80,7 +81,7 @@ class Planner:
             while statement:
                 step, used = self._step(statement)
                 if step is not None:
-                    yield step
+                    yield replace(step, records=tuple(statement[:used]))
                 statement = statement[used:]
 
     def _step(self, records: Records) -> tuple[Step | None, int]:

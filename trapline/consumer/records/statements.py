@@ -29,6 +29,8 @@ class Step:
     """Acts on the consumer."""
     value: Read | None = None
     """Returns its data as a Python value; None: it has none."""
+    records: Records = ()
+    """Its data, one record after the other."""
 
 
 @immutable

@@ -40,6 +40,23 @@ def show(type_: Type, data: bytes, symbol: Symbol) -> str:
     return text if isinstance(resolve(type_), Composite) else text + "\n"
 
 
+def members(type_: Type, data: bytes, symbol: Symbol, name: str = "") -> Iterator[dict[str, str]]:
+    """Yield a value, or a struct and its members in order, as objects for -x oformat."""
+    resolved = resolve(type_)
+    named = {"member-name": name} if name else {}
+    if not isinstance(resolved, Composite):
+        yield {**named, "name": ctf_name(type_), "value": _value(type_, data, symbol, _Indent())}
+        return
+    yield {**named, "name": ctf_name(type_)}
+    for member in resolved.members or ():
+        if member.bits:
+            value = _hexadecimal(_bits(member, data))
+            yield {"member-name": member.name, "name": ctf_name(member.type), "value": value}
+            continue
+        start = member.offset // 8
+        yield from members(member.type, data[start : start + size_of(member.type)], symbol, member.name)
+
+
 @immutable
 class _Indent:
     """The position of a value (dt_printarg_t): how deep in structs, and in arrays around them."""
@@ -119,7 +136,7 @@ def _members(type_: Composite, data: bytes, symbol: Symbol, indent: _Indent) -> 
 
 
 def _nameless(type_: Type) -> str:
-    """Return the name of a type before a value; for CTF that of a struct without a tag ends with a blank."""
+    """Return a type's name before a value; CTF's of a struct without a tag ends with a blank."""
     name = ctf_name(type_)
     return name if " " in name or not isinstance(type_, Composite) else f"{name} "
 

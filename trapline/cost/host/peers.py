@@ -23,6 +23,7 @@ import unicorn
 
 from emu.guest.linux.fs.regular import RegularFile
 from emu.isa import Isa
+from emu.support import child
 from providers import uprobes
 from trapline.cost.host.gdb_client import GdbClient
 from trapline.cost.host.peer_program import BASE, HITS, PeerProgram, program
@@ -137,12 +138,13 @@ def _qemu(isa: Isa) -> str:
 
 def _run(words: Sequence[str]) -> str:
     try:
-        ran = subprocess.run(words, capture_output=True, text=True, timeout=_SECONDS, check=True)  # noqa: S603
+        ran = child.run(words, timeout=_SECONDS, text=True)
+        ran.check_returncode()
     except subprocess.CalledProcessError as error:
         raise PeerError((error.stderr.strip().splitlines() or [str(error)])[-1]) from None
     except (subprocess.SubprocessError, OSError) as error:
         raise PeerError(str(error)) from None
-    return ran.stderr
+    return str(ran.stderr)
 
 
 def _plugin(isa: Isa, made: PeerProgram, path: Path) -> tuple[float, int]:
@@ -165,7 +167,7 @@ def _gdbstub(isa: Isa, made: PeerProgram, path: Path) -> tuple[float, int]:
     socket = path.with_name("socket")
     socket.unlink(missing_ok=True)
     words = [_qemu(isa), "-g", str(socket), str(path)]
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:  # noqa: S603
+    with child.started(words, subprocess.DEVNULL):
         try:
             with GdbClient(socket) as client:
                 client.go_to(made.address)
@@ -175,8 +177,6 @@ def _gdbstub(isa: Isa, made: PeerProgram, path: Path) -> tuple[float, int]:
                 taken = time.perf_counter_ns() - start
         except OSError as error:
             raise PeerError(str(error)) from None
-        finally:
-            process.kill()
     return taken / _STOPS, _STOPS
 
 
@@ -222,9 +222,12 @@ def _not_run() -> Iterator[str]:
     if perf is None:
         yield "perf bench uprobe: not installed"
         return
-    ran = subprocess.run(  # noqa: S603
-        [perf, "bench", "uprobe", "all"], capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"}
-    )
+    command = [perf, "bench", "uprobe", "all"]
+    try:
+        ran = child.run(command, timeout=_SECONDS, text=True, env={**os.environ, "LC_ALL": "C"})
+    except (subprocess.SubprocessError, OSError) as error:
+        yield f"perf bench uprobe: {error}"
+        return
     if ran.returncode or "Unknown collection" in ran.stdout + ran.stderr:
         yield "perf bench uprobe: this perf has no uprobe collection, or may not run it"
     else:

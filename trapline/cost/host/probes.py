@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from emu.isa import ISAS
+from emu.support import child
 from trapline.cost.hit_work import Events
 from trapline.cost.models import chosen, of_isa
 from trapline.cost.tables import Table, number
@@ -86,7 +87,8 @@ def _traps(_host: Mapping[str, Any]) -> list[HostFigure]:
     """Measure breakpoints in another process, which a refused mapping or a signal may end."""
     words = [sys.executable, "-m", "trapline.cost.host.traps"]
     try:
-        ran = subprocess.run(words, capture_output=True, text=True, timeout=_SECONDS, check=True)  # noqa: S603
+        ran = child.run(words, timeout=_SECONDS, text=True)
+        ran.check_returncode()
         taken = float(ran.stdout)
     except (subprocess.SubprocessError, OSError, ValueError) as error:
         raise HostError(f"breakpoints with SIGTRAP: not measured: {error}") from None

@@ -81,6 +81,16 @@ def parse_description(text: str, form: Form, line: int) -> ProbeDescription:
     return ProbeDescription(provider, module, function, name)
 
 
+# bpftrace's name of a kind of probe -> what it is in D.  Source: bpftrace's docs/language.adoc.
+_BPFTRACE: Final = {
+    "kprobe": "fbt::{}:entry",
+    "kretprobe": "fbt::{}:return",
+    "uprobe": "pid$target::{}:entry",
+    "uretprobe": "pid$target::{}:return",
+    "interval": "tick-1s",
+}
+
+
 def why_none(
     wanted: ProbeDescription,
     reason: Callable[[ProbeDescription], str],
@@ -88,6 +98,10 @@ def why_none(
 ) -> str:
     """Return ` (...)` with the reason why no probe matches, or a name that is near; "": neither."""
     found = reason(wanted)
+    if not found:
+        first, *rest = [text for text in (wanted.provider, wanted.module, wanted.function, wanted.name) if text] or [""]
+        if first in _BPFTRACE:
+            found = f"that is bpftrace's; here it is {_BPFTRACE[first].format(rest[-1] if rest else 'NAME')}"
     return f" ({found})" if found else nearest_description(wanted, probes)
 
 
@@ -103,7 +117,7 @@ def nearest_description(wanted: ProbeDescription, probes: Callable[[ProbeDescrip
         if not text or not _PATTERN.isdisjoint(text):
             continue
         known = {getattr(probe.description, name) for probe in probes(with_field(name, ""))}
-        near = nearest(text, known, _SIMILAR)
+        near = nearest(text, known, _SIMILAR) or next((one for one in known if sorted(one) == sorted(text)), None)
         if near is not None:
             return f" (did you mean {with_field(name, near)}?)"
     return ""

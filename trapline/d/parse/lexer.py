@@ -34,7 +34,9 @@ _TRIVIA: Final = re.compile(r"(?:[ \t\r\f\v]|\\\r?\n)+|(?P<newline>\n)|(?P<comme
 _COMMENT: Final = re.compile(r"/\*.*?\*/")
 # A control line, up to a comment that is not closed on it.
 _CONTROL: Final = re.compile(r"#!.*|#(?:/\*.*?\*/|(?!/\*).)*")
-_DESCRIPTION: Final = re.compile(r"[0-9]+(?![-$:a-zA-Z_.?*\[\]!\\`])|[-$:a-zA-Z_.?*\[\]!\\][-$:a-zA-Z_.?*\[\]!\\0-9`]*")
+_DESCRIPTION: Final = re.compile(
+    r"[0-9]+(?![-$:a-zA-Z_.?*\[\]!\\`])|[-$:a-zA-Z_.?*\[\]!\\][-$:a-zA-Z_.?*\[\]!\\0-9`@]*"
+)
 # Strings are matched possessively: otherwise each character is stored for backtracking that never happens.
 _TOKEN: Final = re.compile(
     r"""(?P<floating>[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+|[0-9]+[eE][-+]?[0-9]+(?![0-9A-Za-z_]))

@@ -16,7 +16,6 @@ translator bufinfo_t < struct bio *B > {
 	b_bufsize = B->bio_bcount;
 	b_error = B->bio_error;
 	b_edev = (dev_t)B->bio_disk->d_devstat.device_number << 32 | B->bio_disk->d_devstat.unit_number;
-	b_iodone = NULL;
 };
 
 translator devinfo_t < struct devstat *D > {

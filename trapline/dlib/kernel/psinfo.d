@@ -1,6 +1,7 @@
 /*
  * Processes and threads as in ps(1): curpsinfo and curlwpsinfo. The members are those of FreeBSD's psinfo.d, and
- * those that illumos' toolkit scripts name: pr_fname, pr_clname, and of what no FreeBSD has pr_projid and pr_zoneid.
+ * those that illumos' toolkit scripts name: pr_fname, pr_clname, and of what no FreeBSD has pr_projid and pr_zoneid:
+ * 0, as on an illumos without projects and zones.
  */
 
 #pragma D depends_on module kernel
@@ -23,8 +24,8 @@ translator psinfo_t < struct proc *P > {
 	pr_arglen = P->p_args ? P->p_args->ar_length : 0;
 	pr_projid = 0;
 	pr_zoneid = 0;
-	pr_jailid = 0;
-	pr_jailname = "";
+	pr_jailid = P->p_ucred->cr_prison->pr_id;
+	pr_jailname = stringof(P->p_ucred->cr_prison->pr_name);
 };
 
 translator lwpsinfo_t < struct thread *T > {

@@ -7,10 +7,8 @@
 translator bufinfo_t < struct bio *B > {
 	b_flags = (B->bi_opf & 1 ? B_WRITE : B_READ) | (B->bi_status ? B_ERROR : 0);
 	b_bcount = B->bi_iter.bi_size;
-	b_addr = NULL;
 	b_blkno = B->bi_iter.bi_sector;
 	b_lblkno = B->bi_iter.bi_sector;
-	b_resid = 0;
 	b_bufsize = B->bi_iter.bi_size;
 	b_error = B->bi_status;
 	b_edev = B->bi_bdev ? B->bi_bdev->bd_dev : 0;
@@ -20,8 +18,6 @@ translator bufinfo_t < struct bio *B > {
 translator devinfo_t < struct bio *B > {
 	dev_major = B->bi_bdev ? B->bi_bdev->bd_dev >> 20 : 0;
 	dev_minor = B->bi_bdev ? B->bi_bdev->bd_dev & 0xfffff : 0;
-	dev_instance = 0;
-	dev_type = 0;
 	dev_name = B->bi_bdev ? stringof(B->bi_bdev->bd_disk->disk_name) : "<none>";
 	dev_statname = B->bi_bdev ? stringof(B->bi_bdev->bd_disk->disk_name) : "<none>";
 	dev_pathname = B->bi_bdev ? strjoin("/dev/", stringof(B->bi_bdev->bd_disk->disk_name)) : "<unknown>";

@@ -22,10 +22,7 @@ translator psinfo_t < struct task_struct *T > {
 	pr_addr = (uintptr_t)T;
 	pr_size = T->mm ? T->mm->total_vm * 4 : 0; /* pages of 4 KiB */
 	pr_rssize = T->mm ? (T->mm->rss_stat[0].count + T->mm->rss_stat[1].count + T->mm->rss_stat[3].count) * 4 : 0;
-	pr_pad1 = 0;
 	pr_ttydev = T->signal->tty ? T->signal->tty->index : -1;
-	pr_pctcpu = 0;
-	pr_pctmem = 0;
 	pr_fname = stringof(T->comm);
 	pr_psargs = T == curthread ? execargs : stringof(T->comm); /* the arguments are in the memory of the process */
 	pr_arglen = T->mm ? T->mm->arg_end - T->mm->arg_start : 0;
@@ -33,12 +30,6 @@ translator psinfo_t < struct task_struct *T > {
 	pr_argv = T->mm ? T->mm->arg_start : 0;
 	pr_envp = T->mm ? T->mm->env_start : 0;
 	pr_dmodel = PR_MODEL_LP64;
-	pr_taskid = 0;
-	pr_projid = 0;
-	pr_nzomb = 0;
-	pr_poolid = 0;
-	pr_zoneid = 0;
-	pr_contract = 0;
 	pr_nice = T->static_prio - 120;
 };
 
@@ -47,22 +38,15 @@ translator lwpsinfo_t < struct task_struct *T > {
 	pr_flag = T->flags;
 	pr_lwpid = T->pid;
 	pr_addr = (uintptr_t)T;
-	pr_wchan = 0;
-	pr_stype = 0;
 	pr_state = T->__state & 0xff;
 	pr_sname = T->__state == 0 ? (T->on_cpu ? 'O' : 'R') : T->__state & 1 ? 'S' : T->__state & 2 ? 'D' :
 	    T->__state & 0xc ? 'T' : T->exit_state ? 'Z' : 'I';
 	pr_nice = T->static_prio - 120;
-	pr_oldpri = 0;
-	pr_cpu = 0; /* there is one */
+	pr_cpu = cpu;
 	pr_pri = T->prio;
-	pr_pctcpu = 0;
 	pr_clname = T->policy == 0 ? "TS" : T->policy == 1 || T->policy == 2 ? "RT" : "SYS";
 	pr_name = stringof(T->comm);
-	pr_onpro = 0;
-	pr_bindpro = -1;
-	pr_bindpset = -1;
-	pr_lgrp = 0;
+	pr_onpro = cpu;
 };
 
 inline psinfo_t *curpsinfo = xlate <psinfo_t *> (curthread);

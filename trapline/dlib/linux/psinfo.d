@@ -12,24 +12,14 @@ translator psinfo_t < pid_t P > {
 	pr_fname = execname;
 	pr_psargs = execargs;
 	pr_arglen = strlen(execargs);
-	pr_nlwp = 1;
-	pr_pgid = P;
-	pr_sid = P;
-	pr_nice = 0;
-	pr_zoneid = 0;
-	pr_projid = 0;
-	pr_taskid = 0;
-	pr_poolid = 0;
 	pr_dmodel = sizeof (long) == 8 ? 2 : 1;
 };
 
 translator lwpsinfo_t < id_t T > {
 	pr_lwpid = T;
 	pr_sname = 'O';
-	pr_cpu = 0;
-	pr_onpro = 0;
-	pr_bindpro = -1;
-	pr_pri = 0;
+	pr_cpu = cpu;
+	pr_onpro = cpu;
 	pr_name = execname;
 	pr_clname = "TS";
 };

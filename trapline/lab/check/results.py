@@ -20,7 +20,7 @@ from typing import Any, Final
 from emu.isa.disassembly import Syntax
 from trapline.lab.check.cpu.site import CheckSite
 from trapline.lab.check.cpu.states import State
-from trapline.lab.check.site.compare import TROUBLE, Difference, Divergence, Outcome, SiteResult, why_left_out
+from trapline.lab.check.site.compare import TROUBLE, Difference, Divergence, Outcome, SiteResult
 
 # The path of results that are not kept.
 MEMORY: Final = ":memory:"
@@ -61,6 +61,13 @@ class RunResult:
     """The first site that causes the difference, and the first instruction that differs."""
     status: str = ""
     """The ending of the plain run."""
+    proves: bool = True
+    """False: no probe fired, so that equal runs prove nothing, and that was not allowed."""
+
+    @property
+    def passed(self) -> bool:
+        """Return whether the runs were the same, and their probes fired."""
+        return self.same and self.proves
 
 
 @dataclass(slots=True)
@@ -74,8 +81,6 @@ class Tally:
     """(file, provider) -> the outcomes there."""
     states: int = 0
     left_out: int = 0
-    left_out_because: Counter[str] = field(default_factory=Counter)
-    """Reason -> the states that were left out for it."""
     refusals: Counter[str] = field(default_factory=Counter)
     """Rule -> sites that it refuses."""
     trouble: list[tuple[str, str, SiteResult]] = field(default_factory=list)
@@ -108,10 +113,10 @@ class Tally:
 
     @property
     def same(self) -> bool:
-        """Return whether nothing diverged, crashed, or disagreed."""
+        """Return whether nothing diverged, crashed, or disagreed, and the probes of each run fired."""
         return not (
             self.trouble
-            or any(not run.same for run in self.runs)
+            or not all(run.passed for run in self.runs)
             or any(one["disagreements"] or one["unreached"] for one in self.encodings)
         )
 
@@ -242,8 +247,6 @@ class Results:
                     tally.files.setdefault((subject, provider), Counter())[Outcome(outcome)] = count
                     tally.states += states
                     tally.left_out += left_out
-                    if left_out:
-                        tally.left_out_because[why_left_out(provider)] += left_out
                 for why, count in cursor.execute(
                     "SELECT why, COUNT(*) FROM site WHERE outcome = ? GROUP BY why ORDER BY 2 DESC, 1",
                     (Outcome.REFUSED.value,),

@@ -37,7 +37,7 @@ class Grade:
 def grade(folder: Path, more: Path | None = None, seconds: float = SECONDS) -> Grade:
     """Check the work in a folder; a part may take `seconds`.  Raises `CourseError`."""
     # The checker's process goes into the folder, where a relative path would lead elsewhere.
-    work = work_in(folder.resolve())
+    work = work_in(folder.absolute())
     found = sheet(work.number, more)
     checked = found.check(work, seconds)
     return Grade(found, work, checked.results, checked.printed)

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn
 
+from emu.support.child import end_with
 from trapline.lab.course.work import CourseError, Part, Result, Work
-from trapline.support.process import end_with
 
 Check = Callable[[Work], Iterable[Part | Result]]
 

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from emu.isa import ISAS
+from trapline.support.input_files import readable
 
 # The file with the answers, in TOML.
 ANSWERS: Final = "answers.toml"
@@ -83,17 +84,20 @@ class Work:
         try:
             return path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise CourseError(f"{path}: it cannot be read: {error}") from None
+            why = error.strerror if isinstance(error, OSError) else error
+            raise CourseError(f"{path}: it cannot be read: {why}") from None
 
 
 def work_in(folder: Path) -> Work:
     """Return the work in a folder.  Raises `CourseError`."""
     path = folder / ANSWERS
     try:
-        answers = tomllib.loads(path.read_text("utf-8"))
+        answers = tomllib.loads(readable(path).read_text("utf-8"))
     except FileNotFoundError:
         raise CourseError(f"{path}: no such file; `trapline lab start NUMBER` makes a folder with it") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise CourseError(f"{path}: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise CourseError(f"{path}: {error}") from None
     number, isa = answers.get("lab"), answers.get("isa")
     if not isinstance(number, int):

@@ -107,7 +107,7 @@ def pieces(isa: Isa, source: str | bytes, address: int, syntax: Syntax = Syntax.
 
 
 def _text(isa: Isa, data: bytes, address: int, syntax: Syntax) -> str:
-    told = disassembly.first(isa.capstone, data, address, syntax)
+    told = disassembly.first(isa, data, address, syntax)
     return told.text if told else disassembly.NO_INSTRUCTION
 
 
@@ -117,7 +117,7 @@ def _decoded(isa: Isa, source: bytes, address: int, syntax: Syntax) -> Iterator[
         raise DisplaceError("there are no bytes")
     at = 0
     while at < len(source):
-        told = disassembly.first(isa.capstone, source[at : at + LONGEST], address + at, syntax)
+        told = disassembly.first(isa, source[at : at + LONGEST], address + at, syntax)
         size = told.size if told else isa.instruction_length(source[at : at + LONGEST]) or len(source) - at
         data = source[at : at + size]
         if isa.instruction_alignment > 1 and len(data) % isa.instruction_alignment:

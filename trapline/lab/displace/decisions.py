@@ -13,10 +13,10 @@ from emu.isa.disassembly import Syntax
 from providers import fasttrap, fbt, kinst, uprobes
 from providers.fbt.port import Function, ScanResult
 from providers.fidelity import Fidelity
+from providers.sequences import REACH
 
-# Bytes that the longest instruction has at most, and how many before one the rules look at.
+# Bytes that the longest instruction has at most.
 LONGEST: Final = 16
-_BEFORE: Final = 64
 _NAME: Final = "snippet"
 _TITLES: Final = {Fidelity.EXACT: "exact", Fidelity.FREEBSD: "FreeBSD", Fidelity.LINUX: "Linux"}
 PROVIDERS: Final = frozenset({"fbt", "pid", "uprobe", "kinst"})
@@ -90,9 +90,9 @@ class Snippet(NamedTuple):
         return Function(_NAME, self.address, len(self.body), self.body + bytes(beyond), self.fidelity)
 
     def code(self, piece: Piece) -> Code:
-        """Return an instruction with the code before it."""
+        """Return an instruction with the code around it."""
         at = piece.address - self.address
-        return Code(self.body[at : at + LONGEST], piece.address, self.body[max(0, at - _BEFORE) : at])
+        return Code.at(self.body, at, piece.address, longest=LONGEST, around=REACH)
 
 
 def decisions(snippet: Snippet, piece: Piece, scan: ScanResult) -> Iterator[ProviderDecision]:
@@ -160,7 +160,7 @@ def _decision(snippet: Snippet, piece: Piece, provider: str, patch: bytes, decis
 
 def _copy(snippet: Snippet, piece: Piece, decision: OutOfLine | Stepped) -> Copy:
     """Return the copy, and its relocations in words."""
-    told = disassembly.first(snippet.isa.capstone, decision.code, piece.address, snippet.syntax)
+    told = disassembly.first(snippet.isa, decision.code, piece.address, snippet.syntax)
     words = []
     if decision.code != piece.data[: len(decision.code)] or len(decision.code) != len(piece.data):
         words.append(f"rewritten as {decision.code.hex()}")

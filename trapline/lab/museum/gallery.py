@@ -90,5 +90,5 @@ def _label(exhibit: Exhibit, syntax: Syntax) -> Iterator[str]:
     yield ""
     yield from exhibit.references
     yield ""
-    for at, size, text in disassemble(exhibit.isa.capstone, exhibit.code, 0, syntax):
+    for at, size, text in disassemble(exhibit.isa, exhibit.code, 0, syntax):
         yield f"  +{at:#04x}  {exhibit.code[at : at + size].hex():18}  {text}"

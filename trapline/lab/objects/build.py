@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from emu.isa import ISAS, Isa
+from emu.support import child
 
 _HEADERS: Final = Path(__file__).with_name("headers")
 # The headers of several packs.
@@ -153,9 +154,7 @@ def _generate(wanted: Generated, isa: Isa, sources: Path, headers: Path) -> None
 def _run(command: Sequence[str], failure: str) -> str:
     """Return a command's output.  Raises `BuildError` with `failure` and the command's first error."""
     try:
-        result = subprocess.run(  # noqa: S603  the user's compiler
-            command, capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
+        result = child.run(command, timeout=_SECONDS, text=True)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BuildError(f"{failure}: {error}") from None
     if result.returncode:

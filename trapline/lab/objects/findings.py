@@ -22,7 +22,14 @@ class Difference:
     instruction: str
     what: str
     where: str = ""
-    """The place in the user's code that made it so, "" if it is not known."""
+    """The line of the user's code that made it so, "" if it is not known."""
+    row: str = ""
+    """What differences of one cause share, besides kind and line: a rule of the table, a mnemonic."""
+
+    @property
+    def cause(self) -> tuple[str, str, str]:
+        """The kind, the line and the row: equal for all differences of one cause."""
+        return self.kind, self.where, self.row
 
     @property
     def place(self) -> str:
@@ -111,6 +118,7 @@ class ObjectReport:
                     "instruction": one.instruction,
                     "what": one.what,
                     "where": one.where,
+                    "row": one.row,
                 }
                 for one in self.differences
             ],

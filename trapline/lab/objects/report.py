@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Final
+from typing import Final, TypeVar
 
 from rich.text import Text
 
@@ -15,8 +14,11 @@ from trapline.lab.html_table import Cell, code, html_table
 from trapline.lab.objects.findings import Coverage, Difference, ObjectReport
 from trapline.lab.report_files import ReportForms
 
-# The number of differences of one kind that the text shows.
+_Found = TypeVar("_Found")
+# The number of causes, or failures, of one kind that the text shows.
 _SHOWN: Final = 20
+# The kinds of differences, the most severe first: wrong results, wrong decisions, what is written elsewhere or not.
+_SEVERITY: Final = ("simulated", "displaced", "decoded", "only theirs", "differs", "arguments", "only ours")
 _RANGES: Final = 8
 # The singular of what a report counts, where it has one.
 _SINGULAR: Final = {
@@ -40,18 +42,22 @@ def lines(report: ObjectReport) -> Iterator[Text]:
         yield Text(f"  {counts_text(report)}")
     for note in report.notes:
         yield Text(f"  {note}", "dim")
-    for kind, found in _by_kind(report.differences).items():
-        yield Text(f"{kind}: {len(found):,}", "bold red")
-        for one in found[:_SHOWN]:
-            yield Text(f"  {difference_text(one)}")
-        if len(found) > _SHOWN:
-            yield Text(f"  ... and {len(found) - _SHOWN:,} more (--report FILE.json has all)", "dim")
+    for kind, causes in _by_kind(report.differences).items():
+        number = sum(map(len, causes))
+        yield Text(
+            f"{kind}: {number:,}" + (f", of {counted(len(causes), 'cause')}" * (number > len(causes))), "bold red"
+        )
+        yield from _shown(
+            [(found, difference_text(min(found, key=lambda one: len(one.instruction)))) for found in causes]
+        )
     if report.failures:
         yield Text(f"failures: {len(report.failures):,}", "bold red")
-        for failure in report.failures[:_SHOWN]:
-            yield Text(f"  {failure_text(failure.subject, failure.what, failure.where, failure.code)}")
-        if len(report.failures) > _SHOWN:
-            yield Text(f"  ... and {len(report.failures) - _SHOWN:,} more (--report FILE.json has all)", "dim")
+        yield from _shown(
+            [
+                (found, failure_text(found[0].subject, found[0].what, found[0].where, found[0].code))
+                for found in _alike(report.failures, lambda one: (one.what, one.where))
+            ]
+        )
     if report.accesses:
         yield Text(f"bad accesses to memory: {counted(len(report.accesses), 'place')}", "bold red")
         for access in report.accesses:
@@ -84,9 +90,28 @@ def failure_text(subject: str, what: str, where: str, code: bytes) -> str:
     return "".join((f"{subject}: " if subject else "", what, f" at {where}" if where else "", bytes_text))
 
 
-def _by_kind(differences: Sequence[Difference]) -> Mapping[str, list[Difference]]:
-    counts = Counter(one.kind for one in differences)
-    return {kind: [one for one in differences if one.kind == kind] for kind in counts}
+def _by_kind(differences: Sequence[Difference]) -> Mapping[str, list[list[Difference]]]:
+    """Return the differences of each cause by kind, the most severe kind first."""
+    kinds: dict[str, list[list[Difference]]] = {}
+    for found in sorted(_alike(differences, lambda one: one.cause), key=lambda one: _SEVERITY.index(one[0].kind)):
+        kinds.setdefault(found[0].kind, []).append(found)
+    return kinds
+
+
+def _alike(found: Sequence[_Found], cause: Callable[[_Found], Hashable]) -> list[list[_Found]]:
+    """Return findings by their cause, the most frequent cause first."""
+    causes: dict[Hashable, list[_Found]] = {}
+    for one in found:
+        causes.setdefault(cause(one), []).append(one)
+    return sorted(causes.values(), key=len, reverse=True)
+
+
+def _shown(causes: Sequence[tuple[Sequence[object], str]]) -> Iterator[Text]:
+    """Yield a line for each of the first causes, from its findings and the text of one."""
+    for found, text in causes[:_SHOWN]:
+        yield Text(f"  {f'{len(found):,} times, such as ' if len(found) > 1 else ''}{text}")
+    if len(causes) > _SHOWN:
+        yield Text(f"  ... and {counted(len(causes) - _SHOWN, 'more cause')} (--report FILE.json has all)", "dim")
 
 
 def _percent(one: Coverage) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
+from emu.support.did_you_mean import did_you_mean
 from trapline.d.types.rules import size_of
 from trapline.d.types.types import Array, Composite, Integer, Member, resolve
+
+# Where a user finds what a glue reads and writes.
+_NEEDS: Final = "; docs/objects.md lists what each glue needs"
 
 
 class LayoutError(Exception):
@@ -75,7 +79,8 @@ class View:
         name, index = key if isinstance(key, tuple) else (key, 0)
         member: Member | None = self._layout.member(name)
         if member is None:
-            raise LayoutError(f"{self._code.name}: {self._layout} has no member '{name}'")
+            hint = did_you_mean(name, (one.name for one in self._layout.members or ()), _NEEDS)
+            raise LayoutError(f"{self._code.name}: {self._layout} has no member '{name}'{hint}")
         kind = resolve(member.type)
         if isinstance(kind, Array):
             kind = resolve(kind.element)

@@ -98,7 +98,7 @@ class Patch:
 
     def text(self, code: bytes, address: int) -> str:
         """Return the disassembly of the instruction that begins these bytes, for an address."""
-        found = disassembly.first(self.isa.capstone, code, address)
+        found = disassembly.first(self.isa, code, address)
         return found.text if found else disassembly.NO_INSTRUCTION
 
     def where(self, address: int) -> str:

@@ -89,7 +89,7 @@ class _Reader(NamedTuple):
 
     def at(self, code: bytes, address: int, offset: int) -> Instruction:
         """Return the instruction that some code begins with."""
-        found = disassembly.first(self.isa.capstone, code, address, self.syntax)
+        found = disassembly.first(self.isa, code, address, self.syntax)
         size, text = found[1:] if found else (self.isa.instruction_alignment, disassembly.NO_INSTRUCTION)
         return Instruction(address, offset, code[:size], text)
 

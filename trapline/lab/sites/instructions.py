@@ -26,12 +26,12 @@ from emu.support.did_you_mean import did_you_mean
 from emu.support.words import BadAddressError
 from providers import fasttrap, kinst, uprobes
 from providers.fidelity import Fidelity
+from providers.sequences import REACH
 from trapline.lab.sites.fbt import SitesError
 from trapline.lab.sites.linux_kernel import KernelSites
 
-# Bytes of the longest instruction, and of the code before an instruction that rules read.
+# Bytes of the longest instruction.
 _LONGEST: Final = 16
-_BEFORE: Final = 64
 _STYLES = {
     "emulated": "green",
     "simulated": "green",
@@ -202,15 +202,16 @@ def _looked_at(
     returns = set(port.returns(body, symbol.value, fidelity))
     # Where the rest of the function does not decode, the x86 port still finds returns in it.
     for offset in sorted({*port.boundaries(body), *returns}):
-        here, before = code[offset : offset + _LONGEST], body[max(0, offset - _BEFORE) : offset]
-        decision = treat(image.isa, Code(here, symbol.value + offset, before), fidelity)
+        here = code[offset : offset + _LONGEST]
+        place = Code.at(code, offset, symbol.value + offset, longest=_LONGEST, around=REACH)
+        decision = treat(image.isa, place, fidelity)
         names = [*(["entry"] if not offset else []), *(["return"] if offset in returns else [])]
         yield _CodeOf(symbol, offset, here[: _length(image.isa, here)]), " ".join(names), decision
 
 
 def _site(image: Image, code: _CodeOf, names: str, told: tuple[str, str], syntax: Syntax) -> UserSite:
     address = code.symbol.value + code.offset
-    found = disassembly.first(image.isa.capstone, code.data, address, syntax)
+    found = disassembly.first(image.isa, code.data, address, syntax)
     text = found.text if found else disassembly.NO_INSTRUCTION
     return UserSite(code.symbol.name, code.offset, address, code.data.hex(), text, names, *told)
 

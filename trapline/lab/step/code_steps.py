@@ -8,12 +8,12 @@ from typing import Final
 from emu.isa.base import Events
 from emu.isa.disassembly import NO_INSTRUCTION
 from trapline.lab.step.hit_events import Event, Kind
-from trapline.lab.step.names import LOCK
 from trapline.lab.step.recording import Cost, Mode, Patch, Stage
 from trapline.lab.step.sentences import Instruction, sentence
 from trapline.lab.step.step_writer import RESUMED, HitContext, StepDescription, Writers
 
 # The exception that illumos' SDT uses on x86-64.
+_LOCK: Final = b"\xf0"
 _LOCK_NOP: Final = "#UD, vector 6: LOCK before a nop is a fault, so the saved rip points at it."
 
 
@@ -74,7 +74,7 @@ class CodeSteps:
 
     def _exception(self, event: Event, following: Event, *, guest: bool) -> str:
         model = self._context.isa.traps.exception
-        if event.code[:1] == LOCK and not self._context.is_breakpoint(LOCK):
+        if event.code[:1] == _LOCK and not self._context.is_breakpoint(_LOCK):
             model = _LOCK_NOP
         if not guest:
             return f"{model} The emulator takes this exception itself: the kernel's vector does not run."

@@ -15,7 +15,7 @@ from elftools.elf.elffile import ELFFile
 
 from emu.guest.kernel.boot import images
 from emu.isa import DEFAULT_ISA, disassembly
-from emu.isa.disassembly import CS_ARCH_X86, Syntax
+from emu.isa.disassembly import Syntax
 from emu.support.words import BadAddressError
 from trapline.lab.step.recording import Source
 from trapline.lab.step.subject import KernelSubject, Subject
@@ -98,9 +98,6 @@ def _text(name: str, line: int) -> str:
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
-# The prefix that illumos' SDT and i386's FBT write: capstone refuses it before what cannot be locked.
-LOCK: Final = b"\xf0"
-LOCK_PREFIXED: Final = CS_ARCH_X86
 # A listing: instructions after the site, and lines in all.
 _AFTER: Final = 3
 _LINES: Final = 8
@@ -128,15 +125,8 @@ class Names:
     def instruction(self, code: bytes, address: int) -> tuple[int, str]:
         """Return the size and the text of the first instruction of some bytes."""
         isa = self._subject.isa
-        found = disassembly.first(isa.capstone, code, address, self._syntax)
-        if found is not None:
-            return found.size, found.text
-        if (
-            code[:1] == LOCK and isa.capstone[0] == LOCK_PREFIXED and len(code) > 1
-        ):  # as debuggers show it: prefix, rest
-            size, text = self.instruction(code[1:], address + 1)
-            return size + 1, f"lock {text}"
-        return 1, disassembly.NO_INSTRUCTION
+        found = disassembly.first(isa, code, address, self._syntax)
+        return found[1:] if found is not None else (1, disassembly.NO_INSTRUCTION)
 
     def source(self, address: int) -> Source | None:
         """Return the line of source code of an address; None: it is not known."""
@@ -185,8 +175,6 @@ class Names:
         at, after = 0, 0
         while at < len(code) and after < _AFTER:
             size, text = self.instruction(code[at : at + 16], start + at)
-            if text.startswith("lock ") and at + 1 in begins:
-                size, text = 1, "lock"  # the patch is a prefix: what follows is the next instruction still
             own = at + size
             while at + size not in begins and at + size < len(code):
                 size += 1

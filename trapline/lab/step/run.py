@@ -255,6 +255,6 @@ class _Run:
         if found is None:
             return
         code = subject.engine.read(found[0], back - found[0])
-        starts = [one.address for one in disassemble(subject.isa.capstone, code, found[0])]
+        starts = [one.address for one in disassemble(subject.isa, code, found[0])]
         if starts:
             self.window = Window(starts[max(0, len(starts) - _BEFORE_CALL)], back)

@@ -45,7 +45,7 @@ def record_uprobe(request: StepRequest, syntax: Syntax) -> Recording:
         recorder.clauses.fire(None, (), lambda: None, name=f"{definition.group}:{definition.event}")
 
     try:
-        definition = parse(resolve(guest, request.clause), guest.isa)
+        definition = parse(resolve(guest, request.clause)[0], guest.isa)
         events = EventTrace(guest, write)
         check_site(guest, definition)
         events.add(definition)

@@ -44,6 +44,11 @@ class Area(NamedTuple):
     filesz: int
     """Bytes that come from the file; zeros follow."""
 
+    @property
+    def backing(self) -> int | None:
+        """The vnode of the file that it maps, None for memory without one."""
+        return self.vnode or None
+
 
 class Space(NamedTuple):
     """An address space (struct vmspace)."""

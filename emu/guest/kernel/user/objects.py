@@ -14,7 +14,7 @@ from emu.guest import processes
 from emu.guest.base import Location
 from emu.guest.kernel.user.memory import Area, File
 from emu.guest.kernel.user.processes import Process, UserProcesses, own
-from emu.guest.objects import LoadedObject
+from emu.guest.objects import LoadedObject, load_bias
 from emu.guest.stack_walker import Memory, StackWalker, user_stack
 
 
@@ -33,10 +33,10 @@ class Objects:
         """Return the objects of a process: the program first, then by address."""
         program = process.executable
         areas = self._table.memory.areas(own(process).space)
-        found = [one for area in areas if (one := self.loaded(area)) is not None]
+        found = [one for area in areas if (one := self.loaded(process, area)) is not None]
         return tuple(sorted(found, key=lambda one: (one.file != program, one.bias)))
 
-    def loaded(self, area: processes.Area | Area) -> LoadedObject | None:
+    def loaded(self, process: processes.Process, area: processes.Area) -> LoadedObject | None:
         """Return the object whose code is in an area, None if there is none."""
         if not isinstance(area, Area) or not area.vnode or Access.EXECUTE not in area.access:
             return None
@@ -48,9 +48,11 @@ class Objects:
             except ElfError:
                 self._images[file] = None
         image = self._images[file]
-        if image is None or image.kind is ElfKind.RELOCATABLE or (address := image.address_of(area.offset)) is None:
+        if image is None or image.kind is ElfKind.RELOCATABLE:
             return None
-        return LoadedObject(str(image.path), image, area.start - address, file)
+        areas = self._table.memory.areas
+        bias = load_bias(image, area, lambda: [one for one in areas(own(process).space) if one.vnode == area.vnode])
+        return None if bias is None else LoadedObject(str(image.path), image, bias, file)
 
     def at(self, process: processes.Process, address: int) -> LoadedObject | None:
         """Return the object that contains an address of a process."""

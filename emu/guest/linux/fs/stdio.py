@@ -85,11 +85,19 @@ class Standard:
             select.select([self.descriptor], [], [], _PATIENCE if seconds is None else min(seconds, _PATIENCE))
 
     def streams(self) -> tuple[Stream, Stream, Stream]:
-        """Return the three open files; to the guest they are pipes."""
+        """Return the three open files; to the guest they are pipes.
+
+        Output that a program opens again to read it is at its end: what was written is with the
+        user, and nobody writes more for the program to read.
+        """
+
+        def at_end(_size: int) -> bytes:
+            return b""
+
         return (
             _stream(O_RDONLY, "pipe:[0]", self.read, lambda _data: None, self.ready),
-            _stream(O_WRONLY, "pipe:[1]", bytes, self.write, lambda: False),
-            _stream(O_WRONLY, "pipe:[2]", bytes, self.error, lambda: False),
+            _stream(O_WRONLY, "pipe:[1]", at_end, self.write, lambda: True),
+            _stream(O_WRONLY, "pipe:[2]", at_end, self.error, lambda: True),
         )
 
 

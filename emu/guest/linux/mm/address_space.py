@@ -17,7 +17,7 @@ from enum import Flag
 from typing import Protocol
 
 from emu.engine.memory.access import Access
-from emu.engine.memory.pages import PAGE
+from emu.engine.memory.pages import PAGE, CodeChangesError
 from emu.guest.linux.mm.page_frames import Frames
 from emu.support.immutable import immutable
 from emu.support.words import BadAddressError
@@ -29,6 +29,12 @@ _both = int.__and__
 _READ, _WRITE, _EXECUTE = map(int, (Access.READ, Access.WRITE, Access.EXECUTE))
 _TO_WRITE = Access.WRITE
 _WITHOUT_WRITE = [Access(rights & ~_WRITE) for rights in range(8)]
+_WITHOUT_EXECUTE = [Access(rights & ~_EXECUTE) for rights in range(8)]
+_AND_EXECUTE = [Access(rights | _EXECUTE) for rights in range(8)]
+# Bytes that stay free below an area that grows (stack_guard_gap); the most that it has: the default of RLIMIT_STACK.
+_GUARD_GAP, _MOST_GROWN = 256 * PAGE, 8 << 20
+# Bytes of the longest instruction.
+_LONGEST = 15
 
 
 class Mark(Flag):
@@ -45,6 +51,8 @@ class Mark(Flag):
     """A child does not get it (MADV_DONTFORK)."""
     WIPED_IN_CHILD = 16
     """A child gets zeros instead of it (MADV_WIPEONFORK)."""
+    GROWS_DOWN = 32
+    """An access below it extends it (MAP_GROWSDOWN)."""
 
 
 LOCKS = Mark.LOCKED | Mark.LOCKED_ON_FAULT
@@ -157,6 +165,7 @@ class Space:
         self._areas: list[Area] = []
         self._starts: list[int] = []
         self._size = 0
+        frames.spaces.add(self)
         self._packed: tuple[int, int] | None = None
         """A size and an address: from there up to `top`, no range of that size is free."""
 
@@ -394,24 +403,94 @@ class Space:
 
         Return the frame of a page, made now if it must be, and what the CPU may do there.
 
-        None: `access` is not granted.  Raises `emu.guest.linux.mm.page_frames.OutOfMemoryError`.
+        None: `access` is not granted.  Raises `CodeChangesError`, and
+        `emu.guest.linux.mm.page_frames.OutOfMemoryError`.
         """
-        area = self.area_at(address)
+        area = self.area_at(address) or self._grown(address)
         if area is None or not _both(access, area.access):
             return None
-        frame = self._page(area, address // PAGE, writing=access is _TO_WRITE)
+        page = address // PAGE
+        if access is _TO_WRITE and not area.shared and _both(area.access, _EXECUTE):
+            self._copy_code(area, page)
+        frame = self._page(area, page, writing=access is _TO_WRITE)
         if frame is None:
             return None
         granted = area.access
         if not area.shared and self.frames.shared(frame):
             granted = _WITHOUT_WRITE[granted]
-        if _both(granted, _EXECUTE):
-            self.frames.will_execute(frame)
+        if area.backing is not None:
+            granted = self._stored_or_executed(area, page, frame, access, granted)
         return frame + address % PAGE, granted
+
+    def _grown(self, address: int) -> Area | None:
+        """Extend the area above an address down to it, if it grows (mm/mmap.c, expand_stack)."""
+        index = bisect_right(self._starts, address)
+        if index == len(self._areas) or Mark.GROWS_DOWN not in self._areas[index].marks:
+            return None
+        area, start = self._areas[index], address // PAGE * PAGE
+        below = self._areas[index - 1] if index else None
+        guarded = below is not None and below.access and Mark.GROWS_DOWN not in below.marks
+        if area.end - start > _MOST_GROWN or (guarded and start - self._areas[index - 1].end < _GUARD_GAP):
+            return None
+        self._remove(area)
+        area = replace(area, start=start)
+        self._insert(area)
+        return area
+
+    def _copy_code(self, area: Area, page: int) -> None:
+        """Let a page be copied outside the block that writes to it, whose code may be there."""
+        frame = self._resident.get(page)
+        if frame is not None and self.frames.shared(frame) and self.frames.executed(frame):
+            raise CodeChangesError(lambda _pc: self._page(area, page, writing=True))
+
+    def _stored_or_executed(self, area: Area, page: int, frame: int, access: Access, granted: Access) -> Access:
+        """Return what the CPU may do to a page of a file or of shared memory.
+
+        Unicorn notices a store to code if the mapping is executable, and no other.  So a frame is
+        either executed, or written through mappings without execution: a compiler's memory is
+        often mapped once for each.  Where one instruction needs both, the mapping is taken for an
+        executable one.
+        """
+        frames = self.frames
+        if _both(granted, _EXECUTE):
+            if frame not in frames.written:
+                return granted
+            if access is not Access.EXECUTE:
+                return _WITHOUT_EXECUTE[granted]
+            frames.written.remove(frame)
+            self._forget_mappings(area, page, _WRITE)
+        elif _both(granted, _WRITE) and area.shared:
+            if not frames.executed(frame):
+                frames.written.add(frame)
+            elif frame in frames.mixed:
+                return _AND_EXECUTE[granted]
+            elif access is _TO_WRITE:
+                raise CodeChangesError(lambda pc: self._execute_no_more(area, page, frame, pc))
+            else:
+                return _WITHOUT_WRITE[granted]
+        return granted
+
+    def _execute_no_more(self, area: Area, page: int, frame: int, pc: int) -> None:
+        if frame in (self._resident.get(pc // PAGE), self._resident.get((pc + _LONGEST - 1) // PAGE)):
+            self.frames.mixed.add(frame)
+            return
+        self.frames.execute_no_more(frame)
+        self._forget_mappings(area, page, _EXECUTE)
+
+    def _forget_mappings(self, area: Area, page: int, right: int) -> None:
+        for space in self.frames.spaces:
+            space.look_up_again(area.backing, area.offset + page * PAGE - area.start, right)
+
+    def look_up_again(self, backing: object, offset: int, right: int) -> None:
+        """Forget a page of a file or of shared memory where it is mapped with a right."""
+        for area in self._areas:
+            address = area.start + offset - area.offset
+            if area.backing is backing and _both(area.access, right) and area.start <= address < area.end:
+                self.flush_page(address)
 
     def reach(self, address: int, access: Access) -> int | None:
         """Return the physical address for a system call's access, by the area's rights."""
-        area = self.area_at(address)
+        area = self.area_at(address) or self._grown(address)
         if area is None or access not in area.access:
             return None
         frame = self._page(area, address // PAGE, writing=access is Access.WRITE)
@@ -420,6 +499,10 @@ class Space:
     def runs(self) -> tuple[tuple[int, int, int], ...]:
         """Return nothing: any page may move."""
         return ()
+
+    def forget_code(self, physical: int, size: int) -> None:
+        """Forget what was translated from memory that a system call is about to write."""
+        self.frames.changed(physical // PAGE * PAGE, physical % PAGE, size)
 
     def _page(self, area: Area, page: int, *, writing: bool, force: bool = False) -> int | None:
         """Return the frame of a page, made or copied as needed; None: a file ends before it."""

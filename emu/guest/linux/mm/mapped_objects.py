@@ -16,7 +16,7 @@ from emu.guest.base import Location
 from emu.guest.linux.fs.regular import RegularFile
 from emu.guest.linux.mm.address_space import Area
 from emu.guest.linux.process.process import LinuxObserver, own
-from emu.guest.objects import LoadedObject
+from emu.guest.objects import LoadedObject, load_bias
 from emu.guest.stack_walker import Memory, StackWalker
 from emu.isa.base import Isa
 from emu.probe.indirect import function_size, resolved_words
@@ -50,7 +50,7 @@ class Objects(LinuxObserver):
         """Return a file as ELF, None if it is not one that can be used."""
         if file not in self._images:
             try:
-                self._images[file] = _image(file, path)
+                self._images[file] = image_of(file, path)
             except ElfError:
                 self._images[file] = None
         return self._images[file]
@@ -59,7 +59,7 @@ class Objects(LinuxObserver):
     def refusal(file: RegularFile, isa: Isa) -> str | None:
         """Return why an ISA cannot run a file, without the file's name; None if it can."""
         try:
-            image = _image(file, "program", isa)
+            image = image_of(file, "program", isa)
             _ = image.segments, image.interpreter  # are they in the file?
         except ElfError as error:
             return str(error).removeprefix("program: ")
@@ -69,7 +69,7 @@ class Objects(LinuxObserver):
     def interpreter(file: RegularFile) -> str | None:
         """Return the interpreter that a program asks for."""
         try:
-            return _image(file, "program").interpreter
+            return image_of(file, "program").interpreter
         except ElfError:
             return None
 
@@ -79,32 +79,28 @@ class Objects(LinuxObserver):
         """Return the objects of a process: the program first, then by address."""
         found: dict[tuple[object, int], LoadedObject] = {}
         for area in own(process).space.areas:
-            loaded = self.loaded(area)
+            loaded = self.loaded(process, area)
             if loaded is not None:
                 found.setdefault((loaded.file, loaded.bias), loaded)
         return tuple(sorted(found.values(), key=lambda one: (one.file is not process.executable, one.bias)))
 
-    def loaded(self, area: processes.Area) -> LoadedObject | None:
+    def loaded(self, process: processes.Process, area: processes.Area) -> LoadedObject | None:
         """Return the object whose code an area is, None if it is none's."""
         if not isinstance(area, Area) or not isinstance(area.backing, RegularFile) or Access.EXECUTE not in area.access:
             return None
-        return self._object(area, area.backing)
-
-    def _object(self, area: Area, file: RegularFile) -> LoadedObject | None:
+        file, areas = area.backing, own(process).space.areas
         image = self.image(file, area.name)
         if image is None or image.kind is ElfKind.RELOCATABLE:
             return None
-        address = image.address_of(area.offset)
-        if address is None:
-            return None
-        return LoadedObject(area.name, image, area.start - address, file)
+        bias = load_bias(image, area, lambda: [one for one in areas if one.backing is file])
+        return None if bias is None else LoadedObject(area.name, image, bias, file)
 
     def at(self, process: processes.Process, address: int) -> LoadedObject | None:
         """Return the object that holds an address of a process."""
         area = own(process).space.area_at(address)
         if area is None:
             return None
-        loaded = self.loaded(area)
+        loaded = self.loaded(process, area)
         if loaded is not None:
             return loaded
         return next((one for one in self.of(process) if one.holds(address)), None)
@@ -168,7 +164,7 @@ class Objects(LinuxObserver):
         return self.at(current.process, address) if current is not None else None
 
 
-def _image(file: RegularFile, path: str, isa: Isa | None = None) -> Image:
+def image_of(file: RegularFile, path: str, isa: Isa | None = None) -> Image:
     """Read a file of the guest as ELF.  Raises `ElfError`: not ELF, or nearly all of it is a hole."""
     if file.read(0, len(_MAGIC)) != _MAGIC:
         return Image(path, content=file.read(0, len(_MAGIC)), isa=isa)  # says what is wrong with it

@@ -6,6 +6,8 @@ Processes that forked, and those that map one file, share them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Protocol
+from weakref import WeakSet
 
 from emu.engine.memory.pages import PAGE
 
@@ -16,19 +18,33 @@ class OutOfMemoryError(Exception):
     """All frames are in use."""
 
 
+class Mappings(Protocol):
+    """An address space, for the frames in it."""
+
+    def look_up_again(self, backing: object, offset: int, right: int) -> None:
+        """Forget a page of a file or of shared memory where it is mapped with a right."""
+
+
 class Frames:
     """Hands out frames of `ram`, the memory from physical address 0 on.
 
-    `forget_code(physical, size)` is called for a frame that held code and gets new content.
+    `executed` has a byte for each frame: 1 if code of it may have been translated.
+    `forget_code(physical, size)` is called when such a frame gets new content.
     """
 
-    def __init__(self, ram: memoryview, forget_code: Callable[[int, int], None]) -> None:
+    def __init__(self, ram: memoryview, executed: memoryview, forget_code: Callable[[int, int], None]) -> None:
         self._ram = ram
+        self._executed = executed
         self._forget_code = forget_code
         self._next = PAGE  # frame 0 stays blank: see SoftTlb
         self._free: list[int] = []
         self._uses: dict[int, int] = {}
-        self._code: set[int] = set()
+        self.spaces: WeakSet[Mappings] = WeakSet()
+        """The address spaces that have frames of these."""
+        self.written: set[int] = set()
+        """Those that a mapping without execution may write to.  Unicorn does not notice such stores."""
+        self.mixed: set[int] = set()
+        """Those with code that stores to them through such a mapping."""
 
     def take(self, content: bytes = b"") -> int:
         """Return the physical address of a frame with this content and zeros after it, used once.
@@ -77,25 +93,30 @@ class Frames:
         self._uses[frame] -= 1
         if not self._uses[frame]:
             del self._uses[frame]
-            if frame in self._code:
-                self._code.remove(frame)
-                self._forget_code(frame, PAGE)
+            self.execute_no_more(frame)
+            self.written.discard(frame)
+            self.mixed.discard(frame)
             self._free.append(frame)
 
     def shared(self, frame: int) -> bool:
         """Return whether a frame has more than one user."""
         return self._uses[frame] > 1
 
-    def will_execute(self, frame: int) -> None:
-        """Note that code will be translated from a frame."""
-        self._code.add(frame)
+    def executed(self, frame: int) -> bool:
+        """Return whether code of a frame may have been translated."""
+        return bool(self._executed[frame // PAGE])
+
+    def execute_no_more(self, frame: int) -> None:
+        """Forget all code of a frame; no address space may let the CPU execute it as it is."""
+        self.changed(frame, 0, PAGE)
+        self._executed[frame // PAGE] = 0
 
     def changed(self, frame: int, offset: int, size: int) -> None:
         """Forget the code that was translated from these bytes of a frame.
 
         They are about to change.
         """
-        if frame in self._code:
+        if self._executed[frame // PAGE]:
             self._forget_code(frame + offset, size)
 
     def read(self, frame: int) -> bytes:

@@ -211,7 +211,7 @@ class Process:
         return self.pid == INIT
 
     def may_be_traced(self, credentials: Credentials) -> bool:
-        """Return whether a process with these credentials may look at its memory (ptrace_may_access)."""
+        """Return whether these credentials allow to look at its memory (ptrace_may_access)."""
         same = credentials.user.real == self.credentials.user.real
         return not self.is_init and (same or credentials.can(Capability.SYS_PTRACE))
 

@@ -146,7 +146,7 @@ class Delivery:
                 code = process.space.peek(at, _LONGEST)
         except BadAddressError:
             code = b""
-        found = disassembly.first(self._isa.capstone, code, at)
+        found = disassembly.first(self._isa, code, at)
         shown = found.text if found else code[: self._isa.instruction_length(code) or 4].hex(" ") or "no memory"
         extension = needed(self._isa.lacks, code)
         lacks = f" needs {extension}, which the guest's CPU lacks (docs/guests.md)" if extension else ""

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from emu.guest.linux_kernel.errors import KernelFileError
+from emu.support import child
 
 _GZIP_WINDOW: Final = 31
 _TIMEOUT: Final = 120
@@ -37,11 +38,11 @@ def _by_program(program: str, data: bytes) -> bytes:
     path = shutil.which(program)
     if path is None:
         raise OSError(f"install the program {program}")
-    run = subprocess.run([path, "-dc"], input=data, capture_output=True, check=False, timeout=_TIMEOUT)  # noqa: S603  a program by its path
+    run = child.run([path, "-dc"], timeout=_TIMEOUT, given=data)
     size = int.from_bytes(data[-_SIZE:], "little")
     if run.returncode and len(run.stdout) != size:
         raise OSError("damaged, or cut short")
-    return run.stdout
+    return bytes(run.stdout)
 
 
 def _zstd(data: bytes) -> bytes:

@@ -44,6 +44,8 @@ def read_kernel(path: Path, isa: str | None = None) -> KernelImage:
 
     Raises `KernelFileError` if it is not a kernel, or one for another ISA than `isa`.
     """
+    if path.is_fifo():
+        raise KernelFileError(f"{path}: a FIFO, not a kernel's file")
     try:
         data = path.read_bytes()
     except OSError as error:

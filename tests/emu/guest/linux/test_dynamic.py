@@ -9,7 +9,7 @@ from emu.isa import ISAS
 from tests.emu.guest.linux.support import expected, run
 from tests.support.dynamic_root import fill
 from trapline.ftrace.definition import parse
-from trapline.ftrace.uprobe_events import EventTrace, open_image, symbol_offset
+from trapline.ftrace.uprobe_events import EventTrace, open_image, symbol_offsets
 from trapline.machine.linux_machine import EvalTime, LinuxOptions, start_guest
 
 
@@ -57,7 +57,7 @@ def test_uprobes_in_an_object_that_comes_and_goes_are_machine_codes_too(system, 
         options = LinuxOptions(("/bin/zoo-dyn", "plugin"), isa=ISAS[isa], root=root, evaltime=EvalTime.EXEC)
         guest, lines = start_guest(options), []
         trace = EventTrace(guest, lines.append)
-        offset = symbol_offset(open_image(guest, "/bin/plugin.so"), "plugin_enter")
+        (offset,) = symbol_offsets(open_image(guest, "/bin/plugin.so"), "plugin_enter")
         for line in (f"p:enter /bin/plugin.so:{offset:#x}", f"r:leave /bin/plugin.so:{offset:#x} $retval"):
             trace.add(parse(line, ISAS[isa]))
         guest.run(None)

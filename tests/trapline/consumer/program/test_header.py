@@ -1,5 +1,6 @@
 """Headers of -h, and scripts that go through the preprocessor."""
 
+import os
 import shutil
 import subprocess
 
@@ -26,7 +27,6 @@ def test_a_header_gives_a_c_program_its_probes(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "symbols"),
     [
-        ([], set()),
         (["-D_DTRACE_VERSION=1"], {"__dtrace_web___request__start", "__dtraceenabled_web___idle"}),
     ],
 )
@@ -39,6 +39,22 @@ def test_a_compiler_takes_it(tmp_path, flags, symbols):
     subprocess.run(["gcc", "-Wall", "-Werror", *flags, "-c", "main.c"], cwd=tmp_path, check=True)
     found = subprocess.run(["nm", "-u", "main.o"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert {line.split()[-1] for line in found.splitlines()} == symbols
+
+
+STAP = "/usr/include/sys/sdt.h", "/usr/include/x86_64-linux-gnu/sys/sdt.h", "/usr/include/aarch64-linux-gnu/sys/sdt.h"
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_the_probes_are_markers_where_systemtaps_sdt_h_is(tmp_path, compiler):
+    if shutil.which(compiler) is None or not any(map(os.path.exists, STAP)):
+        pytest.skip(f"{compiler} and SystemTap's sys/sdt.h (Debian: {compiler}, systemtap-sdt-dev) are not installed")
+    (tmp_path / "web.d").write_text(WEB)
+    (tmp_path / "main.c").write_text(PROGRAM)
+    run_trapline(["dtrace", "-h", "-s", "web.d", "-o", "web.h"], cwd=tmp_path)
+    subprocess.run([compiler, "-Wall", "-Werror", "-static", "-o", "main", "main.c"], cwd=tmp_path, check=True)
+    program = 'web$target:::request-start { printf("%d %s", arg0, copyinstr(arg1)); }'
+    run = run_trapline(["dtrace", "-qn", program, "-c", "./main"], cwd=tmp_path)
+    assert run.stdout.strip() == "1 /"
 
 
 def options(**values):

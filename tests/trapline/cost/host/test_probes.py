@@ -93,7 +93,7 @@ def test_each_tool_sees_every_hit_of_the_program(isa, tmp_path):
 
 
 def test_this_host_is_measured_or_a_line_says_why_not():
-    run = run_trapline(["bench", "--host", "--json"])
+    run = run_trapline(["bench", "--host", "--json", "-"])
     if run.returncode:
         assert run.stderr.startswith("Error: --host: ")
         return

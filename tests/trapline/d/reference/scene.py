@@ -41,7 +41,8 @@ struct pgrp { struct session *pg_session; int pg_id; };
 struct vmspace { unsigned long vm_size; };
 struct pmap { unsigned long pm_resident; };
 struct ps_strings { unsigned long ps_argvstr; int ps_nargvstr; unsigned long ps_envstr; };
-struct ucred { int cr_uid, cr_ruid, cr_gid, cr_rgid; };
+struct prison { int pr_id; char pr_name[8]; };
+struct ucred { int cr_uid, cr_ruid, cr_gid, cr_rgid; struct prison *cr_prison; };
 struct pargs { unsigned ar_ref, ar_length; char ar_args[16]; };
 struct proc {
     int p_pid; char p_comm[16]; int p_numthreads; struct vnode *p_textvp; long p_times[2];
@@ -152,7 +153,7 @@ class SceneGuest(FakeGuest):
         proc = (word(42, 4), b"kernel".ljust(16, b"\0"), word(0, 4), word(VNODE), word(7), word(-9))
         rest = (b"abc\0", word(0, 4), word(0), word(CREDENTIALS), word(ARGUMENTS), word(9))
         self.poke(PROC, b"".join((*proc, *rest)).ljust(0x1C0, b"\0"))
-        self.poke(CREDENTIALS, word(1001, 4) + word(1001, 4) + word(20, 4) + word(20, 4))
+        self.poke(CREDENTIALS, word(1001, 4) + word(1001, 4) + word(20, 4) + word(20, 4) + word(0))
         self.poke(ARGUMENTS, word(1, 4) + word(9, 4) + b"sh\0-c\0ls\0")
         thread = (word(PROC), word(100_001, 4), word(6, 4), word(4, 4), word(3, 4), word(0), b"worker".ljust(24, b"\0"))
         self.poke(THREAD, b"".join(thread).ljust(128, b"\0"))

@@ -168,7 +168,7 @@ def test_the_command_prints_the_report_or_the_same_as_json():
     del arguments[-2:]
     text = run_trapline(arguments).stdout
     assert text.startswith("\n".join(line.plain for line in as_text(displace("riscv64", "c.sdsp ra, 8(sp); ret"))))
-    data = json.loads(run_trapline([*arguments, "--format", "json"]).stdout)
+    data = json.loads(run_trapline([*arguments, "--json", "-"]).stdout)
     assert data["instructions"] == json.loads(json.dumps(as_data("riscv64", displace(*arguments[1:3]))))["instructions"]
     assert data["run"]["same"]
 

@@ -65,7 +65,7 @@ def test_its_code_is_what_the_comments_beside_it_say(name):
     lines = listing.partition("),\n    old=")[0].strip().splitlines()
     written = [line.strip().replace('"', "").split("  # ") for line in lines]
     code = exhibit.code
-    found = [(code[at : at + size].hex(), text) for at, size, text in disassemble(exhibit.isa.capstone, code, 0)]
+    found = [(code[at : at + size].hex(), text) for at, size, text in disassemble(exhibit.isa, code, 0)]
     assert found == [(digits, comment.partition(";")[0]) for digits, comment in written]
     assert sum(len(digits) for digits, _ in written) == 2 * len(exhibit.code)
 

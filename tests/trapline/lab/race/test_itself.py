@@ -44,7 +44,10 @@ def test_the_patching_cpu_takes_its_own_breakpoint_and_then_no_more(isa):
     explored = alone(find(ISAS[isa], "fbt::malloc:entry"), "write-once")
     patch = explored.race.patch
     codes = {code for at, code in explored.model.fetched if at == patch.site}
-    assert codes == {patch.new, patch.code[patch.offset :][: len(next(iter(codes - {patch.new})))]}
+    # A LOCK before a mov is undefined as a whole: its instruction is longer than what is patched.
+    (new,) = (code for code in codes if code.startswith(patch.new))
+    (old,) = codes - {new}
+    assert patch.code[patch.offset :].startswith(old)
 
 
 @pytest.mark.parametrize("isa", ISAS)

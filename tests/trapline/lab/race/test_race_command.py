@@ -57,7 +57,7 @@ def test_an_object_fails_on_its_own_isa_with_a_page_and_a_replay(tmp_path):
 
 
 def test_json_has_the_trace():
-    done = run("--patch", NOP, "--isa", "x86_64", "--method", "write-once", "--format", "json")
+    done = run("--patch", NOP, "--isa", "x86_64", "--method", "write-once", "--json", "-")
     (found,) = json.loads(done.output)
     assert found["failure"]["kind"] == "torn"
     assert found["trace"][-1]["lane"] == 1
@@ -102,7 +102,7 @@ def test_the_list_names_sources():
         (("--patch", NOP, "--isa", "i386", "--scenario", "fork"), 1, "only the code of processes"),
         (
             ("--patch", NOP, "--isa", "x86_64", "--method", "write-once", "--html", "/nonexistent/x"),
-            1,
+            2,
             "/nonexistent/x",
         ),
     ],

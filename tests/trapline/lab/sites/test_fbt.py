@@ -245,7 +245,7 @@ def test_the_command_prints_the_report_without_colours_when_piped(path):
 
 
 def test_the_command_prints_json(path):
-    result = run(written(path), "--json", "--provider", "fbt", "--isa", "x86_64")
+    result = run(written(path), "--json", "-", "--provider", "fbt", "--isa", "x86_64")
     assert result.exit_code == 0
     assert json.loads(result.output)[0]["function"] == "sys_read"
 
@@ -302,7 +302,7 @@ def test_a_module_that_depends_on_dtrace_has_no_sites_as_in_the_guest():
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_the_packages_own_files_are_named_as_check_names_them(isa):
-    run = run_trapline(["sites", "testbins:kernel", "--isa", isa, "--function", "sys_getpid", "--json"])
+    run = run_trapline(["sites", "testbins:kernel", "--isa", isa, "--function", "sys_getpid", "--json", "-"])
     assert [each["function"] for each in json.loads(run.stdout)] == ["sys_getpid"]
     wrong = run_trapline(["sites", "testbins:kernle"])
     assert wrong.returncode == 1
@@ -320,7 +320,9 @@ def test_without_a_provider_a_kernel_is_fbts_and_a_program_the_pid_providers():
 
 @pytest.mark.parametrize("provider", ["fbt", "pid", "uprobe", "kinst"])
 def test_a_summary_counts_by_rule(provider):
-    run = run_trapline(["sites", "testbins:kernel", "--isa", "x86_64", "--provider", provider, "--summary", "--json"])
+    run = run_trapline(
+        ["sites", "testbins:kernel", "--isa", "x86_64", "--provider", provider, "--summary", "--json", "-"]
+    )
     found = json.loads(run.stdout)
     assert all(one["count"] > 0 and one["rule"] and one["why"] for one in found)
     assert [one["count"] for one in found] == sorted((one["count"] for one in found), reverse=True)

@@ -42,5 +42,5 @@ def test_the_command_prints_a_table_or_json():
     table = run_trapline(["sites", "--provider", "pid", "--function", "fib", path])
     assert table.returncode == 0
     assert "JAL: ra = pc+4" in table.stdout
-    data = json.loads(run_trapline(["sites", "--provider", "uprobe", "--function", "fib", "--json", path]).stdout)
+    data = json.loads(run_trapline(["sites", "--provider", "uprobe", "--function", "fib", "--json", "-", path]).stdout)
     assert data[0]["function"] == "fib"

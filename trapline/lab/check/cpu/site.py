@@ -19,7 +19,7 @@ class CheckSite(NamedTuple):
     """"entry" or "return", if it is one of these."""
 
     def moved(self, bias: int) -> CheckSite:
-        """Return the same instruction in a program that is `bias` bytes from the address in its file."""
+        """Return the same instruction in a program that is loaded `bias` bytes above its file's."""
         return self._replace(address=self.address + bias, start=self.start and self.start + bias)
 
     @property

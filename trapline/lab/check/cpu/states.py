@@ -26,9 +26,6 @@ _TWICE: Final = 2 * [*range(POOL)]
 # Python does.  To put a probe in place costs as much as some hundred states of machine code, and as ten of Python.
 BY_MACHINE_CODE: Final = POOL
 BY_PYTHON: Final = 20
-# Unicorn treats an access to the last page of the address space as a hit of an empty entry of its TLB: loads return
-# zeros, and stores do not fault.  A plan's accesses fault, as on a CPU; so such states have no significance.
-LAST_PAGE: Final = (1 << 64) - PAGE
 # Pages have kinds, by their number modulo this (`trapline.lab.check.cpu.aliased.RIGHTS`).
 KINDS: Final = 8
 # The largest count of a repeated string instruction.

@@ -24,10 +24,16 @@ class Exemption:
     mask: int
     value: int
     names: frozenset[str]
-    """Capstone's names for them."""
+    """Capstone's names for them; none: whatever it calls them."""
     differs: Facts
     """The facts on which the table and capstone differ."""
     why: str
+    lengths: bool = False
+    """Whether the lengths differ, too."""
+
+    def names_it(self, name: str) -> bool:
+        """Return whether it is about what capstone gives a name."""
+        return not self.names or name in self.names
 
 
 _NOTHING: Final = frozenset({NOTHING})
@@ -103,6 +109,12 @@ _RISCV64: Final = (
 _SAME: Final = "it jumps to an absolute address, or to one that it reads: it does the same at any address"
 
 
+_CONDITIONAL: Final = frozenset(
+    {"jo", "jno", "jb", "jae", "je", "jne", "jbe", "ja", "js", "jns", "jp", "jnp", "jl", "jge", "jle", "jg"}
+)
+_BRANCHES: Final = ("JCC", "LOOP", "JCXZ", "CALL", "JMP", "RET", "RET16", "NOP", "JMP, indirect", "CALL, indirect")
+
+
 def _x86(common: tuple[str, ...], away: frozenset[str], counted: frozenset[str], privileged: frozenset[str],
          pc: str) -> tuple[Exemption, ...]:  # fmt: skip
     """Return the exemptions of a mode.
@@ -131,6 +143,15 @@ def _x86(common: tuple[str, ...], away: frozenset[str], counted: frozenset[str],
         ),
         Exemption((*_PID, "uprobe"), ("COMMON", "stepped"), 0, 0, privileged, _CONTROL, _PRIVILEGED),
         Exemption(
+            (*_PID, "uprobe"),
+            (*common, "stepped", "NOP"),
+            0,
+            0,
+            _NOTHING,
+            _NONE,
+            "capstone does not know it; `make lengths` judges lengths by decoders that do",
+        ),
+        Exemption(
             ("uprobe",),
             ("stepped",),
             0,
@@ -140,13 +161,36 @@ def _x86(common: tuple[str, ...], away: frozenset[str], counted: frozenset[str],
             f"relative to the copy, and after the step {pc} is moved by as much as the copy was",
         ),
         Exemption(
-            ("uprobe",),
-            ("stepped",),
+            ("pid:freebsd",),
+            common[:1],
             0,
             0,
-            frozenset({"xbegin"}),
-            _BOTH,
-            "relative to the copy, since Linux has no rule for it; the CPU that is emulated does not have it",
+            frozenset({"extrq", "insertq"}),
+            _NONE,
+            "dis_tables takes them for vmread, without their immediates",
+            lengths=True,
+        ),
+        Exemption(
+            ("pid:freebsd",),
+            _BRANCHES,
+            0,
+            0,
+            _NOTHING,
+            _NONE,
+            "FreeBSD does not look at LOCK, which the CPU refuses",
+        ),
+        *(
+            Exemption(
+                ("pid:freebsd",),
+                common[:1],
+                0xFF,
+                0x8F,
+                frozenset(),
+                differs,
+                "dis_tables takes XOP for a pop",
+                lengths=True,
+            )
+            for differs in ((_NONE, _RELATIVE) if pc == "rip" else (_NONE,))
         ),
     )
 
@@ -154,20 +198,9 @@ def _x86(common: tuple[str, ...], away: frozenset[str], counted: frozenset[str],
 _LOOPS: Final = frozenset({"loop", "loope", "loopne", "jecxz"})
 _FAR: Final = frozenset({"retf", "iret", "iretd", "jmp", "ljmp"})
 _SYSTEM: Final = frozenset({"sysret", "sysexit"})
-_CONDITIONAL: Final = frozenset(
-    {"jo", "jno", "jb", "jae", "je", "jne", "jbe", "ja", "js", "jns", "jp", "jnp", "jl", "jge", "jle", "jg"}
-)
 _LONG_AWAY: Final = _FAR | {"retfq", "iretq"}
 _LONG_COUNTED: Final = _LOOPS | {"jrcxz"}
 _LONG_PRIVILEGED: Final = _SYSTEM | {"sysretq", "sysexitq"}
-
-
-def _hidden(names: frozenset[str], differs: Facts) -> Exemption:
-    """Return the exemption of transfers whose opcode FreeBSD does not find."""
-    return Exemption(
-        ("pid:freebsd",), ("COMMON, after REX and a prefix",), 0, 0, names, differs,
-        "FreeBSD looks for the opcode behind the first REX prefix, and copies what follows another prefix",
-    )  # fmt: skip
 
 
 _X86_64: Final = (
@@ -180,15 +213,23 @@ _X86_64: Final = (
     ),
     Exemption(
         ("pid:freebsd",),
-        ("COMMON, by a register", "COMMON, after REX and a prefix"),
+        ("JCC",),
+        0,
+        0,
+        _CONDITIONAL,
+        _NONE,
+        "dis_tables takes 66 for a distance of 16 bits in 64-bit mode, too",
+        lengths=True,
+    ),
+    Exemption(
+        ("pid:freebsd",),
+        ("COMMON, by a register",),
         0,
         0,
         frozenset({"mov"}),
         _RELATIVE,
         "FreeBSD takes a move of a control or debug register for relative to rip: it is privileged, and faults",
     ),
-    _hidden(_LONG_AWAY | _LONG_PRIVILEGED | {"ret", "call", "lcall"}, _CONTROL),
-    _hidden(_CONDITIONAL | _LONG_COUNTED | {"jmp", "call", "xbegin"}, _BOTH),
 )
 _I386: Final = _x86(("COMMON",), away=_FAR, counted=_LOOPS | {"jcxz"}, privileged=_SYSTEM, pc="eip")
 # By ISA; of those that match an encoding, and on x86 also the difference, the first one is used.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from typing import Final
 
 from emu.displaced.decision import Code, Decision, DisplacedTable, Emulated, OutOfLine, Refused, Stepped
 from emu.displaced.plans import Plan
@@ -21,6 +22,8 @@ from trapline.lab.check.encodings.results import Cell, Doing, Ours
 from trapline.lab.check.encodings.space import FORMS
 from trapline.lab.check.encodings.tables import PROVIDERS, emulated_facts, plan_facts
 
+# Capstone ends these instructions of x86 before their operands.
+_WITHOUT_OPERANDS: Final = frozenset({"ud0", "ud1"})
 # Row, decision, length in bytes or 0, and its claimed facts or None.
 Said = tuple[str, Doing, int, Facts | None]
 # A provider's decision about the instruction that starts some bytes.
@@ -105,7 +108,7 @@ def _candidates(isa: str, provider: str, row: str, name: str, differs: Facts) ->
     return tuple(
         (index, one.mask, one.value)
         for index, one in enumerate(EXEMPTIONS[isa])
-        if provider in one.providers and row in one.rows and name in one.names and one.differs == differs
+        if provider in one.providers and row in one.rows and one.names_it(name) and one.differs == differs
     )
 
 
@@ -119,7 +122,8 @@ def _exemption(isa: str, provider: str, row: str, facts: Facts | None, theirs: D
 
 def _theirs(isa: str, code: bytes) -> Decoded:
     other = decoder(isa)
-    return other.facts(other.number, other.bits) if other.decode(code) else NOTHING_DECODED
+    found = other.facts(other.number, other.bits) if other.decode(code) else NOTHING_DECODED
+    return NOTHING_DECODED if found.name in _WITHOUT_OPERANDS else found
 
 
 def _asked(say: Opinion, code: bytes) -> Said:

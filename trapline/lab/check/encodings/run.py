@@ -11,7 +11,7 @@ from typing import Any
 import capstone
 
 from emu.isa.i386 import stub as stub_i386
-from emu.isa.x86 import instruction, plans
+from emu.isa.x86 import instruction, length, plans
 from emu.isa.x86_64 import stub
 from providers import dis_tables
 from providers import x86 as x86_rows
@@ -31,7 +31,7 @@ from trapline.lab.check.encodings.verdict import Verdict, judge
 
 _X86 = (
     *(x86, ports, x86_rows, dis_tables, fasttrap_rules, fasttrap, uprobes_rules, uprobes),
-    *(instruction, plans),
+    *(instruction, length, plans),
 )
 # The modules of rules that are code, by ISA.
 MODULES: Mapping[str, tuple[ModuleType, ...]] = {
@@ -64,7 +64,10 @@ def fingerprint(isa: str) -> str:
     On x86-64 and i386, whose rules are code, it includes the text of the modules.
     """
     rules: list[object] = [capstone.__version__]
-    rules += [(one.providers, one.rows, one.mask, one.value, sorted(one.names), one.differs) for one in EXEMPTIONS[isa]]
+    rules += [
+        (one.providers, one.rows, one.mask, one.value, sorted(one.names), one.differs, one.lengths)
+        for one in EXEMPTIONS[isa]
+    ]
     if isa in FORMS:
         rules += [
             (provider, row.name, row.mask, row.value, row.length, callable(row.what), facts(isa, provider, number))

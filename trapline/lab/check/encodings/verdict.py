@@ -90,8 +90,8 @@ def _exempted(ours: Ours, theirs: Decoded, isa: str) -> Exemption | None:
     if ours.exemption < 0:
         return None
     exemption = EXEMPTIONS[isa][ours.exemption]
-    same_length = not theirs.name or ours.length == theirs.length
-    named = ours.row in exemption.rows and theirs.name in exemption.names
+    same_length = exemption.lengths or not theirs.name or ours.length == theirs.length
+    named = ours.row in exemption.rows and exemption.names_it(theirs.name)
     return exemption if named and same_length and theirs.differs(ours.facts) == exemption.differs else None
 
 

@@ -173,8 +173,11 @@ def witnesses(isa: str) -> Iterator[bytes]:
         yield bytes.fromhex(text) + _REST
 
 
-_NARROW_ALWAYS: Final = tuple("2e3e8b00 f08700 6674 66ff10 66ff25 64ff25 66cf c7f8".split())
+_NARROW_ALWAYS: Final = tuple("2e3e8b00 f08700 f0c3 6674 66ff10 66ff25 64ff25 66cf c7f8".split())
 _NARROW: Final[Mapping[str, tuple[str, ...]]] = {
-    "x86_64": (*_NARROW_ALWAYS, *"c5fa6f05 c5fa6f00 48ff2d ff2d 480f07 480f35 48cf 48cb".split()),
-    "i386": (*_NARROW_ALWAYS, *"c5fa6f05 c500 c400 6200 67ff60 67ff24 67e2 67e3 66cb cd80".split()),
+    "x86_64": (
+        *_NARROW_ALWAYS,
+        *"c5fa6f05 c5fa6f00 48ff2d ff2d 480f07 480f35 48cf 48cb d5180102 8fe978812511223344 660f78c0 66660f85".split(),
+    ),
+    "i386": (*_NARROW_ALWAYS, "660f78c0", *"c5fa6f05 c500 c400 6200 67ff60 67ff24 67e2 67e3 66cb cd80".split()),
 }

@@ -18,7 +18,7 @@ from itertools import product
 from math import gcd
 from typing import Final, NamedTuple
 
-from emu.isa.x86.instruction import PREFIXES
+from emu.isa.x86.length import PREFIXES
 
 # The bytes of an encoding that are given to a decoder.
 LONGEST: Final = 16

@@ -18,10 +18,9 @@ from emu.native.compile import compiled
 from emu.native.link import Linked
 from emu.support.plain import function_address
 from trapline.framework.base.engines import ProgramEngine, chosen
-from trapline.lab.check.cpu.states import LAST_PAGE
 from trapline.lab.check.native.code import TrialCode
 from trapline.lab.check.native.images import Images
-from trapline.lab.check.native.trial import ALIKE, AREAS, LEFT_OUT, NOTED, BatchBlock, Outcome, TrialBlock
+from trapline.lab.check.native.trial import AREAS, NOTED, BatchBlock, Outcome, TrialBlock
 
 if TYPE_CHECKING:
     from emu.guest.linux.mm.address_space import Area
@@ -156,7 +155,6 @@ class Batches:
             _Trial(cpu, self._images, linked, offsets.hook_out) for cpu in (plain, patched)
         ]
         self._scratch = _Table()
-        self._left = array("Q")
         self._batch = BatchBlock(
             pristine=plain.pristine_at,
             memory_size=plain.memory_size,
@@ -186,9 +184,6 @@ class Batches:
         words = array("Q", numbers)
         batch.sites, batch.numbers = sites.buffer_info()[0], words.buffer_info()[0]
         batch.count, batch.repeats, batch.excepted, batch.put_back = len(numbers), int(repeats), 0, 0
-        if len(self._left) < len(numbers):
-            self._left = array("Q", bytes(8 * len(numbers)))
-        batch.left_out, batch.left = 0, self._left.buffer_info()[0]
         self._images.make_all(numbers)
         while place < len(numbers):
             if self._show_areas():
@@ -213,11 +208,6 @@ class Batches:
             trial.cpu.engine.handlers.raise_failure()
         return place
 
-    @property
-    def left_out(self) -> array[int]:
-        """The places in the last list of states in which a plan has met `LAST_PAGE`."""
-        return self._left[: self._batch.left_out]
-
     def _same_signal(self) -> int:
         """Return whether both CPUs have met the same fault (`BatchBlock`)."""
         try:
@@ -225,15 +215,11 @@ class Batches:
         except BaseException as error:  # noqa: BLE001  raised again after the batch
             self._patched.cpu.engine.handlers.fail(error)
             return 0
-        if raised is None:
-            return 0
-        if (raised.address or 0) >= LAST_PAGE:
-            return LEFT_OUT
-        if raised != original:
+        if raised is None or raised != original:
             return 0
         if self._plain.block.ended == Outcome.EXCEPTION:
             self._batch.excepted = self._batch.site
-        return ALIKE
+        return 1
 
     def _signal(self, trial: _Trial) -> SignalInfo | None:
         """Return the fault that a thread has met, which a provider has put back if it ran a copy."""

@@ -14,10 +14,9 @@ from emu.engine.state import NEVER, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.operations import Value
-from trapline.lab.check.cpu.states import LAST_PAGE
 from trapline.lab.check.native.cpu_loop import VECTOR, RunningCode, each_range
 from trapline.lab.check.native.memory_code import MemoryCode
-from trapline.lab.check.native.trial import ALIKE, LEFT_OUT, BatchBlock, Outcome, TrialBlock
+from trapline.lab.check.native.trial import BatchBlock, Outcome, TrialBlock
 
 
 class TrialCode:
@@ -70,24 +69,17 @@ class TrialCode:
         return f
 
     def _make_same(self, module: Module) -> Function:
-        """u64 same(batch, plain, patched): whether both ended in the same way, except for memory.
-
-        `LEFT_OUT`: they did not, because the CPU emulator is wrong there.
-        """
+        """u64 same(batch, plain, patched): whether both ended in the same way, except for memory."""
         f = module.function("same", 3, local=True)
         batch, plain, patched = f.parameters
 
         def of(trial: Value, name: str) -> Value:
             return f.load(trial, TrialBlock.offset(name))
 
-        beyond = f.uge(of(patched, "refused"), LAST_PAGE)
-        with f.when(f.both(f.eq(of(patched, "ended"), Outcome.FAULT), beyond), likely=False):
-            f.ret(LEFT_OUT)
         ended = of(plain, "ended")
         with f.choice(f.eq(of(patched, "ended"), Outcome.SIGNAL)) as (signal, other):
             with signal:
-                alike = f.call(f.load(batch, BatchBlock.offset("signalled")))
-                f.ret_if(f.ne(alike, ALIKE), alike)
+                f.ret_if(f.eq(f.call(f.load(batch, BatchBlock.offset("signalled"))), 0), 0)
             with other, f.choice(f.eq(ended, Outcome.DONE)) as (done, fault):
                 with done:
                     f.ret_if(f.ne(of(patched, "ended"), Outcome.DONE), 0)
@@ -99,7 +91,7 @@ class TrialCode:
             f.ret_if(
                 f.ne(*(self._blocks.read_register(f, of(trial, "uc"), self._flags) for trial in (plain, patched))), 0
             )
-        f.ret(ALIKE)
+        f.ret(1)
         return f
 
     def _make_agree(self, module: Module) -> Function:
@@ -127,11 +119,7 @@ class TrialCode:
             same = f.call(self._same, batch, plain, patched)
             loop.leave_if(f.eq(same, 0))
             written_alike = f.call(self._memory.settle, batch, plain, patched)
-            loop.leave_if(f.both(f.eq(same, ALIKE), f.eq(written_alike, 0)))
-            with f.when(f.eq(same, LEFT_OUT), likely=False):
-                left = f.load(batch, BatchBlock.offset("left_out"))
-                f.store(f.add(f.load(batch, BatchBlock.offset("left")), f.shl(left, 3)), at)
-                f.store(batch, f.add(left, 1), BatchBlock.offset("left_out"))
+            loop.leave_if(f.eq(written_alike, 0))
             f.store(batch, f.add(at, 1), BatchBlock.offset("next"))
         with f.when(f.ult(f.load(batch, BatchBlock.offset("next")), count)):
             f.call(self._memory.whole, batch, plain, patched)

@@ -16,7 +16,7 @@ from emu.engine.state import HANDLED, NEVER, Word
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.operations import Value
-from trapline.lab.check.cpu.states import LAST_PAGE, POOL, REPEATED
+from trapline.lab.check.cpu.states import POOL, REPEATED
 from trapline.lab.check.native.memory_code import MemoryCode
 from trapline.lab.check.native.trial import BatchBlock, Outcome, TrialBlock
 
@@ -116,14 +116,13 @@ class RunningCode:
         return f
 
     def _make_faulted(self, module: Module) -> Function:
-        """u64 faulted(trial): FAULT, CRASHED, or 0 for another exception; the address is noted."""
+        """u64 faulted(trial): FAULT, or 0 for another exception; the address is noted."""
         f = module.function("faulted", 1, local=True)
         (trial,) = f.parameters
         uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
         f.ret_if(f.fails(self._blocks.is_refused(f, uc, cpu)), 0)
-        address = self._blocks.refused_address(f, uc)
-        f.store(trial, address, TrialBlock.offset("refused"))
-        f.ret(f.select(f.ult(address, LAST_PAGE), Outcome.FAULT, Outcome.CRASHED))
+        f.store(trial, self._blocks.refused_address(f, uc), TrialBlock.offset("refused"))
+        f.ret(Outcome.FAULT)
         return f
 
     def _make_plain(self, module: Module) -> Function:

@@ -24,7 +24,7 @@ from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.operations import Value
 from trapline.lab.check.cpu.aliased import RIGHTS
-from trapline.lab.check.cpu.states import KINDS, LAST_PAGE
+from trapline.lab.check.cpu.states import KINDS
 from trapline.lab.check.native.trial import NOTED, BatchBlock, TrialBlock
 
 _PAGE_BITS: Final = 12
@@ -109,11 +109,6 @@ class MemoryCode:
         f = module.function("fill", 5)
         uc, address, kind, entry, trial = f.parameters
         number = f.low(kind, 4)
-        with f.when(f.uge(address, LAST_PAGE), likely=False):
-            # The engine's own answer for the page where emu_start ends.
-            f.store(entry, 0)
-            f.store(entry, Access.READ | Access.EXECUTE, 8, 4)
-            f.ret(1)
         rights = f.call(self._aliased, trial, address)
         with f.when(f.eq(rights, _MAPPED)):
             callback, words = (f.load(trial, TrialBlock.offset(name)) for name in ("fill", "words"))

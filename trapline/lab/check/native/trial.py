@@ -13,9 +13,6 @@ AREAS: Final = 128
 RANGES: Final = 1024
 # The number of written pages that are noted one by one.
 NOTED: Final = 8
-# The results of a comparison, beside 0.
-ALIKE: Final = 1
-LEFT_OUT: Final = 2
 
 
 class Outcome(IntEnum):
@@ -29,9 +26,7 @@ class Outcome(IntEnum):
     """A page refused the access."""
     SIGNAL = 3
     """Python has raised a fault in the trap."""
-    CRASHED = 4
-    """The CPU has accessed the last page, with which Unicorn does not continue."""
-    EXCEPTION = 5
+    EXCEPTION = 4
     """The CPU has refused the instruction itself (`Target.ends`)."""
 
 
@@ -108,10 +103,6 @@ class BatchBlock(Block):
     count: int
     numbers: int
     """Address of the numbers of states, of 64 bits each."""
-    left_out: int
-    """The number of states in which a plan has met `LAST_PAGE`, and the address of their places in
-    the list, of 64 bits each."""
-    left: int
     pristine: int
     memory_size: int
     registers: int
@@ -124,5 +115,4 @@ class BatchBlock(Block):
     faulted: int
     """u64 (): whether Python has put the thread back whose copy has faulted: 1 or 0."""
     signalled: int
-    """u64 (): whether Python has raised the fault that the plain CPU has met: `ALIKE`, `LEFT_OUT`,
-    or 0."""
+    """u64 (): whether Python has raised the fault that the plain CPU has met: 1 or 0."""

@@ -22,6 +22,7 @@ from providers import fasttrap, fbt, uprobes
 from providers.fasttrap.out_of_line import CHUNK
 from providers.fasttrap.records import Probe, ProbeType
 from providers.fbt.records import Record
+from providers.sequences import REACH
 from trapline.lab.check.cpu.cpu import TrialCpu
 from trapline.lab.check.cpu.rules_under_test import Rules
 from trapline.lab.check.cpu.site import CheckSite
@@ -216,7 +217,9 @@ class UprobeProber(Prober):
         return None if isinstance(found, Refused) else found
 
     def _treat(self, file: RegularFile, offset: int, address: int) -> Decision:
-        code = Code(file.read(offset, self._uprobes.port.longest), address)
+        start, longest = max(0, offset - REACH), self._uprobes.port.longest
+        around = file.read(start, offset - start + longest + REACH)
+        code = Code.at(around, offset - start, address, longest=longest, around=REACH)
         return self._uprobes.port.treat(code, self._uprobes.fidelity)
 
 

@@ -37,6 +37,7 @@ def as_data(tally: Tally) -> dict[str, Any]:
             {
                 "name": run.name,
                 "same": run.same,
+                "proves": run.proves,
                 "status": run.status,
                 "instructions": run.instructions,
                 "fired": run.fired,

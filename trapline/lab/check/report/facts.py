@@ -10,7 +10,7 @@ from emu.isa import ISAS, Isa, disassembly
 from emu.isa.disassembly import Syntax
 from emu.support.did_you_mean import counted
 from trapline.lab.check.cpu.site import CheckSite
-from trapline.lab.check.results import Tally
+from trapline.lab.check.results import RunResult, Tally
 from trapline.lab.check.site.compare import ELSEWHERE, MACHINE_CODE, Divergence, Outcome, SiteResult
 
 MEANING: Final[Mapping[Outcome, str]] = {
@@ -72,7 +72,12 @@ def verdict(tally: Tally) -> str:
     looked = ", ".join(_looked(tally))
     if tally.same:
         return f"same: {looked}"
-    return f"NOT the same: {', '.join(_wrong(tally))}; of {looked}"
+    wrong = ", ".join(_wrong(tally))
+    idle = sum(not run.proves for run in tally.runs)
+    if idle:
+        silent = f"no probe fired in {counted(idle, 'run')}"
+        return f"NOT the same: {wrong}, and {silent}; of {looked}" if wrong else f"not proven: {silent}; of {looked}"
+    return f"NOT the same: {wrong}; of {looked}"
 
 
 def _looked(tally: Tally) -> Iterator[str]:
@@ -96,6 +101,13 @@ def _wrong(tally: Tally) -> Iterator[str]:
         yield f"{counted(runs, 'run')} differed"
     if tables := sum(not one.same for one in encodings(tally)):
         yield f"{counted(tables, 'decode table')} wrong"
+
+
+def run_verdict(run: RunResult) -> str:
+    """Return what two runs of a program have shown."""
+    if not run.same:
+        return "NOT the same"
+    return "same" if run.fired else "same, but no probe fired"
 
 
 def rate(tally: Tally) -> str:
@@ -128,7 +140,7 @@ def _troubles(tally: Tally) -> Iterator[Trouble]:
 
 def disassembled(isa: Isa | None, site: CheckSite, syntax: Syntax) -> tuple[bytes, str]:
     """Return an instruction's own bytes, and its text."""
-    found = None if isa is None else disassembly.first(isa.capstone, site.code, site.address, syntax)
+    found = None if isa is None else disassembly.first(isa, site.code, site.address, syntax)
     if found is not None:
         return site.code[: found.size], found.text
     return site.code[: isa.instruction_alignment if isa else _LAST], disassembly.NO_INSTRUCTION

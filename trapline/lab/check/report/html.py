@@ -15,7 +15,7 @@ from emu.support.one_line import one_line
 from trapline.lab.check.report import facts
 from trapline.lab.check.report.facts import Trouble
 from trapline.lab.check.results import Tally
-from trapline.lab.check.site.compare import Divergence, Outcome
+from trapline.lab.check.site.compare import WHY_LEFT_OUT, Divergence, Outcome
 from trapline.version import installed_version
 
 STYLE: Final = """
@@ -145,7 +145,7 @@ def _body(tally: Tally, verdict: str) -> Iterator[ET.Element]:
 def _facts(tally: Tally) -> ET.Element:
     words = {name: _spec(value) for name, value in tally.spec.items() if value not in ((), [])}
     if tally.left_out:
-        words["left out"] = f"{counted(tally.left_out, 'state')} that the CPU emulator gets wrong"
+        words["left out"] = f"{counted(tally.left_out, 'state')}: {WHY_LEFT_OUT}"
     if rate := facts.rate(tally):
         words["this run"] = rate
     return _list("facts", words.items())
@@ -302,8 +302,9 @@ def _divergence(divergence: Divergence) -> Iterator[ET.Element]:
     yield _tag("div", table, of="wide")
 
 
-def _same(same: bool) -> ET.Element:
-    return _tag("span", "✓ same" if same else "✗ not the same", of="yes" if same else "no")
+def _same(same: bool, text: str = "") -> ET.Element:
+    shown = text or ("same" if same else "not the same")
+    return _tag("span", f"✓ {shown}" if same else f"✗ {shown}", of="yes" if same else "no")
 
 
 def _runs(tally: Tally) -> ET.Element:
@@ -315,7 +316,13 @@ def _runs(tally: Tally) -> ET.Element:
         "Programs and boots, run plain and with all their sites patched",
         ("run", "", "instructions", "firings", "differences"),
         (
-            (run.name, _same(run.same), run.instructions, run.fired, told(run.differences, run.culprit))
+            (
+                run.name,
+                _same(run.passed, facts.run_verdict(run)),
+                run.instructions,
+                run.fired,
+                told(run.differences, run.culprit),
+            )
             for run in tally.runs
         ),
         cells=("", "short", "", "", ""),

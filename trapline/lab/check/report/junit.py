@@ -84,9 +84,9 @@ def _sites(place: tuple[str, str], outcomes: Counter[Outcome], bad: Iterable[Tro
 def _runs(tally: Tally) -> Iterator[ET.Element]:
     for run in tally.runs:
         case = _case("runs", run.name)
-        if not run.same:
-            message = run.culprit or "the patched run is not the same"
-            _child(case, "failure", message, "\n".join(run.differences), type="diverged")
+        if not run.passed:
+            message = run.culprit or ("no probe fired" if run.same else "the patched run is not the same")
+            _child(case, "failure", message, "\n".join(run.differences), type="idle" if run.same else "diverged")
         _child(case, "system-out", text=f"{counted(run.instructions, 'instruction')}, {counted(run.fired, 'firing')}")
         yield case
 

@@ -12,7 +12,7 @@ from emu.support.one_line import one_line
 from trapline.lab.check.report import facts
 from trapline.lab.check.report.facts import EncodingsSummary, Trouble
 from trapline.lab.check.results import RunResult, Tally
-from trapline.lab.check.site.compare import Divergence, Outcome
+from trapline.lab.check.site.compare import WHY_LEFT_OUT, Divergence, Outcome
 
 STYLES: Final = {
     Outcome.AGREED: "green",
@@ -80,7 +80,7 @@ def _counts(tally: Tally) -> Iterator[Text]:
                 .append(f"  {facts.MEANING[outcome]}", "dim")
             )
     if tally.left_out:
-        yield Text(f"{tally.left_out:>12,}  states left out: the CPU emulator gets them wrong", "dim")
+        yield Text(f"{tally.left_out:>12,}  states left out: {WHY_LEFT_OUT}", "dim")
 
 
 def _refusals(tally: Tally) -> Iterator[Text]:
@@ -132,7 +132,7 @@ def _run(run: RunResult) -> Iterator[Text]:
     yield (
         Text("run ", "bold")
         .append(run.name)
-        .append("  same" if run.same else "  NOT the same", "not bold green" if run.same else "bold red")
+        .append(f"  {facts.run_verdict(run)}", "not bold green" if run.passed else "bold red")
         .append(f"  {', '.join([*numbers, *filter(None, [run.status])])}", "not bold dim")
     )
     for difference in run.differences:

@@ -38,7 +38,7 @@ def bisect(sites: Sequence[CheckSite], differs: Callable[[Sequence[CheckSite]], 
 
 def explain(spec: RunSpec, rules: Rules, culprit: CheckSite, syntax: Syntax) -> str:
     """Name a site, and the first instruction whose effect differs when the site is patched."""
-    found = disassembly.first(spec.subject.isa.capstone, culprit.code, culprit.address, syntax)
+    found = disassembly.first(spec.subject.isa, culprit.code, culprit.address, syntax)
     text = f"{culprit.name} ({found.text if found else disassembly.NO_INSTRUCTION})"
     trace: list[tuple[int, bytes]] = []
     plain = make_run(spec, rules)

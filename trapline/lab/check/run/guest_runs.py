@@ -31,6 +31,8 @@ from trapline.lab.check.run.ended import Ended
 from trapline.lab.check.run.module_run import ModuleRun
 from trapline.lab.check.site.subject import Subject
 
+# The mappings that the providers add to a program, for copies of displaced instructions.
+SCRATCH: Final = frozenset({"[fasttrap]", "[uprobes]"})
 # Virtual time after which a run is stopped, and compared up to there.
 LONGEST_RUN: Final = 120 * NANOSECONDS
 
@@ -49,6 +51,8 @@ class RunSpec:
     accelerated: bool | None = None
     returns: bool = False
     """Whether the returns of functions are probed, by Linux' way: a return address is replaced."""
+    may_be_idle: bool = False
+    """Whether a run in which no probe fires is accepted."""
 
     @property
     def recorded(self) -> bool:
@@ -121,6 +125,8 @@ class LinuxRun(LinuxObserver):
         self._guest = LinuxGuest(self.isa, program, root=spec.root, standard=standard, accelerated=spec.accelerated)
         self.engine = self._guest.engine
         self._kernel = self._guest.kernel
+        # A program that reads its own mappings would find those of the probes, on a real system, too.
+        self._kernel.left_out_of_maps = SCRATCH
         assert self._kernel.first is not None
         self._process = self._kernel.first
         self._listener = Listener()
@@ -191,7 +197,7 @@ class LinuxRun(LinuxObserver):
     def in_program(self, pc: int) -> bool:
         """Return whether a pc is outside of scratch space."""
         area = self._process.space.area_at(pc)
-        return area is None or not area.name.startswith(("[fasttrap]", "[uprobes]"))
+        return area is None or area.name not in SCRATCH
 
 
 class KernelRun:

@@ -50,7 +50,11 @@ def run_check(spec: RunSpec, rules: Rules, syntax: Syntax = Syntax.INTEL) -> Run
                 culprit = f"{first.function}: its return address was replaced, as Linux does it (docs/fidelity.md)"
             else:
                 culprit = explain(spec, rules, first, syntax)
-    return RunResult(spec.name, not found, plain.instructions, hits, found, culprit, plain.status)
+    same = not found
+    proves = bool(hits) or spec.may_be_idle
+    if not hits:
+        found = (*found, "no probe fired: the run proves nothing" + ("" if proves else " (--allow-idle accepts that)"))
+    return RunResult(spec.name, same, plain.instructions, hits, found, culprit, plain.status, proves)
 
 
 def differences(plain: Ended, patched: Ended, spec: RunSpec) -> Iterator[str]:

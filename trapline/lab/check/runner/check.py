@@ -59,6 +59,7 @@ def describe(spec: Spec) -> dict[str, Any]:
         "rules": spec.rules or spec.fidelity.value,
         "together": spec.together,
         "runs": [run.name for run in spec.runs],
+        "idle runs": any(run.may_be_idle for run in spec.runs),
         "encodings": [(one.isa, one.provider, one.sample, fingerprint(one.isa)) for one in spec.encodings],
         "source": rules.hexdigest()[:16],
     }

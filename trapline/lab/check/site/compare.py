@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from emu.support.words import BadAddressError
 from trapline.lab.check.cpu.cpu import Ending, TrialCpu
 from trapline.lab.check.cpu.site import CheckSite
-from trapline.lab.check.cpu.states import LAST_PAGE, REPEATED, State, States, chosen, general_registers
+from trapline.lab.check.cpu.states import REPEATED, State, States, chosen, general_registers
 from trapline.lab.check.native.batch import Batches, possible
 from trapline.lab.check.prober import alike
 from trapline.lab.check.prober.probers import NoProbe, Prober, Way
@@ -89,20 +89,14 @@ class SiteResult:
     states: int = 0
     """States in which both were compared."""
     left_out: int = 0
-    """States that were not compared (`why_left_out`)."""
+    """States that were not compared (`WHY_LEFT_OUT`)."""
     divergences: tuple[Divergence, ...] = ()
     """At most one for each way of execution."""
 
 
 # The provider of the sites that are tried on the guest kernel's own trap path.
 GUEST_PATH: Final = "fbt, guest path"
-
-
-def why_left_out(provider: str) -> str:
-    """Return the reason for which states of a provider's sites are left out."""
-    if provider == GUEST_PATH:
-        return "the instruction itself faults, and the kernel does not survive a fault of its own"
-    return "an access to the last page of the address space, which the CPU emulator treats wrongly"
+WHY_LEFT_OUT: Final = "the instruction itself faults, and the kernel does not survive a fault of its own"
 
 
 # How an execution ended; general registers, flags, vectors, and the memory that it wrote, by name.
@@ -126,7 +120,6 @@ class SiteChecker:
         self._states = states
         self._pool: Sequence[State] = States(plain.isa.name)
         self._names = general_registers(plain.isa)
-        self._left_out = 0
         accelerated = plain.engine.accelerated and patched.engine.accelerated
         natively = possible(wanted=native, accelerated=accelerated)
         self._batches = Batches(plain, patched, self._pool) if natively else None
@@ -139,7 +132,6 @@ class SiteChecker:
         if isinstance(looked, NoProbe):
             return SiteResult(site, Outcome.REFUSED, looked.rule)
         numbers = self._numbers(site, len(looked.ways))
-        self._left_out = 0
         divergences = []
         repeats = self._repeats(site)
         for index, way in enumerate(looked.ways):
@@ -153,9 +145,7 @@ class SiteChecker:
                     divergences.append(self._smallest(site, way, self._pool[number], repeats))
                     break
         outcome = Outcome.DIVERGED if divergences else Outcome.AGREED
-        return SiteResult(
-            site, outcome, looked.how, sum(map(len, numbers)) - self._left_out, self._left_out, tuple(divergences)
-        )
+        return SiteResult(site, outcome, looked.how, sum(map(len, numbers)), divergences=tuple(divergences))
 
     def compare(self, site: CheckSite, state: State) -> tuple[Ending, tuple[Difference, ...]]:
         """Return how the original ends in a state, and what differs at a site that is patched."""
@@ -219,13 +209,9 @@ class SiteChecker:
         for index in left_over:
             share = states.share(index)
             share.by_python += 1
-            before = self._left_out
             share.trial.undecided = not python or not self._agree(
                 share.trial.sites[0], states.numbers[index], states.repeats
             )
-            share.left_out += self._left_out - before
-        for index in self._batches.left_out:
-            states.share(index).left_out += 1
 
     def _results(self, trial: Trial) -> Iterator[SiteResult]:
         """Yield the results of sites, which are checked by themselves unless they all agreed."""
@@ -238,8 +224,7 @@ class SiteChecker:
         for number, share in enumerate(trial.shares):
             self.executed[PYTHON] += share.by_python
             self.executed[ELSEWHERE if number else MACHINE_CODE] += share.states - share.by_python
-            compared = share.states - share.left_out
-            yield SiteResult(share.site, Outcome.AGREED, trial.treated.how, compared, share.left_out)
+            yield SiteResult(share.site, Outcome.AGREED, trial.treated.how, share.states)
 
     def _repeats(self, site: CheckSite) -> bool:
         """Return whether an instruction repeats."""
@@ -258,7 +243,6 @@ class SiteChecker:
         finally:
             self.executed[PYTHON] += left
             self.executed[MACHINE_CODE] += len(numbers) - left if batches else 0
-            self._left_out += len(batches.left_out) if batches else 0
 
     def _numbers(self, site: CheckSite, ways: int) -> list[list[int]]:
         """Return the states of the pool for each way of execution; the ways share a site's states."""
@@ -284,11 +268,7 @@ class SiteChecker:
         same = original == ending and plain.same_registers(patched, called=original.system_call)
         if same and plain.is_clean() and patched.is_clean():
             return True
-        if not same and _beyond(ending):
-            self._left_out += 1
-            same = True
-        else:
-            same = same and plain.same_memory(patched)
+        same = same and plain.same_memory(patched)
         plain.clean()
         patched.clean()
         return same
@@ -319,8 +299,6 @@ class SiteChecker:
         original = self._seen(self._plain, site, repeats)
         self._patched.load(state)
         patched = self._seen(self._patched, site, repeats)
-        if _beyond(patched[0]):
-            return ()
         return tuple(self._tell(original, patched))
 
     def _tell(
@@ -369,11 +347,6 @@ def _cut(cpu: TrialCpu) -> None:
 
 def _without(state: State, name: str) -> State:
     return replace(state, registers={**state.registers, name: 0})
-
-
-def _beyond(ending: Ending) -> bool:
-    """Return whether a plan has accessed the page that the CPU emulator treats wrongly."""
-    return ending.fault is not None and ending.fault[2] >= LAST_PAGE
 
 
 def _bytes(what: str, original: bytes, patched: bytes) -> Iterator[Difference]:

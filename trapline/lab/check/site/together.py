@@ -34,7 +34,6 @@ class Share:
     """The states of each way of execution."""
     by_python: int = 0
     """The number of those that Python has tried."""
-    left_out: int = 0
 
     @property
     def states(self) -> int:
@@ -71,7 +70,7 @@ class Trial:
         """Forget what was found."""
         self.undecided = False
         for share in self.shares:
-            share.by_python = share.left_out = 0
+            share.by_python = 0
 
 
 class Round:

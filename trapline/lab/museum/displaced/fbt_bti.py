@@ -1,10 +1,12 @@
 """A landing pad precedes the instruction at which FBT puts its probe.
 
-With Branch Target Identification a function that is called through a pointer begins with `bti`. The
-CPU checks that instruction before it takes a breakpoint, so it can be neither displaced nor
-emulated.  FreeBSD marks assembly functions for FBT with a nop, which had to be their first
-instruction: once `bti c` stands before it, a scan that does not step over it finds no frame being
-opened either, and such functions lose their probes.
+With Branch Target Identification a function that is called through a pointer begins with `bti`.  A
+`brk` in its place raises no Branch Target Exception: Arm's manual names BRK, HLT, PACIASP and
+PACIBSP beside BTI as what may stand there.  But the kind of the branch (PSTATE.BTYPE) is saved with
+the pc, and unless the handler clears it, the instruction behind the bti raises that exception.  FBT
+leaves the bti as it is.  FreeBSD marks assembly functions for FBT with a nop, which had to be their
+first instruction: once `bti c` stands before it, a scan that does not step over it finds no frame
+being opened either, and such functions lose their probes.
 """
 
 from dataclasses import replace
@@ -31,6 +33,7 @@ EXHIBIT = Exhibit(
     references=(
         "https://cgit.freebsd.org/src/commit/?id=b5876847acfeae2dd3a655cde8cdf6145aed16d8",
         "https://reviews.freebsd.org/D42078 (landing pads in assembly functions)",
+        "Arm Architecture Reference Manual for A-profile, C6.2, BTI and BRK (SetBTypeCompatible)",
     ),
     isa_name="aarch64",
     provider="fbt",

@@ -17,7 +17,7 @@ from trapline.lab.museum.exhibit import Exhibit
 EXHIBIT = Exhibit(
     __file__,
     __doc__,
-    system="Linux uprobes on x86, 6.12 and before",
+    system="Linux uprobes on x86, up to 7.3 at least",
     references=("Linux arch/x86/kernel/uprobes.c, branch_setup_xol_ops(), which asks OPCODE1(insn)",),
     isa_name="x86_64",
     provider="uprobe",

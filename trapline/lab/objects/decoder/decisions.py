@@ -113,12 +113,16 @@ class DecisionCheck:
                 self._fail(instruction, finding)
             elif finding.kind != ACCESS:
                 begins = times if finding.kind == "decoded" else ""
-                self.differ(name, offset, instruction, begins + finding.what, finding.kind, finding.where)
+                self.differ(
+                    name, offset, instruction, begins + finding.what, finding.kind, finding.where, finding.cause
+                )
 
-    def differ(self, name: str, offset: int, instruction: bytes, what: str, kind: str, where: str) -> None:
+    def differ(
+        self, name: str, offset: int, instruction: bytes, what: str, kind: str, where: str = "", row: str = ""
+    ) -> None:
         """Add a difference to the report."""
         text = self._trier.text(instruction)
-        self._report.differences.append(Difference(kind, name, offset, "", text, what, where))
+        self._report.differences.append(Difference(kind, name, offset, "", text, what, where, row or what))
 
     def _counted(self, instruction: bytes) -> Trial:
         """Try an instruction, and count it."""
@@ -176,7 +180,7 @@ class DecisionCheck:
         if finding.kind == FAILURE:
             self._fail(instruction, finding, again)
         elif finding.kind != ACCESS:
-            self.differ(_MADE, NO_OFFSET, instruction, finding.what + again, finding.kind, finding.where)
+            self.differ(_MADE, NO_OFFSET, instruction, finding.what + again, finding.kind, finding.where, finding.cause)
         elif self._code.shadow is not None:
             for mistake in self._code.shadow.mistakes.values():
                 if (mistake.what, self._code.where(mistake.pc)) == (finding.what, finding.where):

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from emu.guest.function import FunctionFaultError
 from providers.uprobes.steps import TRAP_FLAG
 from trapline.lab.objects.plain_cpu import SCRATCH, SCRATCH_SIZE, PlainCpu, State
-from trapline.lab.objects.structures import View
+from trapline.lab.objects.structures import LayoutError, View
 from trapline.lab.objects.user_code import UserCode
 
 _SEED: Final = 20
@@ -138,6 +138,9 @@ class DisplacedCheck:
             key = handler.key(view, register.name) if kept and register.name != isa.registers.zero else None
             if key is not None:
                 keys[register.name] = key
+        for needed in filter(None, (isa.registers.pc, isa.registers.sp, isa.registers.link)):
+            if needed not in keys:
+                raise LayoutError(f"{code.name}: struct {handler.frame} has no member for {needed} of {isa.name}")
         self._names = tuple(keys)
         self._frame = Frame(code, view, keys, self._cpu)
         if code.shadow is not None:

@@ -116,7 +116,8 @@ def _bytes(check: DecisionCheck, glue: Decider, kept: Path, request: Request, re
             min((group.prefixes not in _FEW, len(group.prefixes), group.example) for group in parts)[2]
         )
         what = f"{_classes(parts)}: {kind.theirs} by theirs, {kind.ours} by ours ({kind.rule})"
-        check.differ(kind.form, NO_OFFSET, code[: isa.instruction_length(code) or len(code)], what, "decoded", "")
+        code = code[: isa.instruction_length(code) or len(code)]
+        check.differ(kind.form, NO_OFFSET, code, what, "decoded", row=f"{kind.form}, {what}")
     report.counts["encodings"] = sweep.progress.done
     for decision in DECISIONS:
         report.counts[decision] = sum(group.encodings for group in groups if group.theirs.startswith(decision))

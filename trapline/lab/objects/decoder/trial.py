@@ -164,7 +164,7 @@ class Trier:
 
     def text(self, instruction: bytes) -> str:
         """Return the bytes of an instruction and its disassembly."""
-        found = disassembly.first(self._code.isa.capstone, instruction, PLACE, self._request.syntax)
+        found = disassembly.first(self._code.isa, instruction, PLACE, self._request.syntax)
         return f"{instruction.hex()} {found[2] if found else disassembly.NO_INSTRUCTION}"
 
     def _executed(self, decision: str, instruction: bytes) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -29,6 +30,8 @@ from trapline.lab.objects.user_code import UserCode
 _T = TypeVar("_T")
 
 _LONGEST: Final = 16
+# The part of a sentence that differs between sites of one cause.
+_NUMBER: Final = re.compile(r"0x[0-9a-f]+")
 # Values that registers have at a probe: each is different.
 _MARK: Final = 0x0101_0101
 
@@ -186,11 +189,11 @@ class FbtCheck:
         place = self._texts[0][0] if record is None else record.address
         for answer, instruction in self._handler.answers.items():
             self._glue.answer(place, record, answer, instruction)
-            found = disassembly.first(self._code.isa.capstone, instruction, place, self._request.syntax)
+            found = disassembly.first(self._code.isa, instruction, place, self._request.syntax)
             text = found[2] if found else ""
             for what, where in self._displaced_differences(self._handler.name, displaced, place, instruction):
                 self._report.differences.append(
-                    Difference("displaced", self._handler.name, 0, f"answer {answer}", text, what, where)
+                    Difference("displaced", self._handler.name, 0, f"answer {answer}", text, what, where, text)
                 )
 
     def _displaced_differences(
@@ -258,9 +261,11 @@ class FbtCheck:
     def _differ(self, kind: str, symbol: Symbol, key: tuple[str, int], what: str, where: str = "") -> None:
         probe, address = key
         code = self.image.read(address, _LONGEST) if self._inside(address) else b""
-        found = disassembly.first(self._code.isa.capstone, code, address, self._request.syntax) if code else None
+        found = disassembly.first(self._code.isa, code, address, self._request.syntax) if code else None
         text = found[2] if found else ""
-        self._report.differences.append(Difference(kind, symbol.name, address - symbol.value, probe, text, what, where))
+        row = f"{probe} {text.partition(' ')[0] if kind == 'only ours' else _NUMBER.sub('', what)}"
+        offset = address - symbol.value
+        self._report.differences.append(Difference(kind, symbol.name, offset, probe, text, what, where, row))
 
     def _inside(self, address: int) -> bool:
         return any(one.vaddr <= address < one.vaddr + len(one.data) for one in self.image.segments)

@@ -77,7 +77,7 @@ class ScanFuzzer:
         self._report.counts["made functions"] = 1
 
     def _report_made(self, body: bytes, what: str, where: str) -> None:
-        found = disassembly.disassemble(self._code.isa.capstone, body, _ADDRESS, self._request.syntax)
+        found = disassembly.disassemble(self._code.isa, body, _ADDRESS, self._request.syntax)
         listing = "; ".join(one.text for one in islice(found, _LISTED)) or disassembly.NO_INSTRUCTION
         self._report.failures.append(Failure(f"a made function ({listing})", what, where, body))
 

@@ -62,6 +62,9 @@ class LinuxUprobesGlue(LinuxGlue):
         code = self.code
         self._probe = code.view("arch_uprobe")
         self._size = size_of(code.layout("arch_uprobe"))
+        # x86 has operations where the others have a flag; a decoder of x86's own may have the flag, too.
+        self._decides = "ops" if code.isa.registers.link is None and self._probe.has("ops") else "simulate"
+        self._probe.field(self._decides)
         self._mm = code.view("mm_struct")
         self._port = uprobes.PORTS[code.isa.name]
         self._parts: dict[str, View] = {}
@@ -128,7 +131,7 @@ class LinuxUprobesGlue(LinuxGlue):
         self._analyzed = address, instruction
         if code.call(_ANALYZE, probe.address, self._mm.address, address) % _INT:
             self._decision = REFUSED
-        elif probe.has("simulate"):
+        elif self._decides == "simulate":
             self._decision = SIMULATED if probe["simulate"] else COPIED
         else:
             emulates = self._emulates(probe["ops"])
@@ -149,8 +152,7 @@ class LinuxUprobesGlue(LinuxGlue):
     def question(self) -> Question:
         """Return how a sweep of x86 asks the decoder."""
         probe = self._probe
-        decided = ["simulate"] if probe.has("simulate") else ["ops"]
-        members = [Member(probe.place(name), probe.field(name)[1]) for name in decided]
+        members = [Member(probe.place(self._decides), probe.field(self._decides)[1])]
         self._parts = {name: probe.view(name) for name in ("defparam", "branch", "push") if probe.has(name)}
         for part in self._parts.values():
             members += [Member(part.place(name), 1) for name in ("ilen", "fixups") if part.has(name)]
@@ -164,7 +166,7 @@ class LinuxUprobesGlue(LinuxGlue):
         if answer.result:
             return Verdict(REFUSED, how=f"error {-answer.result}")
         decided, *values = answer.members
-        if self._probe.has("simulate"):
+        if self._decides == "simulate":
             return Verdict(SIMULATED if decided else COPIED)
         names = [(kind, name) for kind, part in self._parts.items() for name in ("ilen", "fixups") if part.has(name)]
         found = dict(zip(names, values, strict=True))
@@ -205,7 +207,7 @@ class LinuxUprobesGlue(LinuxGlue):
 
     def decided_at(self) -> int:
         """Return the address of the member that holds the last decision."""
-        return self._probe.place("simulate" if self._probe.has("simulate") else "ops")
+        return self._probe.place(self._decides)
 
     def ours(self, address: int, instruction: bytes, fidelity: Fidelity) -> tuple[str, str]:
         """Return the decision of the package's rules; "" if the code under test does not decide it."""

@@ -77,9 +77,10 @@ class ReturningHandler:
         symbol = self._code.image.symbol(self._system.body)
         body = self._code.load(symbol.value, symbol.size)
         decoder = disassembly.decoder(self._isa.capstone, detail=True)
-        for found in decoder.disasm(body, symbol.value):
-            if capstone.CS_GRP_IRET in found.groups:
-                yield found.address
+        for offset, size in disassembly.instructions(self._isa.instruction_length, body):
+            for found in decoder.disasm(body[offset : offset + size], symbol.value + offset):
+                if capstone.CS_GRP_IRET in found.groups:
+                    yield found.address
 
     def _saved_places(self) -> dict[str, int]:
         """Return the offsets of registers in what is saved on the stack."""

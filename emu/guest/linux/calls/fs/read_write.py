@@ -227,7 +227,10 @@ def _need_offsets(c: Caller, fd: int) -> None:
 
 
 def _need_offset(c: Caller, fd: int, size: int, offset: int) -> None:
-    """Check an access at an offset, in the kernel's order.  Raises `LinuxError`: EINVAL, EBADF, ESPIPE."""
+    """Check an access at an offset, in the kernel's order.
+
+    Raises `LinuxError`: EINVAL, EBADF, ESPIPE.
+    """
     if offset < 0:
         raise LinuxError(EINVAL)
     _need_offsets(c, fd)

@@ -33,6 +33,7 @@ from emu.isa.linux_abi import READ_IMPLIES_EXEC
 _MAP_SHARED, _MAP_PRIVATE, _MAP_SHARED_VALIDATE, _MAP_TYPE = 1, 2, 3, 0xF
 _MAP_FIXED: Final = 0x10
 _MAP_ANONYMOUS: Final = 0x20
+_MAP_GROWSDOWN: Final = 0x100
 _MAP_FIXED_NOREPLACE: Final = 0x100000
 _MAP_LOCKED: Final = 0x2000
 # Flags that MAP_SHARED_VALIDATE knows (LEGACY_MAP_MASK).
@@ -96,6 +97,10 @@ def mmap(
     if start is None:
         raise LinuxError(ENOMEM)
     marks = space.future_marks
+    if flags & _MAP_GROWSDOWN:
+        if shared:
+            raise LinuxError(EINVAL)
+        marks |= Mark.GROWS_DOWN
     if flags & _MAP_LOCKED:
         need_to_lock(c)
         marks |= Mark.LOCKED

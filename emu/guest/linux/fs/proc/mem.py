@@ -1,7 +1,8 @@
 """/proc/PID/mem: the memory of a process as a file, whose offsets are addresses.
 
-Reads and writes ignore the rights of mappings, as a debugger's do, and a write gives the process its own copy of a page
-that it shares (access_remote_vm with FOLL_FORCE).  A write over a breakpoint replaces it.
+Reads and writes ignore the rights of mappings, as a debugger's do, and a write gives the process
+its own copy of a page that it shares (access_remote_vm with FOLL_FORCE).  A write over a breakpoint
+replaces it.
 
 Source: Linux fs/proc/base.c, mem_open(), mem_rw(), mem_lseek().
 """
@@ -72,7 +73,7 @@ class MemoryOpen(OpenFile):
         return self._done(written, len(data), offset)
 
     def seek(self, offset: int, whence: int) -> int:
-        """Move; the end of an address space is none to move from.  Addresses may be above the largest offset."""
+        """Move from the start or the position; addresses may be above the largest offset."""
         if whence not in {_SEEK_SET, _SEEK_CUR}:
             raise LinuxError(EINVAL)
         self.position = (offset if whence == _SEEK_SET else self.position + offset) & WORD_MASK

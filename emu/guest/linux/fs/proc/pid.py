@@ -58,7 +58,7 @@ def files(kernel: Kernel, process: Process, thread: Thread | None) -> dict[str, 
         "personality": lambda: b"%08x\n" % _personality(process, thread),
         "sessionid": lambda: b"4294967295",
         "smaps": lambda: _smaps(kernel, process),
-        "smaps_rollup": lambda: _rollup(process),
+        "smaps_rollup": lambda: _rollup(_areas(kernel, process), process),
         "stat": lambda: _stat(kernel, process, thread),
         "statm": lambda: b"%d %d %d 0 0 %d 0\n" % (_pages(process), process.space.resident, *_shares(process)),
         "status": lambda: _status(process, thread, kernel.schedule.cpus.mask),
@@ -104,8 +104,12 @@ def _heading(kernel: Kernel, area: Area) -> str:
     return f"{head} {number} ".ljust(73) + area.name if area.name else f"{head} {number} "
 
 
+def _areas(kernel: Kernel, process: Process) -> list[Area]:
+    return [area for area in process.space.areas if area.name not in kernel.left_out_of_maps]
+
+
 def _maps(kernel: Kernel, process: Process) -> bytes:
-    return _bytes("".join(f"{_heading(kernel, area)}\n" for area in process.space.areas))
+    return _bytes("".join(f"{_heading(kernel, area)}\n" for area in _areas(kernel, process)))
 
 
 def _sizes(process: Process, areas: list[Area]) -> dict[str, int]:
@@ -136,7 +140,7 @@ def _rows(sizes: dict[str, int]) -> str:
 
 def _smaps(kernel: Kernel, process: Process) -> bytes:
     text = ""
-    for area in process.space.areas:
+    for area in _areas(kernel, process):
         sizes = {"Size": (area.end - area.start) >> 10, "KernelPageSize": 4, "MMUPageSize": 4}
         flags = "".join(
             f"{flag} "
@@ -152,12 +156,11 @@ def _smaps(kernel: Kernel, process: Process) -> bytes:
     return _bytes(text)
 
 
-def _rollup(process: Process) -> bytes:
-    areas = process.space.areas
+def _rollup(areas: list[Area], process: Process) -> bytes:
     if not areas:
         return b""
     head = f"{areas[0].start:08x}-{areas[-1].end:08x} ---p 00000000 00:00 0 ".ljust(73) + "[rollup]\n"
-    return _bytes(head + _rows(_sizes(process, list(areas))))
+    return _bytes(head + _rows(_sizes(process, areas)))
 
 
 # -- the process

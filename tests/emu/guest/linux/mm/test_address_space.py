@@ -12,11 +12,15 @@ from emu.guest.linux.mm.page_frames import Frames
 START = 16 * PAGE
 
 
+def _frames(number):
+    return Frames(memoryview(bytearray(number * PAGE)), memoryview(bytearray(number)), lambda _physical, _size: None)
+
+
 class Told(Space):
     """An address space that notes what it tells."""
 
     def __init__(self, access):
-        super().__init__(Frames(memoryview(bytearray(16 * PAGE)), lambda _physical, _size: None), PAGE, 1 << 30)
+        super().__init__(_frames(16), PAGE, 1 << 30)
         self.forgotten, self.forbidden = [], set()
         self.map(Area(START, START + 2 * PAGE, access))
         for number in range(2):
@@ -61,7 +65,7 @@ def test_after_a_fork_no_private_page_can_be_written_as_it_is():
 def test_room_size_and_areas_are_those_of_a_map_of_pages(seed):
     chosen = random.Random(seed)  # noqa: S311  a test
     lowest, highest = 4, 132
-    space = Space(Frames(memoryview(bytearray(PAGE)), lambda _physical, _size: None), lowest * PAGE, highest * PAGE)
+    space = Space(_frames(1), lowest * PAGE, highest * PAGE)
     mapped = set()
     for _ in range(300):
         size = chosen.choice((1, 1, 2, 3, 8, 30))

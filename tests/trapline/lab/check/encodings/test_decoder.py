@@ -105,6 +105,9 @@ def test_on_x86_the_length_is_what_the_cpu_takes_it_for(isa, unicorns, mode, str
             length = ISAS[isa].instruction_length(code)
             if not length or Facts.CONTROL in ports._theirs(isa, code).facts:
                 continue
+            insn = take_apart(code, mode)
+            if insn.refuses_lock or (insn.narrow and insn.is_near_branch):
+                continue  # Unicorn does not refuse the first; about the second CPUs differ
             if not place % (size >> 4):
                 engine = unicorn.Uc(unicorn.UC_ARCH_X86, unicorns)
                 engine.mem_map(0, size)  # where 16-bit addresses lead
@@ -121,7 +124,7 @@ def test_on_x86_the_length_is_what_the_cpu_takes_it_for(isa, unicorns, mode, str
             went = engine.reg_read(registers[mode.pc]) - address
             if not went:  # a repeated instruction, or none that this CPU has
                 continue
-            # With 66 or f2, 0f 78 is AMD's extrq or insertq; capstone takes it for vmread all the same.
+            # Unicorn takes 0f 78 for vmread, whatever prefix it has.
             assert went == length or b"\x0f\x78" in code[:5], code[:length].hex()
             ran += 1
     assert ran > 1500
@@ -141,7 +144,7 @@ def test_on_x86_an_operand_relative_to_rip_is_where_capstone_has_it():
         for number in range(3, form.encodings, form.encodings // 3000 | 1):
             code = form.code(number)
             insn, other = take_apart(code), next(detailed.disasm(code, 0, 1), None)
-            if insn is None:
+            if insn is None or other is None or other.mnemonic.endswith(("ud0", "ud1")):  # capstone ends these early
                 continue
             if insn.relative_at is not None or "[rip" in other.op_str or "[eip" in other.op_str:
                 assert insn.relative_at == other.modrm_offset, code.hex()

@@ -54,8 +54,8 @@ class Inline(Executor):
     def submit(self, function: Any, /, *arguments: Any, **_options: Any) -> Future[Any]:
         """Do it."""
         future: Future[Any] = Future()
-        _, unit = arguments
-        if any(unit.first <= number < unit.last for number in self._deadly):
+        _, unit = arguments or (None, None)  # without a unit it is asked whether a worker can start
+        if unit is not None and any(unit.first <= number < unit.last for number in self._deadly):
             future.set_exception(RuntimeError("the worker died"))
         else:
             self.done.append(unit)

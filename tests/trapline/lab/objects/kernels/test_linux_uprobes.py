@@ -13,6 +13,7 @@ from trapline.lab.objects.check import check_objects
 from trapline.lab.objects.decoder.decisions import made_encodings
 from trapline.lab.objects.decoder.trial import why_incomparable
 from trapline.lab.objects.decoder.word_sweep import STRIDE, Sweep, loop_object
+from trapline.lab.objects.findings import Difference, ObjectReport
 from trapline.lab.objects.kernels.linux_uprobes import LinuxUprobesGlue
 from trapline.lab.objects.report import as_text
 from trapline.lab.objects.request import Request, RequestError
@@ -221,3 +222,23 @@ def test_encodings_at_which_the_decoder_fails_are_failures_and_the_others_are_de
         "it had not returned after 5,000,000 instructions",
     }
     assert sum(group.words for group in sweep.groups()) == sum(word & 7 < 6 for word in words)
+
+
+def test_differences_of_one_cause_are_one_line_and_wrong_results_come_first():
+    def difference(kind, function, instruction, row):
+        return Difference(kind, function, 0, "", instruction, "differs", "mine.c:3", row)
+
+    report = ObjectReport("mine.o", "riscv64", "LinuxUprobesGlue")
+    report.differences += [
+        *(difference("decoded", f"f{number}", "a001 c.j 4", "c.j") for number in range(300)),
+        difference("simulated", "g", "63e7a704 bltu a5, a0, 0x4e", "bltu"),
+        difference("simulated", "h", "63e4b700 bltu a5, a1, 8", "bltu"),
+    ]
+    assert as_text(report).splitlines() == [
+        "mine.o (riscv64, LinuxUprobesGlue)",
+        "simulated: 2, of 1 cause",
+        "  2 times, such as h+0x0  63e4b700 bltu a5, a1, 8: differs [mine.c:3]",
+        "decoded: 300, of 1 cause",
+        "  300 times, such as f0+0x0  a001 c.j 4: differs [mine.c:3]",
+        "not the same",
+    ]
