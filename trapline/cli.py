@@ -43,6 +43,7 @@ COMMANDS: Final = {
     "sites": Entry("sites_command", "Show where probes go in an ELF file, and by which rules."),
     "flame": Entry("flame_command", "Draw folded stacks as a flame graph."),
     "step": Entry("step_command", "Show one firing of a probe, step by step."),
+    "gdb": Entry("gdb_command", "Let gdb debug a traced machine, with its probes."),
     "displace": Entry("displace_command", "Show what becomes of any instruction when it is probed."),
     "race": Entry("race_command", "Explore a patch that is written while other CPUs execute it."),
     "check": Entry("check_command", "Check that a program behaves the same when it is probed."),

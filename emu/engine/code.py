@@ -36,7 +36,7 @@ class Code:
         self._memory = memory
         self._counter = counter
         self._hooks = hooks
-        self._fail = fail
+        self.fail = fail
         self.hooked = Hooked()
         """The state of the current hook."""
         self.watcher = 0
@@ -146,7 +146,7 @@ class Code:
                     self._describe(watched, address)
                 callback()
             except BaseException as error:  # noqa: BLE001  raised again by Running
-                self._fail(error)
+                self.fail(error)
             finally:
                 self.hooked.inside = 0
             if self.hooked.left:

@@ -51,6 +51,7 @@ from emu.engine.qemu.tlb import SoftTlb
 from emu.engine.qemu.ud_hooks import Refusals
 from emu.engine.run import Running
 from emu.engine.state import BLOCKS, NO_CLOCK, ClockState, Word
+from emu.engine.stops import Reached, Stops
 from emu.engine.time.counter import Counter
 from emu.isa.base import Isa
 from emu.support.words import BadAddressError
@@ -330,6 +331,10 @@ class Engine:
     def observe_no_more(self, handle: int) -> None:
         """Remove a hook of `observe`."""
         self._hooks.remove(handle)
+
+    def stops(self, reached: Reached) -> Stops:
+        """Return what stops the CPU before chosen instructions, for a debugger (`Stops`)."""
+        return Stops(self.cpu, self.counter, self.code, self._code_hooks, self.running, self._hooks, reached)
 
     def interrupt(self) -> None:
         """Deliver the clock interrupt to the guest's vector, between runs, if it is accepted."""

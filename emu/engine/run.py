@@ -84,6 +84,12 @@ class Running:
         self._tlb = tlb
         self._watch: Watch | None = None
         self._steps = False
+        self.on_no_code: Callable[[int], bool] = lambda _pc: False
+        """Is asked where there is no code to execute: whether the run goes on, at the pc."""
+        self.runs = 0
+        """How many runs there were: each has deadlines of its own."""
+        self.between: Callable[[], object] | None = None
+        """Is called once, when the run that `leave_for` ends has ended; then the run goes on."""
 
     @property
     def _pc(self) -> int:
@@ -177,6 +183,7 @@ class Running:
             self._cpu.forget_blocks()
             self._steps = bool(count)
             self._code_hooks.count_all(counted=self._steps)
+        self.runs += 1
         self._state[Word.SOFT], self._state[Word.HARD] = soft, hard
         self._state[Word.NEXT] = 0 if self._state[Word.AT_BLOCK] else min(soft, hard)
         self._state[Word.CLOCK], self._state[Word.HIDDEN], self._state[Word.SKIPPED] = clock
@@ -198,6 +205,10 @@ class Running:
         self._code.running = False
         self._handlers.raise_failure()
         self._counter.settle()
+        if self.between is not None and not crash:
+            between, self.between = self.between, None
+            between()
+            return not count
         if not crash:
             return False
         if self._tlb and self._tlb.change:
@@ -213,6 +224,8 @@ class Running:
             if self._tlb.failure:
                 failure, self._tlb.failure = self._tlb.failure, None
                 raise failure
+            if access is Access.EXECUTE and self.on_no_code(self._pc):
+                return not count
             if access is Access.EXECUTE:
                 page = address // PAGE
                 if page <= self._pc // PAGE:
@@ -268,6 +281,14 @@ class Running:
         """End the current run in user mode at a count, if its deadline is later."""
         self._state[Word.SOFT] = min(self._state[Word.SOFT], max(0, soft + PREPAID))
         self._state[Word.NEXT] = min(self._state[Word.NEXT], self._state[Word.SOFT])
+
+    def leave_for(self, between: Callable[[], object]) -> None:
+        """Do something before the instruction of the current code hook, outside of all blocks.
+
+        The run goes on then, with its deadlines; the hook will be called again.
+        """
+        self.between = between
+        self._cpu.stop()
 
     def leave(self) -> None:
         """End the current run now; from a trap or a system call."""

@@ -141,11 +141,17 @@ class Session:
         if not self._last:
             # No data were read yet: BEGIN may have printed, or ended the trace.
             return RunState.RUNNING
-        now = self.guest.now()
-        deadline = max(self._next_event(), now + _SHORTEST_SLEEP)
-        if self._deadline is not None:
-            deadline = min(deadline, self._deadline)
-        return self.guest.run(deadline)
+        return self.guest.run(self.next_work())
+
+    def next_work(self) -> int:
+        """Return the time of the next event, up to which the guest may run."""
+        due = max(self._next_event(), self.guest.now() + _SHORTEST_SLEEP)
+        return due if self._deadline is None else min(due, self._deadline)
+
+    def consume_now(self) -> None:
+        """Consume the available data, whether or not an event is due.  Raises `ConsumerError`."""
+        self._snapshot_aggregations()
+        self._consume()
 
     def timed_out(self) -> bool:
         """Return whether the time of option timeout has passed."""

@@ -100,6 +100,13 @@ class Tracer:
         """
         return self.session.enable(self.compiled(program, arguments))
 
+    def enable_source(self, source: Source) -> int:
+        """Enable a description or a script, as a command line has it, and return as `enable`.
+
+        Raises OSError, `trapline.d.errors.CompileError`, `trapline.consumer.errors.ConsumerError`.
+        """
+        return self.session.enable(self._compiler.compile(source))
+
     def compiled(self, program: str, arguments: Sequence[str] = ()) -> Program:
         """Compile a program, without enabling it.  Raises `trapline.d.errors.CompileError`."""
         return self._compiler.compile_text(program, Source(Specifier.NAME, program), arguments)

@@ -48,6 +48,8 @@ class CodeHookTable(TableHeader):
     untested: int
     """The address of the byte that is 1 while code without tests is translated
     (`emu.engine.qemu.exit_checks`)."""
+    always: int
+    """The address of a function that is called before each instruction; 0: there is none."""
 
 
 class HookedAddress(Addressed):
@@ -104,6 +106,7 @@ class CodeHooks:
         self._places: AddressTable[int, HookedAddress] = AddressTable(self.block, _SIZE)
         self._functions: dict[int, list[tuple[HookedCall, Callable[..., Any]]]] = {}
         self._counted = False
+        self._always: Any = None
         self._ignored = ctypes.c_uint8()
         self._untested = self._ignored
         self.block.untested = ctypes.addressof(self._ignored)
@@ -132,6 +135,24 @@ class CodeHooks:
         `ctypes.c_void_p`.
         """
         self._add(address, function, data)
+
+    def add_first(self, address: int, function: Any, data: int) -> None:
+        """Call a function before all that is called and served there, until `remove_first`."""
+        here = self._functions.setdefault(address, [])
+        call = HookedCall(function_address(function), data, next=here[0][0].address if here else 0)
+        here.insert(0, (call, function))
+        self._place(address).calls = call.address
+
+    def remove_first(self, address: int) -> None:
+        """Remove what `add_first` has added; outside of all hooks."""
+        here = self._functions[address]
+        self._place(address).calls = here.pop(0)[0].next
+
+    def call_always(self, function: Any | None) -> None:
+        """Call a function before each instruction that is translated from now on; None: no more."""
+        self._always = function
+        self.block.always = 0 if function is None else function_address(function)
+        self.count_all(counted=self._counted)
 
     def refuse(self, address: int, code: bytes, function: Any, data: int) -> None:
         """Call a function there while it is this code; its result says whether the block is left."""
@@ -195,7 +216,7 @@ class CodeHooks:
         hooked = bool(calls) or any(one is not None and one.asked(address) for one in (self._accrued, self._corrected))
         if not self.block.everywhere:
             self._range[0] = self._range[1] = address if hooked else NOWHERE
-        if not self._counted:
+        if not self._counted and self._always is None:
             self._untested.value = not hooked
         return any(call.leaves for call in calls)
 
@@ -206,13 +227,16 @@ class CodeHooks:
         """
         self._counted = counted
         self._untested.value = 0
-        self.block.untested = ctypes.addressof(self._ignored if counted else self._untested)
+        each = counted or self._always is not None
+        self.block.untested = ctypes.addressof(self._ignored if each else self._untested)
         looks = any(one is not None for one in (self._accrued, self._corrected))
-        self.block.everywhere = counted and (looks or bool(self._places.blocks))
+        self.block.everywhere = self._always is not None or (counted and (looks or bool(self._places.blocks)))
         self._range[0], self._range[1] = (1, 0) if self.block.everywhere else (NOWHERE, NOWHERE)
 
     def _run(self, uc: int, address: int, size: int, _data: int) -> None:
         """Call the functions of an address."""
+        if self._always is not None:
+            self._always(uc, address, size, 0)
         for call, function in self._functions.get(address, ()):
             if call.function:
                 function(uc, address, size, call.data)

@@ -153,6 +153,10 @@ class CodeHooksCode:
         module.declare(_RETURN_ADDRESS, f"declare ptr @{_RETURN_ADDRESS}()")
         f = module.function("code_hook", 4)
         uc, address, size, _ = f.parameters
+        always = f.load(self._places.table, CodeHookTable.offset("always"))
+        with f.when(f.ne(always, 0), likely=False):
+            f.call(always, uc, address, size, 0)
+            f.ret_if(f.ne(f.load(self._places.hooked, Hooked.offset("left")), 0))
         place = f.call(self._find, address)
         with (
             f.when(f.ne(place, 0), likely=True),

@@ -146,6 +146,11 @@ class Counter:
         self._last = self.state[_BLOCK]
         self.state[_BLOCK] = 0
 
+    def stopped_at(self, instructions: int) -> None:
+        """Note how many instructions were executed, and that no block is under way."""
+        self.state[_TOTAL] = instructions + PREPAID
+        self.state[_BLOCK] = 0
+
     def settle_behind(self) -> None:
         """Subtract those instructions of the current block that follow the instruction at pc."""
         self.settle()

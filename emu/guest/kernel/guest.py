@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from emu.displaced.decision import DisplacedTable
 from emu.displaced.frame import Frame
@@ -104,7 +104,7 @@ class KernelGuest(Served):
         """Does something between two runs: now, or before the guest executes its next block."""
         self.gates = Gates(self, self, self.host_trap.invop, console_input)
         self.userland = Userland(self, self._outside, self.host_trap, self.gates)
-        self.text_end = loader.load(engine, self.image, initrd.archive(self._files))
+        self.text_end = loader.load(engine, self.image, initrd.archive(self.files))
         """The end of the kernel's text and of what the boot loader has put behind it."""
 
     def boot(self) -> None:
@@ -254,6 +254,10 @@ class KernelGuest(Served):
     def _come_back(self) -> None:
         self._interrupted = True
         self.engine.stop()
+
+    def other_cpus(self) -> Mapping[int, Any]:
+        """Return the registers that are kept of the CPUs whose turn it is not, by number."""
+        return {}
 
     def crash(self, reason: str, frame: Frame | None = None) -> KernelPanicError:
         """Return the error of a guest that cannot continue, with a frame's registers and stack."""

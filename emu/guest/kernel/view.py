@@ -84,7 +84,8 @@ class KernelView(KernelMemory):
         """Says what fires the probe of an id in machine code."""
         self.frames = ctypes.c_uint64()
         """`probe_frames` and one; 0: there are none."""
-        self._files = files
+        self.files = files
+        """The files of its initial file system, by path without leading slash."""
         self._stacks = KernelStacks(engine, traps.core, self.introspection, patcher)
 
     # -- probes that the kernel fires itself
@@ -164,7 +165,7 @@ class KernelView(KernelMemory):
         The guest's own programs keep frame pointers.
         """
         own = images.programs(self.isa)
-        return any(_describes_frames(data) for path, data in self._files.items() if data != own.get(path))
+        return any(_describes_frames(data) for path, data in self.files.items() if data != own.get(path))
 
     # -- stacks
 
@@ -202,7 +203,7 @@ class KernelView(KernelMemory):
 
         None if there is no module of that name.
         """
-        return next((data for path, data in self._files.items() if path.rpartition("/")[2] == name), None)
+        return next((data for path, data in self.files.items() if path.rpartition("/")[2] == name), None)
 
     def kernel_source(self, address: int) -> Sequence[SourceFrame]:
         """Return the functions and lines of an instruction; modules have none."""

@@ -11,7 +11,7 @@ only CPU 0 while it waits, as FreeBSD's cpu_idleclock() arranges it.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -133,6 +133,10 @@ class SeveralCpus(KernelGuest):
         """Send every CPU a clock interrupt every `interval` nanoseconds from now on."""
         super().start_clock(interval)
         self._cpus.current.tick = self.clock.now() + interval
+
+    def other_cpus(self) -> Mapping[int, Any]:
+        """Return the registers that are kept of the CPUs whose turn it is not, by number."""
+        return {one.number: one.context for one in self._cpus.started if one is not self._cpus.current}
 
     # -- turns
 
