@@ -3,7 +3,7 @@
 A stop is a call from a code hook: `reached` returns when the CPU is to go on.  So no run ends, no
 deadline is looked at earlier than without a debugger, and no byte of the guest is written.  There
 are two kinds of hooks: at addresses (`points`), which cost other code nothing; and at each
-instruction (`each`), for single steps and for words that are watched, which costs about 1 us.
+instruction (`each`), for single steps and for words that are watched, which costs some 5 us.
 
 What is changed during a stop holds from the next instruction on.  Unicorn has translated that
 already, so the run is left, all code is forgotten, and the run goes on.  The rest of the block that
