@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.support.command import run_trapline
+from tests.support.some import some
 from trapline.cli import COMMANDS
 
 BUILT = Path(__file__).parents[2] / "testbins" / "built" / "x86_64"
@@ -152,7 +153,7 @@ def test_a_file_that_is_read(words, part, tmp_path, monkeypatch):
     monkeypatch.setenv("TRAPLINE_DATA", str(tmp_path / "data"))
     name, good = READ[words]
     cases = [*((what, CONTENTS[what]) for what in CONTENTS), *((what, None) for what in KINDS)]
-    for number, (what, change) in enumerate(cases[[*READ].index(words) % part :: part]):
+    for number, (what, change) in enumerate(some(cases[[*READ].index(words) % part :: part])):
         folder = tmp_path / str(number)
         folder.mkdir()
         file = folder / name
@@ -172,7 +173,7 @@ def test_a_file_that_is_read(words, part, tmp_path, monkeypatch):
 def test_a_file_that_cannot_be_written(words, part, tmp_path):
     (tmp_path / "file").write_text("")
     cases = ("/dev/full", "/proc/nothing", str(tmp_path / "missing" / "file"), str(tmp_path / "file" / "below"))
-    for target in cases[WRITTEN.index(words) % part :: part]:
+    for target in some(cases[WRITTEN.index(words) % part :: part]):
         if target == "/dev/full" and any("FILE." in word or "FILE/" in word for word in words):
             continue
         done, lines = checked([word.replace("FILE", target) for word in words], tmp_path)
