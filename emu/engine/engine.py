@@ -252,7 +252,7 @@ class Engine:
         return Corrected(rules, self.cpu, self.memory, self.handlers.correct) if rules else None
 
     def _aligned(self) -> Callable[[int], None] | None:
-        """Return what says, of an instruction that is to be translated, whether its operand must be aligned."""
+        """Return what notes whether the instruction to be translated needs an aligned operand."""
         rule, here = self.isa.unicorn.aligned, context(self.cpu.handle)
         if rule is None or not alignment.runs(self.isa.unicorn):
             return None
