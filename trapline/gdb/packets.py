@@ -89,6 +89,8 @@ class Connection:
         self._queue: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
         self._unanswered = b""
         """The packet that was not answered yet: gdb sends it again if that takes long."""
+        self._greeting = b""
+        """Its first packet, which gdb never repeats: a second one was sent before the first was read."""
         self.acknowledges = True
         threading.Thread(target=self._read, name="gdb", daemon=True).start()
 
@@ -104,8 +106,9 @@ class Connection:
                 for body, right in parser.feed(data):
                     if self.acknowledges and body != INTERRUPT:
                         self._write(b"+" if right else b"-")
-                    again = self.acknowledges and body == self._unanswered
+                    again = self.acknowledges and body in {self._unanswered, self._greeting}
                     if right and not again:
+                        self._greeting = self._greeting or body
                         self._unanswered = b"" if body == INTERRUPT else body
                         self._queue.put(body)
                         self._wake()

@@ -17,7 +17,7 @@ from tests.support.some import some
 from trapline.commands.dtrace import open_machine
 from trapline.consumer.request import MachineOptions
 from trapline.gdb import Server
-from trapline.gdb.packets import Gone, Parser, RubbishError, escaped, framed, unescaped
+from trapline.gdb.packets import Connection, Gone, Parser, RubbishError, escaped, framed, unescaped
 from trapline.gdb.registers import DESCRIPTIONS
 from trapline.gdb.server import ListenError
 
@@ -218,6 +218,21 @@ def test_packets_are_cut_and_escaped() -> None:
     assert unescaped(escaped(data)) == data
     with pytest.raises(RubbishError, match="GET /"):
         parser.feed(b"GET / HTTP/1.0\r\n")
+
+
+def test_a_first_packet_that_gdb_has_sent_twice_is_answered_once() -> None:
+    here, there = socket.socketpair()
+    connection = Connection(here.fileno(), here.fileno(), lambda: None, here.close)
+    there.sendall(framed(b"qSupported:x"))
+    assert connection.receive() == b"qSupported:x"
+    connection.send(b"PacketSize=20000")
+    there.sendall(framed(b"qSupported:x") + framed(b"?") + framed(b"?"))
+    assert connection.receive() == b"?"
+    connection.send(b"S05")
+    there.sendall(framed(b"g"))
+    assert connection.receive() == b"g"
+    there.close()
+    connection.close()
 
 
 def test_a_client_that_sends_rubbish_is_left_and_the_guest_goes_on() -> None:
