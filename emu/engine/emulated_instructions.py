@@ -118,6 +118,7 @@ class InstructionEmulator:
             self._now.pc.value = address + self._isa.instruction_length(code)
             if after is not None:
                 after(self._now)
+                self._cpu.exception.value = -1
         return done
 
     def _serve(self, pc: int) -> int:
