@@ -82,7 +82,7 @@ WRITTEN = (
     ("uprobe", "p:tiny:tiny_length", "-c", str(BUILT / "linux" / "tiny"), "--export", "FILE", "--export-format", "csv"),
 )
 # Those that read and write no file that the user names.
-WITHOUT = {"kldstat", "oracle", "doctor", "demo"}
+WITHOUT = {"kldstat", "oracle", "doctor", "demo", "gdb"}  # the last waits for gdb
 
 
 @cache

@@ -29,6 +29,7 @@ LINES = {
     ("dtrace", "-l"): 0,
     ("dtrace", "-n", "fbt::malloc:entry { trace(1); }", "-c", "ls"): 1,
     ("flame", "--help"): 0,
+    ("gdb", "--help"): 0,
     ("kernel", "--help"): 0,
     ("lab", "list"): 0,
     ("kldstat",): 0,

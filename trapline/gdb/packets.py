@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+_GREETING: Final = b"qSupported"
 INTERRUPT: Final = b"\x03"
 # Bytes of a packet, either way (PacketSize).
 MOST: Final = 0x20000
@@ -90,7 +91,7 @@ class Connection:
         self._unanswered = b""
         """The packet that was not answered yet: gdb sends it again if that takes long."""
         self._greeting = b""
-        """Its first packet, which gdb never repeats: a second one was sent before the first was read."""
+        """Its packet of features, which gdb never repeats: a second one was sent before the first was read."""
         self.acknowledges = True
         threading.Thread(target=self._read, name="gdb", daemon=True).start()
 
@@ -108,7 +109,7 @@ class Connection:
                         self._write(b"+" if right else b"-")
                     again = self.acknowledges and body in {self._unanswered, self._greeting}
                     if right and not again:
-                        self._greeting = self._greeting or body
+                        self._greeting = self._greeting or (body if body.startswith(_GREETING) else b"")
                         self._unanswered = b"" if body == INTERRUPT else body
                         self._queue.put(body)
                         self._wake()

@@ -41,6 +41,8 @@ class Description(NamedTuple):
 
     architecture: str
     features: tuple[Feature, ...]
+    reports_before: bool = False
+    """Whether gdb takes the stop of a watchpoint to be before the access, and steps over it."""
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -179,6 +181,7 @@ _AARCH64: Final = Description(
             ).fields(group="system"),
         ),
     ),
+    reports_before=True,
 )
 _RISCV_GENERAL: Final = (
     "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "fp", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7",
@@ -212,6 +215,7 @@ _RISCV: Final = Description(
             _Names(("satp", "sstatus", "stvec", "sepc", "scause", "stval", "sscratch"), 64).fields(group="system"),
         ),
     ),
+    reports_before=True,
 )
 DESCRIPTIONS: Final = {
     "x86_64": _x86(

@@ -24,6 +24,7 @@ from emu.support.words import BadAddressError
 from trapline.consumer.environment import TracedMachine
 from trapline.gdb.monitor import Monitor
 from trapline.gdb.packets import INTERRUPT, MOST, Connection, Gone, RubbishError, escaped, unescaped
+from trapline.gdb.registers import DESCRIPTIONS
 from trapline.gdb.targets import File, Target, target_of
 
 _SIGNAL_INTERRUPT, _SIGNAL_TRAP = 2, 5
@@ -243,7 +244,7 @@ class Server:
         return None
 
     def _watched(self, watch: Watch) -> str:
-        self._over = self.target.isa.name in {"aarch64", "riscv64"}  # gdb takes the stop to be before the access
+        self._over = DESCRIPTIONS[self.target.isa.name].reports_before
         return f"{_KINDS[watch.kind]}:{watch.address:x};"
 
     def _content(self, watch: Watch) -> bytes | None:

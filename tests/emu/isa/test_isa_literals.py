@@ -20,6 +20,7 @@ DATA = (
     "trapline/lab/check/encodings",
     "emu/engine/qemu/targets.py",
     "trapline/lab/museum",
+    "trapline/gdb/registers.py",
 )
 # The registries: file -> the name that lists a provider's ports by ISA.
 REGISTRIES = {

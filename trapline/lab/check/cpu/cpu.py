@@ -27,7 +27,7 @@ from emu.guest.linux.mm.address_space import Area
 from emu.guest.linux.mm.page_frames import Frames
 from emu.guest.linux.process.process import Process, Signals, Surroundings, Thread
 from emu.isa.base import Isa
-from emu.isa.linux_signals import SignalInfo
+from emu.isa.linux_signals import SI_KERNEL, SignalInfo
 from emu.isa.unicorn_model import VectorFile
 from trapline.lab.check.cpu.aliased import AliasedSpace, pristine_memory
 from trapline.lab.check.cpu.states import KINDS, POOL, State, general_registers
@@ -38,7 +38,7 @@ _LONGEST: Final = 2_000
 _TRAPS: Final = 100
 # The number of blocks whose sizes are remembered: patching forgets them, and few are needed.
 _BLOCKS: Final = 256
-_SIGSEGV: Final = 11
+_SIGBUS, _SIGSEGV = 7, 11
 _PID: Final = 100
 
 
@@ -271,7 +271,19 @@ class TrialCpu:
             return Ending(pc, None, called)
         if fault.address == pc != address and fault.number == _SIGSEGV:
             return Ending(pc)  # done: it is the next instruction that cannot be fetched
-        return Ending(pc, (fault.number, fault.code, fault.address or 0))
+        return Ending(pc, self._told(fault))
+
+    def _told(self, fault: SignalInfo) -> tuple[int, int, int]:
+        """Return what is compared of a fault: its signal, code and address.
+
+        Where no page can be, an x86 CPU raises #GP or #SS, and a kernel that executes a plan sends
+        SIGSEGV with the address (fasttrap_sigsegv in fasttrap_isa.c): that is one fault here.
+        """
+        isa, address = self.engine.isa, fault.address or 0
+        beyond = fault.number == _SIGSEGV and isa.linux.beyond(address, isa.word, False) is not None  # noqa: FBT003
+        if beyond or (fault.code == SI_KERNEL and fault.number in {_SIGSEGV, _SIGBUS}):
+            return _SIGSEGV, SI_KERNEL, 0
+        return fault.number, fault.code, address
 
     def _run_one(self) -> SignalInfo | None:
         """Run until one instruction is counted, or a fault.  Raises `_EndlessError`."""
