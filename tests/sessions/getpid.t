@@ -31,7 +31,7 @@ EXPECT
 |     <+1>    89 e5{{ +}}mov ebp, esp
 |{{...}}
 |   enabled
-|     <+0>    f0 89 e5{{ +}}lock mov ebp, esp
+|     <+0>    f0{{ +}}lock mov ebp, esp   (3 bytes)
 |{{...}}
 |2. exception
 |   #UD, vector 6: LOCK before an instruction that cannot be locked is a fault, so the saved eip points at it. The emulator takes this exception itself: the kernel's vector does not run.
@@ -63,7 +63,7 @@ EXPECT
 |     <+{{\d+}}>{{ +}}c3{{ +}}ret
 |   enabled
 |{{...}}
-|     <+{{\d+}}>{{ +}}f0 c3{{ +}}lock ret
+|     <+{{\d+}}>{{ +}}f0{{ +}}lock ret   (2 bytes)
 |
 |2. exception
 |{{...}}
