@@ -64,6 +64,7 @@ EXPECT
 |   enabled
 |{{...}}
 |     <+{{\d+}}>{{ +}}f0{{ +}}lock ret   (2 bytes)
+|     <+{{\d+}}>{{ +}}c3{{ +}}ret
 |
 |2. exception
 |{{...}}
