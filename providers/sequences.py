@@ -19,6 +19,8 @@ REACH: Final = 4096
 # Instructions from a load to its store; RISC-V promises success for 16 (unprivileged specification, 14.3).
 _LONGEST: Final = 32
 _REMEMBERED: Final = 256
+# Bytes of the longest instruction of these ISAs.
+_WORD: Final = 4
 
 
 class Kind(Enum):
@@ -36,8 +38,8 @@ Read = Callable[[bytes, int], tuple[Kind, Sequence[int]]]
 def is_between(code: Code, loads: Callable[[bytes], Iterator[int]], read: Read) -> bool:
     """Return whether an instruction is on a path from a load-exclusive to its store.
 
-    `loads` yields the offsets of loads in some code.  A path that leaves the known code may lead to
-    the store.
+    `loads` yields the offsets of loads in some code.  A path that leaves the known code by a branch
+    or at its end may lead to the store; one by a jump is a call in place of a return, and does not.
     """
     body = code.before + code.data + code.after
     return len(code.before) in _between(body, tuple(loads(body)), read)
@@ -59,7 +61,10 @@ def _on_paths(body: bytes, load: int, read: Read) -> set[int]:
     for _ in range(_LONGEST):
         following = []
         for at in level:
-            for after in read(body, at)[1]:
+            ways = read(body, at)[1]
+            for after in ways:
+                if len(ways) == 1 and not 0 <= after < len(body) and not 0 < after - at <= _WORD:
+                    continue
                 before.setdefault(after, []).append(at)
                 if after in seen:
                     continue

@@ -56,6 +56,18 @@ def test_a_path_out_of_the_known_code_may_lead_to_the_store(provider):
     assert refused("riscv64", provider, "lr.d a0, (a1); addi a2, a2, 1; ret") == {0}
 
 
+TAIL_CALL = {
+    "aarch64": "again: ldxr x0, [x1]; cbz x0, out; stxr w5, x4, [x1]; cbnz w5, again; out: add x1, x1, #1; b 0x18000",
+    "riscv64": "again: lr.d a0, (a1); beqz a0, out; sc.d a5, a4, (a1); bnez a5, again; out: addi a1, a1, 1; j 0x18000",
+}
+
+
+@pytest.mark.parametrize("provider", TREATS)
+@pytest.mark.parametrize("isa", TAIL_CALL)
+def test_a_call_in_place_of_a_return_does_not_lead_to_the_store(isa, provider):
+    assert refused(isa, provider, TAIL_CALL[isa]) & {4, 5} == set()
+
+
 def test_linux_steps_between_them():
     body = b"".join(one.code for one in assemble(ISAS["riscv64"], f"again: {FAR_STORE['riscv64']}", 0))
     code = Code.at(body, 4, 4, longest=4, around=REACH)
