@@ -7,8 +7,8 @@ from random import Random
 from typing import Final
 
 from emu.isa import ISAS
-from tests.fuzz.judge import words, x86
 from tests.fuzz.judge.case import Case
+from tests.fuzz.judge.encoders import ENCODERS
 from tests.fuzz.judge.judges import QEMU
 
 # Refused with EBADF for this descriptor, whatever the other arguments are.
@@ -42,7 +42,7 @@ _ENTRIES: Final = {
 
 def calls(random: Random, isa: str) -> Case:
     """Return a case of one or two system calls with the same registers."""
-    general, vectors, flags, control = (x86 if isa in ("x86_64", "i386") else words).state(random, isa)
+    general, vectors, flags, control = ENCODERS[isa].state(random, isa)
     entry = _ENTRIES[isa]
     numbers = {name: number for number, name in ISAS[isa].linux.calls.items()}
     name = random.choice(

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
-from tests.fuzz.judge import words, x86
+from emu.isa import ISAS
 from tests.fuzz.judge.case import ALIAS, CODE, PAGE, Case, Change, Page
+from tests.fuzz.judge.encoders import ENCODERS
 from tests.fuzz.judge.judges import QEMU
 
 _NUMBERS: Final = 100
@@ -69,20 +70,20 @@ def pages(random: Random, isa: str) -> Case:
 
 
 def _state(random: Random, isa: str) -> tuple[list[int], Case]:
-    general, vectors, flags, control = (x86 if isa in ("x86_64", "i386") else words).state(random, isa)
+    general, vectors, flags, control = ENCODERS[isa].state(random, isa)
     return list(general), Case(b"", (), general, vectors, flags, control, seed=random.getrandbits(32))
 
 
 def _crossing(random: Random, isa: str) -> Case:
     """Return instructions across a page's end, with a second page that may be executed, or may not."""
-    make = (x86 if isa in ("x86_64", "i386") else words).instructions
+    make = ENCODERS[isa].instructions
     case = make(random, isa)
     while case.refused:
         case = make(random, isa)
     encoding = ENCODINGS[isa]
     before = b"".join(encoding.adds(random.randrange(_NUMBERS)) for _ in range(random.randrange(3)))
     code = before + case.code
-    alignment = {"aarch64": 4, "riscv64": 2}.get(isa, 1)
+    alignment = ISAS[isa].instruction_alignment
     offset = PAGE - random.randrange(0, len(code) + 1, alignment)
     page = random.choice(list(Page))
     return replace(
@@ -101,7 +102,7 @@ def _itself(random: Random, isa: str) -> Case:
     head += encoding.store + encoding.barrier
     fillers = [encoding.adds(random.randrange(_NUMBERS)) for _ in range(after)]
     code = head + b"".join(fillers)
-    alignment = {"aarch64": 4, "riscv64": 2}.get(isa, 1)
+    alignment = ISAS[isa].instruction_alignment
     offset = random.choice((random.randrange(0, PAGE, alignment), PAGE - random.randrange(0, len(code), alignment)))
     aliased = random.random() < 0.5
     base = ALIAS if aliased and random.random() < 0.7 else CODE
@@ -130,7 +131,7 @@ def _from_outside(random: Random, isa: str) -> Case:
     second = b"".join(
         encoding.subtracts(random.randrange(_NUMBERS)) for _ in range(random.randrange(1, count - first + 1))
     )
-    alignment = {"aarch64": 4, "riscv64": 2}.get(isa, 1)
+    alignment = ISAS[isa].instruction_alignment
     size = len(fillers) * encoding.size
     offset = random.choice((random.randrange(0, PAGE - size, alignment), PAGE - random.randrange(0, size, alignment)))
     changes = [

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Final
 
-from tests.fuzz.judge import words, x86
 from tests.fuzz.judge.calls import calls
 from tests.fuzz.judge.case import CODE, Case
+from tests.fuzz.judge.encoders import ENCODERS
 from tests.fuzz.judge.judges import by_guest, by_judge
 from tests.fuzz.judge.known import unexplained
 from tests.fuzz.judge.pages import pages
@@ -17,7 +17,7 @@ _SIGILL: Final = 4
 
 
 def _instructions(random: Random, isa: str) -> Case:
-    return (x86 if isa in ("x86_64", "i386") else words).instructions(random, isa)
+    return ENCODERS[isa].instructions(random, isa)
 
 
 # By kind, the maker of a program for an ISA.
@@ -54,6 +54,6 @@ def differences(isa: str, cases: Sequence[Case]) -> Iterator[str]:
 
 
 def _told(isa: str, case: Case, found: dict[str, tuple[int, int]]) -> str:
-    text = "; ".join((x86 if isa in ("x86_64", "i386") else words).disassembly(isa, case.code))
+    text = "; ".join(ENCODERS[isa].disassembly(isa, case.code))
     fields = ", ".join(f"{name} {ours:#x} instead of {judge:#x}" for name, (judge, ours) in list(found.items())[:4])
     return f"{isa}: {' '.join(case.mnemonics)}: {fields}: {text}"

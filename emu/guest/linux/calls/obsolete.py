@@ -8,12 +8,10 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.engine.memory.pages import PAGE
 from emu.guest.linux.calls.fs.stat import entries_of
 from emu.guest.linux.calls.kernel.sigaction import rt_sigpending
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Path, Size, Unsigned, call
 from emu.guest.linux.errno import EFAULT, EINTR, EINVAL, EPERM, ESRCH, LinuxError
-from emu.guest.linux.mm.address_space import Space
 from emu.guest.linux.process.cred import WRITE
 from emu.guest.linux.process.process import NOTHING, Process, Wait
 from emu.isa.linux_signals import LAST, SA_NODEFER, SA_RESETHAND, UNBLOCKABLE, Signal, SignalInfo
@@ -192,7 +190,7 @@ def process_vm_readv(
     data = bytearray()
     wanted = sum(size for _, size in ours)
     for start, size in theirs:
-        part = _peek(space, start, min(size, wanted - len(data)))
+        part = space.peek_mapped(start, min(size, wanted - len(data)))
         data += part
         if len(part) < size:
             break
@@ -203,18 +201,6 @@ def process_vm_readv(
         c.write(start, bytes(data[done : done + size]))
         done += size
     return len(data)
-
-
-def _peek(space: Space, start: int, size: int) -> bytes:
-    """Return what can be read from there, page by page."""
-    data = bytearray()
-    while len(data) < size:
-        at = start + len(data)
-        try:
-            data += space.peek(at, min(size - len(data), PAGE - at % PAGE))
-        except BadAddressError:
-            break
-    return bytes(data)
 
 
 @call("process_vm_writev")

@@ -546,6 +546,17 @@ class Space:
             data += self.frames.part(frame, at % PAGE, size - len(data))
         return bytes(data)
 
+    def peek_mapped(self, address: int, size: int) -> bytes:
+        """Read memory up to the first address that is not mapped."""
+        data = bytearray()
+        while len(data) < size:
+            at = address + len(data)
+            try:
+                data += self.peek(at, min(size - len(data), PAGE - at % PAGE))
+            except BadAddressError:
+                break
+        return bytes(data)
+
     def poke(self, address: int, data: bytes, *, forget: bool = True) -> None:
         """Write memory, in this process alone.  Raises `BadAddressError`.
 

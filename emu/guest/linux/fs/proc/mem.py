@@ -45,15 +45,9 @@ class MemoryOpen(OpenFile):
 
         Raises `LinuxError` EIO if the first address is not mapped.
         """
-        start = self._start(offset)
-        data = bytearray()
-        while len(data) < size:
-            at = start + len(data)
-            try:
-                data += self._space.peek(at, min(size - len(data), PAGE - at % PAGE))
-            except BadAddressError:
-                break
-        return bytes(data[: self._done(len(data), size, offset)])
+        data = self._space.peek_mapped(self._start(offset), size)
+        self._done(len(data), size, offset)
+        return data
 
     def write(self, data: bytes, offset: int | None = None) -> int:
         """Write up to the first address that is not mapped; nothing to a program that has ended.
